@@ -191,13 +191,6 @@ async def test_a_run_of_another_type_is_refused():
         Run.loads(plain.dumps(), output=3)
 
 
-async def test_runs_that_were_saved_before_there_were_typed_answers_are_read():
-    """Older data has no such fields."""
-    data = (await Shed().agent(["Oak."]).run("?")).to_json()
-    del data["answer"], data["refused_answers"]
-    assert Run.from_json(data).text == "Oak."
-
-
 @pytest.mark.parametrize(
     ("field", "value"), [("answer", 3), ("answer", {}), ("refused_answers", -1), ("refused_answers", True)]
 )

@@ -9,7 +9,7 @@ import pytest
 from toolkit.durable.activations import Activations
 from toolkit.durable.errors import DurableError, Fenced
 from toolkit.durable.journal.opening import open_journal
-from toolkit.durable.run_kinds import Ended, RunKind, RunKinds
+from toolkit.durable.run_kinds import ActivationEnd, RunKind, RunKinds
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ class Bench:
 
     async def finish(self, activation):
         """Be done."""
-        return Ended(status="done", outcome={})
+        return ActivationEnd(status="done", outcome={})
 
     def describe_stop(self, status, reason):
         """Describe how the run has ended."""
@@ -109,9 +109,12 @@ async def test_work_that_loses_the_database_is_given_back(bench):
 @pytest.mark.parametrize(
     ("end", "reason"),
     [
-        (None, "TypeError: a run of kind 'toy' has to end with an `Ended`, got NoneType"),
-        (Ended(status="running", outcome={}), "ValueError: an activation cannot end as 'running'"),
-        (Ended(status="done", outcome={"x": float("nan")}), "DurableError: the outcome of the run 'a' is not JSON: x"),
+        (None, "TypeError: a run of kind 'toy' has to end with an `ActivationEnd`, got NoneType"),
+        (ActivationEnd(status="running", outcome={}), "ValueError: an activation cannot end as 'running'"),
+        (
+            ActivationEnd(status="done", outcome={"x": float("nan")}),
+            "DurableError: the outcome of the run 'a' is not JSON: x",
+        ),
     ],
 )
 async def test_an_end_that_cannot_be_written_is_a_failure(bench, end, reason):
@@ -246,7 +249,7 @@ async def test_the_same_run_is_not_performed_twice_at_once(bench):
 
     async def hold(activation):
         await release.wait()
-        return Ended(status="done", outcome={})
+        return ActivationEnd(status="done", outcome={})
 
     bench.work = hold
     first = asyncio.ensure_future(bench.perform())

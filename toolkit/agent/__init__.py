@@ -7,7 +7,7 @@ The agent is optional. The dispatcher works without it.
 from __future__ import annotations
 
 from ..steps.base import Steps
-from ..steps.expense import Spent
+from ..steps.expense import Expense
 from .agent import Agent
 from .budgets import Budget
 from .conversation.run_inbox import NotRunning
@@ -17,10 +17,10 @@ from .events import (
     Compacted,
     Done,
     Event,
-    Failed,
-    Inner,
     Refused,
-    Said,
+    RunFailed,
+    RunWaits,
+    SubRunEvent,
     Summarized,
     SummaryFailed,
     TextDelta,
@@ -28,7 +28,7 @@ from .events import (
     ToolProgress,
     ToolStarted,
     TurnFinished,
-    Waiting,
+    UserInput,
 )
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
 from .saved.missing_answers import NoAnswer
@@ -46,20 +46,20 @@ __all__ = [
     "Compacted",
     "Done",
     "Event",
-    "Failed",
-    "Inner",
+    "Expense",
     "NoAnswer",
     "NotRunning",
     "Refused",
     "Run",
+    "RunFailed",
     "RunSeal",
-    "Said",
+    "RunWaits",
     "SealError",
-    "Spent",
     "Status",
     "Steps",
     "Stop",
     "SubRun",
+    "SubRunEvent",
     "Summarized",
     "Summary",
     "SummaryFailed",
@@ -68,7 +68,7 @@ __all__ = [
     "ToolProgress",
     "ToolStarted",
     "TurnFinished",
-    "Waiting",
+    "UserInput",
     "is_in_run",
     "sub_run",
 ]

@@ -22,7 +22,7 @@ from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..steps.call_step import CallStep, RunScope, StepSetup, current_step
-from ..steps.expense import Spent
+from ..steps.expense import Expense
 from ..steps.notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
 from ..steps.records import ReplyToPrompts, with_prompts
 from ..steps.run_steps import RunSteps, escape_key
@@ -30,7 +30,7 @@ from .budgets import Ledger
 from .call_watcher import CallWatcher
 from .conversation.run_conversation import RunConversation
 from .conversation.run_inbox import RunInbox
-from .events import CatalogChanged, Compacted, EventListener, Said
+from .events import CatalogChanged, Compacted, EventListener, UserInput
 from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
 from .prompts import ANSWER_PROMPT, FRAME_PROMPT
@@ -121,7 +121,7 @@ class ActiveRun:
     def _add_prompts(self, messages: Iterable[UserMessage]) -> None:
         for message in messages:
             self.conversation.add_prompt(message)
-            self.watcher.publish_event(Said(message))
+            self.watcher.publish_event(UserInput(message))
 
     def report_catalog_change(self) -> None:
         """Report what has changed in the catalog since this method was last called, if the run has a listener."""
@@ -208,7 +208,7 @@ class ActiveRun:
         self.ledger.add_turn(reply.usage, reply.model)
         if self.steps is not None:
             self._report_spent(
-                Spent(turns=1, usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model))
+                Expense(turns=1, usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model))
             )
         calls = self.conversation.add_reply(reply.message)
         self.watcher.forget_turn()
@@ -220,13 +220,13 @@ class ActiveRun:
         self.usage += reply.usage
         self.ledger.add_usage(reply.usage, reply.model)
         if self.steps is not None:
-            self._report_spent(Spent(usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model)))
+            self._report_spent(Expense(usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model)))
 
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* calls of a reply as used, and return how many of them may run."""
         allowed = self.ledger.take_calls(call_count)
         if self.steps is not None:
-            self._report_spent(Spent(calls=allowed))
+            self._report_spent(Expense(calls=allowed))
         return allowed
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
@@ -321,11 +321,11 @@ class ActiveRun:
                 self.sub_runs[call.id] = SubRun.from_json(notes.sub_run, self.session)
         return result
 
-    def _add_spent(self, spent: Spent) -> None:
+    def _add_spent(self, spent: Expense) -> None:
         self.ledger.add(spent)
         self.usage += spent.usage
 
-    def _report_spent(self, spent: Spent) -> None:
+    def _report_spent(self, spent: Expense) -> None:
         """Report *spent* to the step that this run is a part of. The record of that step has it."""
         if self.steps is not None and self.steps.outer is not None and self.steps.shares_budget:
             self.steps.outer.spent += spent
@@ -361,7 +361,7 @@ def build_active_run(
     toolbox: Toolbox,
     session: Session,
     run: Run[Any] | None,
-    spent: Spent,
+    spent: Expense,
     on_event: EventListener | None,
     resources: Mapping[Any, Any] | None,
     setup: StepSetup | None = None,

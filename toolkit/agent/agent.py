@@ -30,7 +30,7 @@ from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
 from ..steps.base import Steps
 from ..steps.call_step import StepSetup
-from ..steps.expense import Spent
+from ..steps.expense import Expense
 from .active_run import ActiveRun, RunEnding, build_active_run
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
 from .budgets import Budget
@@ -304,7 +304,7 @@ class Agent(Generic[T]):
         run, prompt = order.run, order.prompt
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
-        active_run = self._build_active_run(order, Spent(), setup)
+        active_run = self._build_active_run(order, Expense(), setup)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
@@ -323,7 +323,7 @@ class Agent(Generic[T]):
         run = check_run(order.run)
         execution_mode, message = check_execution(run, order.mode), build_prompt(order.prompt or "", self._toolbox)
         # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
-        active_run = self._build_active_run(order, run.spent if setup else Spent(), setup)
+        active_run = self._build_active_run(order, run.spent if setup else Expense(), setup)
         self._toolbox.check_mode(active_run.session, execution_mode)
         may_claim = setup is None or setup.is_new
         cancelled = await self._toolbox.claim_plan(active_run.session, run) if may_claim else None
@@ -362,7 +362,7 @@ class Agent(Generic[T]):
     def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run
 
-    def _build_active_run(self, order: RunOrder, spent: Spent, setup: StepSetup | None) -> ActiveRun:
+    def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
         session = choose_session((setup and setup.session) or self._session, order.run)
         # A conversation that is continued keeps the mode that its host gave it.
         if self._mode is not None and (order.run is None or session.mode is None):

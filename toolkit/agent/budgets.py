@@ -20,7 +20,7 @@ from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
-from ..steps.expense import Spent
+from ..steps.expense import Expense
 
 __all__ = ["Budget", "Ledger", "LimitName"]
 
@@ -87,7 +87,7 @@ class Ledger:
         max_turns: int,
         *,
         model: str = "",
-        spent: Spent = Spent(),  # noqa: B008 -- it is immutable
+        spent: Expense = Expense(),  # noqa: B008 -- it is immutable
         clock: Callable[[], float] = time.monotonic,
         is_replayed: bool = False,
     ) -> None:
@@ -102,7 +102,7 @@ class Ledger:
         self._started_at = clock()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Expense:
         """The amounts used up to this moment."""
         seconds = self._spent.seconds + max(0.0, self._clock() - self._started_at)
         return replace(self._spent, retries=self._retries, seconds=seconds)
@@ -111,7 +111,7 @@ class Ledger:
         """Let the limit of seconds count, because something is about to be done that was not done before."""
         self._is_replayed = False
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: Expense) -> None:
         """Count *spent*, which a step has used in another process."""
         self._spent += spent
         with self._lock:

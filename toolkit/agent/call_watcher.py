@@ -17,7 +17,7 @@ from ..results import ToolCall, ToolResult
 from ..steps.run_steps import RunSteps
 from .budgets import Ledger
 from .conversation.valid_messages import build_unfinished_result
-from .events import Event, EventListener, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
+from .events import Event, EventListener, Refused, SubRunEvent, ToolFinished, ToolProgress, ToolStarted
 
 __all__ = ["CallWatcher", "CurrentRun", "current_run"]
 
@@ -56,9 +56,9 @@ class CallWatcher:
         """
         Return the listener for the sub-run of a call, or None if this run has no listener.
 
-        The listener reports each event of the sub-run to this run's listener as an `Inner` event.
+        The listener reports each event of the sub-run to this run's listener as a `SubRunEvent`.
         """
-        return None if self._on_event is None else lambda event: self.publish_event(Inner(call_id, event))
+        return None if self._on_event is None else lambda event: self.publish_event(SubRunEvent(call_id, event))
 
     def forget_turn(self) -> None:
         """Forget the calls of the turn before. Their results are in the conversation."""

@@ -2,7 +2,7 @@
 The events that an agent reports while it works: small records, in the order in which things happen.
 
 Every run ends with exactly one `Done`, however it ended. An event of a sub-run
-is reported inside an `Inner`, which names the call that the sub-run belongs to.
+is reported inside a `SubRunEvent`, which names the call that the sub-run belongs to.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
     "Done",
     "Event",
     "EventListener",
-    "Failed",
-    "Inner",
     "Refused",
-    "Said",
+    "RunFailed",
+    "RunWaits",
+    "SubRunEvent",
     "Summarized",
     "SummaryFailed",
     "TextDelta",
@@ -38,7 +38,7 @@ __all__ = [
     "ToolProgress",
     "ToolStarted",
     "TurnFinished",
-    "Waiting",
+    "UserInput",
     "stream_events",
 ]
 
@@ -90,7 +90,7 @@ class TurnFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserInput:
     """The model reads a message in its next turn that was said to the run with `agent.say`."""
 
     message: UserMessage
@@ -145,21 +145,21 @@ class SummaryFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class RunWaits:
     """The run pauses until people answer these requests."""
 
     requests: tuple[ApprovalRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """The run cannot go on. Its conversation is kept and can be continued."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class SubRunEvent:
     """An event of the sub-run of a call."""
 
     call_id: str
@@ -180,14 +180,14 @@ Event: TypeAlias = (
     | ToolFinished
     | Refused
     | TurnFinished
-    | Said
+    | UserInput
     | CatalogChanged
     | Compacted
     | Summarized
     | SummaryFailed
-    | Waiting
-    | Failed
-    | Inner
+    | RunWaits
+    | RunFailed
+    | SubRunEvent
     | Done
 )
 

@@ -19,7 +19,7 @@ from ..providers.base import Provider, StructuredProvider
 from ..providers.prices import price_of
 from ..session import Session
 from ..steps.base import Steps
-from ..steps.expense import Spent
+from ..steps.expense import Expense
 from .budgets import Budget, Ledger
 from .events import Event
 from .final_answers import AnswerFormat
@@ -128,7 +128,7 @@ class AgentOptions:
             self.output.tool, has_tools=has_tools
         )
 
-    def build_ledger(self, spent: Spent, *, is_replayed: bool = False) -> Ledger:
+    def build_ledger(self, spent: Expense, *, is_replayed: bool = False) -> Ledger:
         """Return the ledger for a run that has already used *spent*."""
         return Ledger(
             self.budget,

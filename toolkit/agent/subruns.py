@@ -5,7 +5,7 @@ A sub-run has the session of its parent, so the same mode, rules and grants
 hold in it. It has the system prompt of its parent unless it gets its own. It
 uses the budget of its parent, ends when its call has to end, and can call no
 tool that its parent cannot call. If a call in the sub-run waits, the parent
-waits too. Events of the sub-run are reported as `Inner`.
+waits too. Events of the sub-run are reported as `SubRunEvent`.
 """
 
 from __future__ import annotations

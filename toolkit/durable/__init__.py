@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .engine import Engine, RunJob, RunLimits
     from .host import DurableHost
     from .journal.records import EventRow, RunRow
-    from .run_kinds import Activation, Ended
+    from .run_kinds import Activation, ActivationEnd
 
 __all__ = [
     "Activation",
+    "ActivationEnd",
     "DurableAgent",
     "DurableError",
     "DurableHost",
-    "Ended",
     "Engine",
     "EventRow",
     "Fenced",
@@ -34,7 +34,7 @@ __all__ = [
 __getattr__ = _lazy_getattr(
     __name__,
     {
-        **dict.fromkeys(("Activation", "Ended"), "run_kinds"),
+        **dict.fromkeys(("Activation", "ActivationEnd"), "run_kinds"),
         **dict.fromkeys(("Engine", "RunJob", "RunLimits"), "engine"),
         **dict.fromkeys(("EventRow", "RunRow"), "journal.records"),
         "DurableAgent": "durable_agent",

@@ -27,7 +27,7 @@ from .journal.base import Journal
 from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal.run_changes import CUT_SHORT
 from .journal_steps import JournalSteps, measure_steps
-from .run_kinds import Activation, Ended, RunKinds
+from .run_kinds import Activation, ActivationEnd, RunKinds
 from .step_gate import StepGate, WorkerEnds
 from .store_retries import persist
 
@@ -69,7 +69,7 @@ class _Active:
     is_job: bool
     gate: StepGate
     loop: asyncio.AbstractEventLoop
-    task: asyncio.Task[Ended] | None = None
+    task: asyncio.Task[ActivationEnd] | None = None
     is_fenced: bool = False
 
     def cancel(self) -> None:
@@ -236,7 +236,7 @@ class Activations:
             raise cancelled
         return ending.result()
 
-    async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> Ended:
+    async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> ActivationEnd:
         row = active.row
         kind = self._kinds.require(row)
         step_rows = await self.in_thread(lambda: self._journal.read_steps(row.id))
@@ -265,16 +265,16 @@ class Activations:
         reason = "the deadline of the run has passed"
         remaining = row.deadline - self._clock()
         if remaining <= 0:
-            return Ended(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
+            return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
         try:
             async with asyncio.timeout(remaining) as deadline:
                 return await kind.activate(activation)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return Ended(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
+            return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
 
-    async def _record(self, active: _Active, task: asyncio.Task[Ended]) -> Performed:
+    async def _record(self, active: _Active, task: asyncio.Task[ActivationEnd]) -> Performed:
         """Write how the activation has ended, or give it back if it did not come to an end."""
         if task.cancelled():
             if active.is_fenced:
@@ -309,14 +309,16 @@ class Activations:
         await self._tell_end(row)
         return Performed(delivery="done", row=row, error=error)
 
-    async def _write_end(self, active: _Active, task: asyncio.Task[Ended], error: Exception | None) -> RunRow:
+    async def _write_end(self, active: _Active, task: asyncio.Task[ActivationEnd], error: Exception | None) -> RunRow:
         row, problem = active.row, ""
         status: RunStatus = "failed"
         refused: Mapping[str, Exception] = {}
         if error is None:
             ended = task.result()
-            if not isinstance(ended, Ended):
-                raise TypeError(f"a run of kind {row.kind!r} has to end with an `Ended`, got {type(ended).__name__}")
+            if not isinstance(ended, ActivationEnd):
+                raise TypeError(
+                    f"a run of kind {row.kind!r} has to end with an `ActivationEnd`, got {type(ended).__name__}"
+                )
             status, outcome, refused = ended.status, ended.outcome, ended.refused
         else:
             _log.error("run %r failed: %s", row.id, error, exc_info=error)

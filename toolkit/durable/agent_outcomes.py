@@ -18,7 +18,7 @@ from .errors import DurableError
 from .journal.records import PLAN_ORDER, RunRow, RunStatus, StepRow
 from .journal.row_texts import shorten_key
 from .run_input import unpack_message
-from .run_kinds import Ended
+from .run_kinds import ActivationEnd
 
 __all__ = ["AgentOutcomes", "build_end", "has_end", "load_paused"]
 
@@ -85,10 +85,10 @@ def has_end(row: RunRow) -> bool:
     return row.status != "failed" or (bool(row.outcome) and load_paused(row).status == "failed")
 
 
-def build_end(run: Run[Any]) -> Ended:
+def build_end(run: Run[Any]) -> ActivationEnd:
     """Return how an activation has ended that has brought a run to *run*."""
     # A run that is "running" was interrupted, and an exception says so.
-    return Ended(status="failed" if run.status == "running" else run.status, outcome=dump_run(run))
+    return ActivationEnd(status="failed" if run.status == "running" else run.status, outcome=dump_run(run))
 
 
 def _load_last(row: RunRow) -> Run[Any]:

@@ -40,7 +40,7 @@ from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
 from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
 from .run_jobs import AT_REST
-from .run_kinds import Activation, Ended
+from .run_kinds import Activation, ActivationEnd
 from .run_requests import RunRequests, keeps_approvals, open_approvals_beside
 
 __all__ = ["DurableAgent"]
@@ -296,7 +296,7 @@ class DurableAgent(Generic[T]):
 
     # What the host asks for.
 
-    async def _activate(self, activation: Activation) -> Ended:
+    async def _activate(self, activation: Activation) -> ActivationEnd:
         row = activation.row
         stepped = SteppedRun(
             self.agent,
@@ -316,7 +316,7 @@ class DurableAgent(Generic[T]):
         prompt = unpack_prompt(row.input)
         return build_end(await stepped.run(prompt, principal=row.principal, session_state=session_state))
 
-    async def _resume(self, stepped: SteppedRun[T], activation: Activation) -> Ended:
+    async def _resume(self, stepped: SteppedRun[T], activation: Activation) -> ActivationEnd:
         run = load_paused(activation.row)
         decisions = {
             request.id: decision

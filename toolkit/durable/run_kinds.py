@@ -19,8 +19,8 @@ from .run_requests import RunRequests
 __all__ = [
     "Activate",
     "Activation",
+    "ActivationEnd",
     "DescribeStop",
-    "Ended",
     "RunKind",
     "RunKinds",
     "describe_plain_stop",
@@ -52,7 +52,7 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ActivationEnd:
     """
     How an activation has ended.
 
@@ -71,7 +71,7 @@ class Ended:
 class Activate(Protocol):
     """Works on a run until it is over or waits. If `Fenced` is raised inside, it has to leave this function."""
 
-    def __call__(self, activation: Activation, /) -> Awaitable[Ended]: ...
+    def __call__(self, activation: Activation, /) -> Awaitable[ActivationEnd]: ...
 
 
 DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow]], Mapping[str, Any]]

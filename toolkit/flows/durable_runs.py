@@ -17,7 +17,7 @@ from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus, StepRow
-from ..durable.run_kinds import Activation, Ended
+from ..durable.run_kinds import Activation, ActivationEnd
 from ..durable.run_requests import RunRequests, keeps_approvals, open_approvals_beside
 from ..errors import DefinitionError
 from ..session import Session
@@ -130,7 +130,7 @@ class DurableRuns:
         # The run was ended from outside, by something that does not know its steps.
         return replace(failed, left=list_left(await self.host.events(row.id)))
 
-    async def _activate(self, activation: Activation) -> Ended:
+    async def _activate(self, activation: Activation) -> ActivationEnd:
         row = activation.row
         start = FlowValue.from_json(row.input, f"the start of the run {row.id!r}")
         graph = self._find_graph()
@@ -166,10 +166,10 @@ class DurableRuns:
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]
             data = {"version": _VERSION, "requests": requests}
-            return Ended(status="waiting", outcome=data, refused=scope.refused)
+            return ActivationEnd(status="waiting", outcome=data, refused=scope.refused)
         if isinstance(outcome, Failed):
-            return Ended(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
-        return Ended(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
+            return ActivationEnd(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
+        return ActivationEnd(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
 
     async def _check_steps(self, row: RunRow, graph: Graph) -> None:
         """Raise `DurableError` if a step has happened that is gone: under a new name it would happen again."""

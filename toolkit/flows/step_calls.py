@@ -32,7 +32,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..steps.call_step import CallStep, RunScope
-from ..steps.expense import Spent
+from ..steps.expense import Expense
 from ..steps.notes import CallPause, StepNotes, attach_notes, read_pause, read_spent
 from ..steps.requests import ASK_AGAIN, find_answer
 from ..steps.run_steps import RunSteps, escape_key
@@ -98,7 +98,7 @@ class StepCaller:
         self._session = session
         self.newest_epoch = 0
         self.key = key
-        self.spent = Spent()
+        self.spent = Expense()
         self.postponed: ApprovalError | None = None
         self.held_back: set[str] = set()
         self._changed: dict[str, Mapping[str, Any] | None] = {}
@@ -131,7 +131,7 @@ class StepCaller:
         call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
         self._steps.prepare(call, key)
 
-        def prepare(result: ToolResult, spent: Spent) -> ToolResult:
+        def prepare(result: ToolResult, spent: Expense) -> ToolResult:
             result = finish(_count_attempt(result))
             result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._steps.epoch}
             return attach_notes(result, StepNotes(spent=spent))
@@ -195,7 +195,7 @@ class StepCaller:
         key: str,
         call: ToolCall,
         work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]],
-        prepare: Callable[[ToolResult, Spent], ToolResult],
+        prepare: Callable[[ToolResult, Expense], ToolResult],
         *,
         call_key: str | None = None,
         pause: CallPause | None = None,

@@ -19,7 +19,7 @@ from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Begin, Steps
-from .expense import Spent
+from .expense import Expense
 from .nested_runs import NestedRuns
 from .notes import drop_pause
 
@@ -104,7 +104,7 @@ class CallStep:
         self.session = session
         self.nested = nested
         self.is_in_tool = False
-        self.spent = Spent()
+        self.spent = Expense()
         self.plan: str | None = None
         self.failure: Exception | None = None
         self.has_returned = False

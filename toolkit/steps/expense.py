@@ -11,11 +11,11 @@ from typing import Any
 
 from ..providers.base import Usage
 
-__all__ = ["Spent"]
+__all__ = ["Expense"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Expense:
     """The amounts used since the prompt. `cost` stays 0 if the budget has no prices."""
 
     turns: int = 0
@@ -25,41 +25,31 @@ class Spent:
     usage: Usage = Usage()  # noqa: RUF009 -- it is immutable
     cost: Decimal = Decimal(0)
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Spent)})
+    def __add__(self, other: Expense) -> Expense:
+        return Expense(**{name: getattr(self, name) + getattr(other, name) for name in _NAMES})
 
-    def __sub__(self, other: Spent) -> Spent:
-        return Spent(**{field.name: getattr(self, field.name) - getattr(other, field.name) for field in fields(Spent)})
+    def __sub__(self, other: Expense) -> Expense:
+        return Expense(**{name: getattr(self, name) - getattr(other, name) for name in _NAMES})
 
     def to_json(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return all fields as plain JSON."""
+        plain = {name: getattr(self, name) for name in _NAMES}
         return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Spent:
-        """
-        Return the `Spent` that `to_json` wrote; `retries` may be missing, as in older data.
-
-        Raises:
-            ValueError: *data* is not the JSON of a `Spent`.
-        """
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
-            raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
-        data = {"retries": 0, **data}
+    def from_json(cls, data: Mapping[str, Any]) -> Expense:
+        """Return the expense that `to_json` wrote; raise `ValueError` if *data* is something else."""
+        if not isinstance(data, Mapping) or data.keys() != {*_NAMES}:
+            raise ValueError(f"`spent` has to be an object with {', '.join(_NAMES)}")
         for name in ("turns", "calls", "retries", "seconds"):
             value: Any = data[name]
             kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)
             if type(value) not in kinds or not 0 <= value < float("inf"):
                 raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
-        return cls(
-            turns=data["turns"],
-            calls=data["calls"],
-            retries=data["retries"],
-            seconds=data["seconds"],
-            usage=Usage.from_json(data["usage"]),
-            cost=_parse_cost(data["cost"]),
-        )
+        return cls(**{**data, "usage": Usage.from_json(data["usage"]), "cost": _parse_cost(data["cost"])})
+
+
+_NAMES = tuple(field.name for field in fields(Expense))
 
 
 def _parse_cost(value: Any) -> Decimal:

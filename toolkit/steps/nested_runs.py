@@ -27,13 +27,13 @@ from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
 from ..results import ToolCall, ToolResult
 from .base import Steps, read_note, write_note
-from .expense import Spent
+from .expense import Expense
 from .notes import CallPause
 
 __all__ = ["InnerRunChanged", "NestedRun", "NestedRuns"]
 
 _ENDING_SECONDS = 10.0
-_NOTHING = Spent()
+_NOTHING = Expense()
 _PAUSED = "people have to answer first, and then the function runs again"
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class NestedRuns:
         self._steps = steps
         self._key = key
         self._before = before or CallPause()
-        self._spent: dict[str, Spent] = {}
+        self._spent: dict[str, Expense] = {}
         self._notes: list[Mapping[str, Any]] | None = None
         self._taken: set[int] = set()
         self._lock = asyncio.Lock()
@@ -83,7 +83,7 @@ class NestedRuns:
         return [request for number in sorted(self._requests) for request in self._requests[number]]
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Expense:
         """What the runs have used since the call last waited."""
         before = self._before.spent
         new = [spent - before.get(number, _NOTHING) for number, spent in self._spent.items()]
@@ -183,7 +183,7 @@ class NestedRuns:
             self.failure = error
             raise
 
-    def add_spent(self, number: int, spent: Spent) -> None:
+    def add_spent(self, number: int, spent: Expense) -> None:
         """Note what the run with this number has used in all. Its seconds are those of the call, too."""
         self._spent[str(number)] = replace(spent, seconds=0.0, retries=0)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..decisions import ApprovalRequest
 from ..results import ToolCall, ToolResult
-from .expense import Spent
+from .expense import Expense
 
 __all__ = [
     "CallPause",
@@ -30,7 +30,7 @@ __all__ = [
 
 _NOTES = "toolkit.step"
 _PAUSE = "toolkit.pause"
-_NOTHING = Spent()
+_NOTHING = Expense()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class StepNotes:
         sub_run: The sub-run of the call as JSON, if the call waits for it.
     """
 
-    spent: Spent = _NOTHING
+    spent: Expense = _NOTHING
     plan: str | None = None
     sub_run: Mapping[str, Any] | None = None
 
@@ -72,10 +72,10 @@ def detach_notes(result: ToolResult) -> tuple[ToolResult, StepNotes]:
     return with_metadata(result, _NOTES, None), notes
 
 
-def read_spent(result: ToolResult) -> Spent:
+def read_spent(result: ToolResult) -> Expense:
     """Return what the notes of *result* say that the runs inside its call have used."""
     data = (result.metadata or {}).get(_NOTES)
-    return Spent.from_json(data["spent"]) if isinstance(data, dict) and "spent" in data else _NOTHING
+    return Expense.from_json(data["spent"]) if isinstance(data, dict) and "spent" in data else _NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class CallPause:
     requests: tuple[ApprovalRequest, ...] = ()
     number: int = 0
     request_id: str | None = None
-    spent: Mapping[str, Spent] = field(default_factory=dict)
+    spent: Mapping[str, Expense] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
@@ -121,7 +121,7 @@ def read_pause(result: ToolResult) -> CallPause | None:
         requests=tuple(ApprovalRequest.from_json(request) for request in data["requests"]),
         number=data["number"],
         request_id=data["request_id"],
-        spent={number: Spent.from_json(spent) for number, spent in data["spent"].items()},
+        spent={number: Expense.from_json(spent) for number, spent in data["spent"].items()},
     )
 
 

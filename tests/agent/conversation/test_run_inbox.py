@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent.kit import Shed, call
-from toolkit.agent import NotRunning, Run, Said, ToolFinished, TurnFinished, sub_run
+from toolkit.agent import NotRunning, Run, ToolFinished, TurnFinished, UserInput, sub_run
 from toolkit.agent.conversation.run_inbox import RunInbox, RunInboxes
 from toolkit.context import Context
 from toolkit.decisions import Decision
@@ -53,8 +53,8 @@ async def test_a_word_is_an_event_and_part_of_the_run():
     agent = speaking_agent([[call("speak")], "Ten."], on_event=events.append)
     run = await agent.run("Count.")
     kinds = [type(event) for event in events]
-    assert kinds.index(TurnFinished) < kinds.index(Said) < len(kinds) - 2
-    assert [event.message for event in events if isinstance(event, Said)] == [UserMessage.of("Stop at ten.")]
+    assert kinds.index(TurnFinished) < kinds.index(UserInput) < len(kinds) - 2
+    assert [event.message for event in events if isinstance(event, UserInput)] == [UserMessage.of("Stop at ten.")]
     assert run.messages[3] == UserMessage.of("Stop at ten.")
     assert Run.loads(run.dumps()) == run
     assert run.unread == ()
@@ -309,5 +309,5 @@ async def test_a_word_may_start_a_skill_or_show_a_picture():
 
     agent = Shed().agent([reply, "Yes."], on_event=events.append)
     await agent.run("Which?")
-    assert [event.message.text for event in events if isinstance(event, Said)] == ["Look:\nhere"]
+    assert [event.message.text for event in events if isinstance(event, UserInput)] == ["Look:\nhere"]
     assert not any(isinstance(event, ToolFinished) for event in events)

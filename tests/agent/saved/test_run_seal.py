@@ -77,7 +77,7 @@ async def test_a_forged_or_altered_seal_does_not_open():
     with pytest.raises(SealError, match="does not fit"):
         RunSeal(OTHER).open(text)
     outer = json.loads(text)
-    altered = json.dumps({**outer, "content": outer["content"].replace('"mode": null', '"mode": "bypass"')})
+    altered = json.dumps({**outer, "content": outer["content"].replace('"principal": null', '"principal": "eve"')})
     with pytest.raises(SealError, match="does not fit"):
         RunSeal(KEY).open(altered)
 

@@ -21,16 +21,16 @@ answer that is not of the agent's type.
 
 def check_run_fields(data: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Return *data* with a value for every field of a saved run, also for those that older data does not have.
+    Return the fields of a saved run.
 
     Raises:
         ValueError: A field is missing, unknown, or of another type. The message names it.
     """
-    data = {**_LATER_FIELDS, **data}
+    data = {name: value for name, value in data.items() if name != "version"}
     for name, (fits, expected) in _FIELD_CHECKS.items():
         if name not in data or not fits(data[name]):
             raise ValueError(f"not a run: `{name}` has to be {expected}")
-    if unknown_names := data.keys() - _FIELD_CHECKS.keys() - {"version"}:
+    if unknown_names := data.keys() - _FIELD_CHECKS.keys():
         raise ValueError(f"not a run: unknown {', '.join(sorted(map(repr, unknown_names)))}")
     return data
 
@@ -47,7 +47,7 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-_STOPS: frozenset[Any] = frozenset({None, *(each for part in get_args(Stop) for each in get_args(part) or (part,))})
+_STOPS: frozenset[Any] = frozenset({None, *(word for part in get_args(Stop) for word in get_args(part) or (part,))})
 
 _FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id": (lambda value: isinstance(value, str) and bool(value), "a text that is not empty"),
@@ -69,12 +69,3 @@ _FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "summary": (lambda value: value is None or _is_object(value), "an object or null"),
     "reply_count": (lambda value: type(value) is int and value >= 0, "a whole number"),
 }
-
-_LATER_FIELDS: dict[str, Any] = {
-    "answer": None,
-    "refused_answers": 0,
-    "unread": [],
-    "summary": None,
-    "reply_count": 0,
-}
-"""The fields that older data does not have, with their values then."""

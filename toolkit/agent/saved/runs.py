@@ -26,7 +26,7 @@ from ...providers.base import Usage
 from ...providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
 from ...results import ToolResult
 from ...session import Session
-from ...steps.expense import Spent
+from ...steps.expense import Expense
 from ...steps.notes import read_pause
 from ...values.rendering import as_json
 from ..conversation.summaries import Summary
@@ -77,7 +77,7 @@ class Run(Generic[T_co]):
     messages: tuple[Message, ...] = ()
     reason: str = ""
     stop: Stop | None = None
-    spent: Spent = Spent()  # noqa: RUF009 -- it is immutable
+    spent: Expense = Expense()  # noqa: RUF009 -- it is immutable
     usage: Usage = Usage()  # noqa: RUF009 -- as above
     plan: str | None = None
     answer: FinalAnswer | None = None
@@ -175,9 +175,6 @@ class Run(Generic[T_co]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain JSON with a version, without the exception and the session's authority."""
-        # A run without a summary, or without steps, can also be read by versions that do not know them.
-        summary = {} if self.summary is None else {"summary": self.summary.to_json()}
-        reply_count = {"reply_count": self.reply_count} if self.reply_count else {}
         return {
             "version": _VERSION,
             "id": self.id,
@@ -193,8 +190,8 @@ class Run(Generic[T_co]):
             "unread": [message.to_json() for message in self.unread],
             "subs": [sub.to_json() for sub in self.subs],
             "session": self.session.to_json(),
-            **summary,
-            **reply_count,
+            "summary": None if self.summary is None else self.summary.to_json(),
+            "reply_count": self.reply_count,
         }
 
     def dumps(self) -> str:
@@ -329,7 +326,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
             reason=data["reason"],
             stop=data["stop"],
             messages=messages,
-            spent=Spent.from_json(data["spent"]),
+            spent=Expense.from_json(data["spent"]),
             usage=Usage.from_json(data["usage"]),
             plan=data["plan"],
             answer=None if data["answer"] is None else FinalAnswer(data["answer"]["json"]),
@@ -351,10 +348,10 @@ def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
     sub_data: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     tools, output = sub_data.get("tools"), sub_data.get("output")
     if (
-        sub_data.keys() | {"version", "output"} != {"call_id", "system", "tools", "version", "output", "run"}
+        sub_data.keys() != {"call_id", "system", "tools", "version", "output", "run"}
         or not isinstance(sub_data["call_id"], str)
         or not isinstance(sub_data["system"], str)
-        or not isinstance(sub_data.get("version"), str | None)
+        or not isinstance(sub_data["version"], str | None)
         or not (tools is None or (isinstance(tools, list) and all(isinstance(name, str) for name in tools)))
     ):
         raise ValueError("not a sub-run: it has a call_id, a system prompt, a list of tools or null, a version, a run")
@@ -362,7 +359,7 @@ def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
         call_id=sub_data["call_id"],
         system=sub_data["system"],
         tools=None if tools is None else tuple(tools),
-        version=sub_data.get("version"),
+        version=sub_data["version"],
         output=None if output is None else AnswerFormat.from_schema(output),
         run=_read_run(sub_data["run"], session, depth + 1),
     )
