@@ -40,7 +40,7 @@ ORDER = {
     "durable": "errors database_address journal/ decisions store_retries journal_steps step_gate engine run_requests run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker host run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
-    "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_dispatchers step_calls returned_values visits runner mermaid story effects durable_runs flow __init__",
+    "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_dispatchers step_calls returned_values visits runner mermaid story durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handlers handwritten_schemas description coroutines __init__",

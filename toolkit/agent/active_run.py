@@ -21,11 +21,11 @@ from ..providers.base import Reply, Request, Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from ..steps.call_step import CallStep, RunScope, StepSetup, current_step
+from ..steps.call_step import CallStep, current_step
 from ..steps.expense import Expense
 from ..steps.notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
 from ..steps.records import ReplyToPrompts, with_prompts
-from ..steps.run_steps import RunSteps, escape_key
+from ..steps.run_steps import RunSteps
 from .budgets import Ledger
 from .call_watcher import CallWatcher
 from .conversation.run_conversation import RunConversation
@@ -38,7 +38,7 @@ from .saved.run_fields import Status, Stop
 from .saved.runs import Run, SubRun
 from .toolbox import Toolbox
 
-__all__ = ["ActiveRun", "RunEnding", "build_active_run"]
+__all__ = ["ActiveRun", "RunEnding"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,39 +354,3 @@ class ActiveRun:
         )
         # A run that was interrupted while other calls of it wait can still be resumed.
         return replace(snapshot, status="waiting") if snapshot.requests else snapshot
-
-
-def build_active_run(
-    options: AgentOptions,
-    toolbox: Toolbox,
-    session: Session,
-    run: Run[Any] | None,
-    spent: Expense,
-    on_event: EventListener | None,
-    resources: Mapping[Any, Any] | None,
-    setup: StepSetup | None = None,
-) -> ActiveRun:
-    """
-    Return a new run, or *run*, which has used *spent*, to be continued.
-
-    It does its steps as *setup* says, or as the option `steps` of the agent says. Without both, it has no steps.
-    """
-    if setup is None and options.steps is not None:
-        setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher))
-    if setup is None:
-        ledger = options.build_ledger(spent)
-        return ActiveRun(options, toolbox, ledger, session, run=run, on_event=on_event, resources=resources)
-    run_id = setup.run_id or (secrets.token_hex(8) if run is None else run.id)
-    reply_count = 0 if run is None else run.reply_count
-    spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
-    return ActiveRun(
-        options,
-        toolbox.with_steps(),
-        options.build_ledger(spent, is_replayed=True),
-        session,
-        run=run,
-        on_event=on_event,
-        resources=resources,
-        run_id=run_id,
-        steps=RunSteps(setup.scope, setup.key or escape_key(run_id), reply_count=reply_count, outer=setup.outer),
-    )

@@ -13,14 +13,15 @@ code, call `run_sync`, `resume_sync` and `execute_sync`.
 
 from __future__ import annotations
 
-import time
+import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import Any, Generic, TypeAlias, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, check_option_types
+from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions.modes import Mode, check_mode
@@ -28,22 +29,21 @@ from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
-from ..steps.base import Steps
-from ..steps.call_step import StepSetup
+from ..steps.call_step import RunScope, StepSetup
 from ..steps.expense import Expense
-from .active_run import ActiveRun, RunEnding, build_active_run
+from ..steps.run_steps import RunSteps, escape_key
+from .active_run import ActiveRun, RunEnding
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
-from .budgets import Budget
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
-from .inner_agents import RunOrder, build_own_setup, find_step_for, run_in_step, wait_for_run
+from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AgentKeywords, AgentOptions, OutputWay
+from .options import AgentKeywords, AgentOptions
 from .own_tools import with_own_tools
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
-from .prompts import EXECUTE_PROMPT, PLAN_PROMPT, SUMMARY_PROMPT
+from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
 from .saved.runs import Run, check_run
 from .subruns import resume_turns
@@ -126,38 +126,13 @@ class Agent(Generic[T]):
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
         output: Any = None,
-        system: str = "",
-        mode: Mode | None = None,
-        max_turns: int = 50,
-        budget: Budget = Budget(),  # noqa: B008 -- it is immutable
-        on_event: Callable[[Event], object] | None = None,
-        plan_prompt: str = PLAN_PROMPT,
-        plan_tools: Iterable[str] | None = None,
-        frame_results: bool = False,
-        compact_at: int | None = 400_000,
-        summary_prompt: str | None = SUMMARY_PROMPT,
-        output_retries: int = 2,
-        output_by: OutputWay | None = None,
-        session: Session | None = None,
-        steps: Steps | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        **options: Any,
     ) -> None:
-        self._options = AgentOptions(
-            provider=provider,
-            system=system,
-            max_turns=max_turns,
-            budget=budget,
-            on_event=on_event,
-            plan_prompt=plan_prompt,
-            frame_results=frame_results,
-            compact_at=compact_at,
-            summary_prompt=summary_prompt,
-            clock=clock,
-            output=AnswerFormat.of(output),
-            output_retries=output_retries,
-            output_by=output_by,
-            steps=steps,
-        )
+        for name in options:
+            if name not in AgentKeywords.__annotations__:
+                raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
+        mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
+        self._options = AgentOptions(provider=provider, output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = build_dispatcher(tools)
         if self._options.output is not None:
@@ -316,7 +291,7 @@ class Agent(Generic[T]):
     async def _resume_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
         run, decisions = check_run(order.run), order.decisions
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
-        active_run = self._build_active_run(order, run.spent, setup or build_own_setup(self, decisions))
+        active_run = self._build_active_run(order, run.spent, setup)
         return await self._run_with_lifecycle(active_run, order, lambda: resume_turns(active_run, decisions))
 
     async def _execute_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
@@ -363,12 +338,30 @@ class Agent(Generic[T]):
         self.last_run = run
 
     def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
-        session = choose_session((setup and setup.session) or self._session, order.run)
+        """Return a new run, or that of *order*, which has used *spent*. Without *setup* and `steps`, it has no steps."""
+        options, toolbox, run = self._options, self._toolbox, order.run
+        session = choose_session((setup and setup.session) or self._session, run)
         # A conversation that is continued keeps the mode that its host gave it.
-        if self._mode is not None and (order.run is None or session.mode is None):
-            self._toolbox.set_mode(session, self._mode)
-        # The stream gets the event first, because `on_event` may raise.
-        listener = combine_listeners(order.on_event, self._options.on_event)
-        return build_active_run(
-            self._options, self._toolbox, session, order.run, spent, listener, order.resources, setup
+        if self._mode is not None and (run is None or session.mode is None):
+            toolbox.set_mode(session, self._mode)
+        if setup is None and options.steps is not None:
+            decisions = order.decisions or {}
+            setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher, decisions=decisions))
+        run_id, steps = secrets.token_hex(8) if run is None else run.id, None
+        if setup is not None:
+            run_id, reply_count = setup.run_id or run_id, 0 if run is None else run.reply_count
+            steps = RunSteps(setup.scope, setup.key or escape_key(run_id), reply_count=reply_count, outer=setup.outer)
+            spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
+            toolbox = toolbox.with_steps()
+        return ActiveRun(
+            options,
+            toolbox,
+            options.build_ledger(spent, is_replayed=setup is not None),
+            session,
+            run=run,
+            # The stream gets the event first, because `on_event` may raise.
+            on_event=combine_listeners(order.on_event, options.on_event),
+            resources=order.resources,
+            run_id=run_id,
+            steps=steps,
         )

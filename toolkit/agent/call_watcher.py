@@ -110,30 +110,17 @@ class CallWatcher:
 
 
 class CurrentRun(Protocol):
-    """The members of a run that its calls use."""
+    """The members of an `ActiveRun` that its calls use."""
 
-    @property
-    def watcher(self) -> CallWatcher:
-        """The watcher of the run's calls."""
-        ...
-
-    @property
-    def ledger(self) -> Ledger:
-        """The budget of the run."""
-        ...
-
-    @property
-    def steps(self) -> RunSteps | None:
-        """The steps of the run, if it has steps."""
-        ...
+    watcher: CallWatcher
+    ledger: Ledger
+    steps: RunSteps | None
 
     async def do_call_step(self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
         """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
-        ...
 
     def accept_plan(self, plan: str) -> bool:
         """Accept *plan*. Return False if the run is not in plan mode or has a plan already."""
-        ...
 
 
 current_run: ContextVar[CurrentRun | None] = ContextVar("toolkit_agent_run", default=None)

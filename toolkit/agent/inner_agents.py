@@ -32,7 +32,6 @@ from .saved.runs import Run, read_answer
 
 __all__ = [
     "RunOrder",
-    "build_own_setup",
     "find_step_for",
     "read_own_session",
     "run_in_step",
@@ -84,12 +83,6 @@ def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -
         run: Run[T] = agent._toolbox.dispatcher.wait_for(start)  # noqa: SLF001 -- as above
         return run
     return step.nested.wait_for(start)
-
-
-def build_own_setup(agent: Any, decisions: Decisions) -> StepSetup | None:
-    """Return how a run that is resumed with *decisions* does its steps, if its agent has the option `steps`."""
-    steps, dispatcher = agent._options.steps, agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
-    return None if steps is None else StepSetup(scope=RunScope(steps=steps, dispatcher=dispatcher, decisions=decisions))
 
 
 async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:

@@ -47,7 +47,7 @@ _OPTION_TYPES: OptionTypes = {
 
 
 class AgentKeywords(TypedDict, total=False):
-    """The options of `Agent` that do not depend on the type of its answer, for type checkers."""
+    """The options of `Agent` that do not depend on the type of its answer. The docstring of `Agent` explains them."""
 
     system: str
     mode: Mode | None
@@ -77,7 +77,7 @@ class AgentOptions:
     on_event: Callable[[Event], object] | None = None
     plan_prompt: str = PLAN_PROMPT
     frame_results: bool = False
-    compact_at: int | None = None
+    compact_at: int | None = 400_000
     summary_prompt: str | None = SUMMARY_PROMPT
     clock: Callable[[], float] = time.monotonic
     output: AnswerFormat | None = None

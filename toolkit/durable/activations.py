@@ -81,9 +81,7 @@ class Activations:
     """
     The activations of one host.
 
-    Args:
-        on_end: Called with the row of a run whose activation has ended, or that was given back and has no job.
-        clock: A function that returns seconds since 1970.
+    *on_end* is called with the row of a run whose activation has ended, or that was given back and has no job.
     """
 
     def __init__(

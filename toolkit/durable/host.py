@@ -17,9 +17,8 @@ import asyncio
 import importlib.util
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from .._option_checks import check_option_types
@@ -39,7 +38,7 @@ from .journal.base import Journal
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
 from .over_runs import OverRuns
-from .run_answers import RunAnswers
+from .run_answers import add_decisions, order_plan
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
 from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
@@ -95,13 +94,9 @@ class DurableHost:
         self._clock = clock
         self._journal: Journal = open_journal(self.database)
         self._kinds = RunKinds()
-        self._queue = RunQueue(
-            engine or (lambda: open_dbos(self.database, name, poll_seconds)),
-            self._in_thread,
-            clock=clock,
-        )
+        build_engine = engine or (lambda: open_dbos(self.database, name, poll_seconds))
+        self._queue = RunQueue(build_engine, self._in_thread, clock=clock)
         self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
-        self._answers = RunAnswers(self._journal, self._kinds, self._in_thread, self.get, clock=clock)
         self._is_closed = self._has_closed = False
         self.renew_after_fork()
         renew_in_children(self)
@@ -152,16 +147,14 @@ class DurableHost:
             find_version: Returns the version of the program. Workers leave a run that began with another version to
                 workers of that version.
         """
-        self._kinds.add(
-            kind,
-            RunKind(
-                activate=activate,
-                find_requests=find_requests,
-                describe_stop=describe_stop or describe_plain_stop,
-                requests=requests,
-                find_version=find_version,
-            ),
+        own_kind = RunKind(
+            activate=activate,
+            find_requests=find_requests,
+            describe_stop=describe_stop or describe_plain_stop,
+            requests=requests,
+            find_version=find_version,
         )
+        self._kinds.add(kind, own_kind)
 
     # Here and now.
 
@@ -184,8 +177,8 @@ class DurableHost:
         Raises:
             DurableError: There is a run with this id and another input (`why="changed"`).
         """
-        row = await self._create(kind, id, input, principal, deadline_seconds)
-        return await self._bring_to_rest(row.id, resources)
+        await self._create(kind, id, input, principal, deadline_seconds)
+        return await self._bring_to_rest(id, resources)
 
     async def resume(
         self,
@@ -200,12 +193,7 @@ class DurableHost:
         Raises:
             ApprovalError: One of *decisions* was refused, here or by another process that worked on the run.
         """
-        try:
-            await finish_work(self._answers.decide(id, decisions), _CLEANUP_SECONDS)
-            row = await self._bring_to_rest(id, resources)
-        except asyncio.CancelledError:
-            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
-            raise
+        row = await self._go_on(id, self._add_decisions(id, decisions), resources)
         refusal = find_refusal(await self.events(id), decisions) if row.status == "waiting" else None
         if refusal is not None:
             raise refusal
@@ -221,17 +209,28 @@ class DurableHost:
         """
         Carry out the plan of a run here and now, and return its row. *order* says how, for the kind of the run.
 
-        The same order again goes on with the run, or returns its row. The errors are those of `RunAnswers.order`.
+        The same order again goes on with the run, or returns its row. The errors are those of `order_plan`.
         """
-        try:
-            await finish_work(self._answers.order(id, order), _CLEANUP_SECONDS)
-            return await self._bring_to_rest(id, resources)
-        except asyncio.CancelledError:
-            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
-            raise
+        change = order_plan(self._journal, self._in_thread, id, order, self._clock())
+        return await self._go_on(id, change, resources)
+
+    async def _add_decisions(self, run_id: str, decisions: Mapping[str, Decision]) -> RunRow:
+        row = await self.get(run_id)
+        return await add_decisions(self._journal, self._kinds, self._in_thread, row, decisions, self._clock())
 
     async def _bring_to_rest(self, run_id: str, resources: Mapping[Any, Any] | None) -> RunRow:
         return await self._job_worker.bring_to_rest(run_id, resources, lambda: self._is_closed)
+
+    async def _go_on(
+        self, run_id: str, change: Coroutine[Any, Any, object], resources: Mapping[Any, Any] | None
+    ) -> RunRow:
+        """Make *change*, and work on the run, which can go on by it. If the caller is cancelled, workers go on."""
+        try:
+            await finish_work(change, _CLEANUP_SECONDS)
+            return await self._bring_to_rest(run_id, resources)
+        except asyncio.CancelledError:
+            await finish_work(self._leave_to_workers(run_id), _CLEANUP_SECONDS)
+            raise
 
     async def _leave_to_workers(self, run_id: str) -> None:
         """Enqueue a run that can go on, because its caller does not go on with it."""
@@ -266,7 +265,7 @@ class DurableHost:
         """Add *decisions* to a run, and leave it to any worker. This works also if no worker is alive now."""
 
         async def work() -> RunRow:
-            row = await self._answers.decide(id, decisions)
+            row = await self._add_decisions(id, decisions)
             if row.status == "waiting":  # the activation of one that is running looks for decisions when it ends
                 await self._queue.enqueue(row)
             return row
@@ -380,9 +379,7 @@ class DurableHost:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -41,15 +41,7 @@ _log = logging.getLogger("toolkit")
 
 
 class JobWorker:
-    """
-    The worker of one host.
-
-    Args:
-        name: The name of the worker.
-        takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
-        withdraw_requests: Withdraws the open requests of a run that is over.
-        clock: A function that returns seconds since 1970.
-    """
+    """The worker of one host. *withdraw_requests* withdraws the open requests of a run that is over."""
 
     def __init__(
         self,

@@ -92,7 +92,7 @@ class JournalSteps(Steps):
         step = self._steps.get(key)
         if step is not None and step.record is not None:
             return self._load(key, partial(load_reply, step.record))
-        self.check_failure()
+        self._check_failure()
         started = self._read_seconds()
         reply = await ask()
         await self._finish(key, dump_reply(reply), started)
@@ -104,7 +104,7 @@ class JournalSteps(Steps):
         step = self._steps.get(key)
         if step is not None and step.record is not None:
             return self._load(key, partial(load_call, step.record, session))
-        self.check_failure()
+        self._check_failure()
         if self._row.decisions:
             # A process that was replaced must not use up the answer of a person, and may not know it yet.
             await self._write(lambda now: self._journal.check_newest(self._row.id, self.epoch))
@@ -114,24 +114,29 @@ class JournalSteps(Steps):
             result = build_cut_off_result(call, "it was cancelled" if step.epoch == self.epoch else "its process ended")
             await self._finish(key, dump_call(result, session, before), started)
             return result
-        beginning = _Beginning(self, key, call, was_begun=step is not None)
-        result = await self._work(work, beginning)
-        record = dump_call(result, session, before)
-        await self._finish(key, record, started, is_only_copy=beginning.has_begun and not may_repeat)
-        return result
+        has_begun = False
 
-    async def _work(self, work: CallWork, beginning: _Beginning) -> ToolResult:
+        async def begin() -> None:
+            nonlocal has_begun
+            self._check_failure()
+            # A read-only tool has no effect that could be doubled.
+            if not has_begun and not (call.tool is not None and call.tool.facts.read_only):
+                await self._write_beginning(key, call, was_begun=step is not None)
+                has_begun = True
+
         try:
-            result = await work(beginning.begin)
+            result = await work(begin)
         except Exception:
-            self.check_failure()
+            self._check_failure()
             raise
         # A hook that raises denies the call. But a call that could not begin was not denied: the whole run has to stop.
-        if not beginning.has_begun:
-            self.check_failure()
+        if not has_begun:
+            self._check_failure()
+        record = dump_call(result, session, before)
+        await self._finish(key, record, started, is_only_copy=has_begun and not may_repeat)
         return result
 
-    async def write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
+    async def _write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
         """
         Record that the call of the step *key* is about to take effect.
 
@@ -172,7 +177,7 @@ class JournalSteps(Steps):
         steps could not be, and if the database comes back only after a while.
         """
         if not is_only_copy or isinstance(self._failure, Fenced):
-            self.check_failure()
+            self._check_failure()
         seconds = max(self._read_seconds() - started, 0.0)
         write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
         if is_only_copy:
@@ -237,35 +242,9 @@ class JournalSteps(Steps):
                 why="changed",
             ) from error
 
-    def check_failure(self) -> None:
-        """Raise the error that stopped these steps, if there is one."""
+    def _check_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
-
-
-class _Beginning:
-    """
-    The beginning of one call.
-
-    Attributes:
-        has_begun: Whether the journal says that the call has begun, in this activation.
-    """
-
-    def __init__(self, steps: JournalSteps, key: str, call: ToolCall, *, was_begun: bool) -> None:
-        self.has_begun = False
-        self._steps = steps
-        self._key = key
-        self._call = call
-        self._was_begun = was_begun
-
-    async def begin(self) -> None:
-        """Record that the call is about to take effect; see `Begin`."""
-        self._steps.check_failure()
-        # A read-only tool has no effect that could be doubled.
-        if self.has_begun or (self._call.tool is not None and self._call.tool.facts.read_only):
-            return
-        await self._steps.write_beginning(self._key, self._call, was_begun=self._was_begun)
-        self.has_begun = True
 
 
 def measure_steps(steps: Iterable[StepRow]) -> float:

@@ -80,17 +80,7 @@ DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKind:
-    """
-    A kind of runs.
-
-    Attributes:
-        activate: The function that works on its runs.
-        find_requests: Returns the requests that a run which waits has, from its row; None if that is not known.
-        describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status, the
-            reason and its steps.
-        requests: Closes the requests of runs that are over; None if the kind has no store of approvals.
-        find_version: Returns the version of the program as it is now. A worker leaves runs that began with another one.
-    """
+    """A kind of runs. `DurableHost.register` explains the fields."""
 
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None

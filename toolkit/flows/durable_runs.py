@@ -23,12 +23,12 @@ from ..errors import DefinitionError
 from ..session import Session
 from ..steps.call_step import RunScope
 from ..steps.run_steps import escape_key
-from .effects import find_steps_done, list_left
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
 from .step_calls import StepCaller
 from .step_dispatchers import StepDispatchers
+from .story import find_steps_done, list_left
 from .value_types import FlowValue
 from .visits import Paused
 
@@ -161,8 +161,6 @@ class DurableRuns:
         )
         runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)
-        if isinstance(outcome, Paused) and caller.postponed is not None:
-            raise caller.postponed  # the host gives the run back, with its decisions
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]
             data = {"version": _VERSION, "requests": requests}

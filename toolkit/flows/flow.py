@@ -13,7 +13,9 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
+from ..agent.decision_attempts import is_temporary
 from ..agent.resume import Decisions
+from ..approvals import ApprovalError
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
 from ..dispatcher import Dispatcher
@@ -347,8 +349,6 @@ class Flow(Generic[E]):
             outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(memory.value)
         for error in scope.refused.values():
             raise error
-        if isinstance(outcome, Paused) and caller.postponed is not None:
-            raise caller.postponed
         if isinstance(outcome, Paused):
             return Waiting(outcome.requests, id=memory.run_id, memory=memory)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
@@ -367,11 +367,13 @@ class Flow(Generic[E]):
         built = self._dispatchers.build(dispatcher, resources or {}, lambda approvals: share_store(approvals, scope))
         async with nested.open(f"the flow `{self.name}`", digest_parts(self.name, json.dumps(start.to_json()))) as run:
             caller = StepCaller(built, scope, own_session, key=run.key, outer=step)
-            outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(start)
+            try:
+                outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(start)
+            except ApprovalError as error:
+                if is_temporary(error):
+                    step.failure = error  # the outer run is given back, and goes on a little later
+                raise
             nested.add_spent(run.number, caller.spent)
-            if isinstance(outcome, Paused) and caller.postponed is not None:
-                step.failure = caller.postponed
-                raise caller.postponed
             if isinstance(outcome, Paused):
                 await nested.pause(run.number, outcome.requests)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
