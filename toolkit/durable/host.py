@@ -156,8 +156,6 @@ class DurableHost:
         )
         self._kinds.add(kind, own_kind)
 
-    # Here and now.
-
     async def run(
         self,
         kind: str,
@@ -237,8 +235,6 @@ class DurableHost:
         row = await self.get(run_id)
         if row.status == "queued" or (row.status == "waiting" and row.decisions):
             await self._queue.enqueue(row)
-
-    # For workers.
 
     async def start(
         self,
@@ -329,8 +325,6 @@ class DurableHost:
         engine = await self._queue.open_engine()
         await self._job_worker.work(engine, limits, grace_seconds)
 
-    # Looking at runs.
-
     async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
         """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
         self._check_open()
@@ -359,8 +353,6 @@ class DurableHost:
         """
         check_option_types({"before": before}, {"before": ((int, float), "seconds since 1970")})
         return await self._over_runs.purge(before)
-
-    # The life of a host.
 
     async def close(self) -> None:
         """Give back the runs that are under way here, and close all connections. A second call does nothing."""
