@@ -338,7 +338,7 @@ class Agent(Generic[T]):
         self.last_run = run
 
     def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
-        """Return a new run, or that of *order*, which has used *spent*. It has steps with *setup* or the option `steps`."""
+        """Return a new run, or that of *order*, which has used *spent*. It has steps as *setup* or the options say."""
         options, toolbox, run = self._options, self._toolbox, order.run
         session = choose_session((setup and setup.session) or self._session, run)
         # A conversation that is continued keeps the mode that its host gave it.
