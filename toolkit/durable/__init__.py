@@ -8,7 +8,7 @@ Runs that survive the end of their process, in a database.
 from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_getattr as _lazy_getattr
-from .errors import DurableError, Fenced
+from .errors import DurableError, RunTakenOver
 
 if TYPE_CHECKING:
     from .durable_agent import DurableAgent
@@ -25,10 +25,10 @@ __all__ = [
     "DurableHost",
     "Engine",
     "EventRow",
-    "Fenced",
     "RunJob",
     "RunLimits",
     "RunRow",
+    "RunTakenOver",
 ]
 
 __getattr__ = _lazy_getattr(

@@ -22,7 +22,7 @@ from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
 from .decisions import decision_from_json, describe_refusals
 from .engine import Delivery
-from .errors import DurableError, Fenced
+from .errors import DurableError, RunTakenOver
 from .journal.base import Journal
 from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal.run_changes import CUT_SHORT
@@ -130,7 +130,7 @@ class Activations:
             if not active.loop.is_closed():
                 continue
             _log.warning("run %r is given back, because its event loop was closed before it ended", run_id)
-            with contextlib.suppress(Fenced):
+            with contextlib.suppress(RunTakenOver):
                 self._journal.give_back(run_id, active.row.epoch, now=self._clock())
             if self._active.get(run_id) is active:
                 del self._active[run_id]
@@ -199,7 +199,7 @@ class Activations:
                     epoch=row.epoch,
                 )
             )
-        except Fenced:
+        except RunTakenOver:
             return Performed(delivery="lost")
         except DurableError as error:
             if error.why != "over":
@@ -279,7 +279,7 @@ class Activations:
                 return await self._leave(active)
             return await self._give_back(active)
         error = task.exception()
-        if isinstance(error, Fenced):
+        if isinstance(error, RunTakenOver):
             if isinstance(error, WorkerEnds):
                 return await self._give_back(active)
             if not await self._is_newest(active.row):
@@ -301,7 +301,7 @@ class Activations:
                 # Such an end can never be written, so the run would stay as it is until the process ends.
                 error = mistake
                 row = await self._write_end(active, task, error)
-        except Fenced:
+        except RunTakenOver:
             return await self._leave(active)
         _runs_log.info("run %r is %s", row.id, row.status)
         await self._tell_end(row)
@@ -365,7 +365,7 @@ class Activations:
                 _END,
                 is_ending=lambda: active.gate.is_closed,
             )
-        except Fenced:
+        except RunTakenOver:
             return await self._leave(active)
         if not active.is_job:
             await self._tell_end(row)

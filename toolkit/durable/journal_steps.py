@@ -24,7 +24,7 @@ from ..session import Session
 from ..steps.base import CallWork, Steps, build_cut_off_result
 from ..steps.records import dump_call, dump_reply, load_call, load_reply
 from ..steps.session_changes import read_state
-from .errors import DurableError, Fenced
+from .errors import DurableError, RunTakenOver
 from .journal.base import Journal
 from .journal.records import RunRow, StepRow
 from .journal.row_texts import shorten_key
@@ -80,7 +80,7 @@ class JournalSteps(Steps):
     @property
     def failure(self) -> DurableError | None:
         """
-        The error that stopped these steps, such as `Fenced`; None while they work.
+        The error that stopped these steps, such as `RunTakenOver`; None while they work.
 
         Once there is one, every further step raises it, so that nothing happens that is not recorded.
         """
@@ -176,7 +176,7 @@ class JournalSteps(Steps):
         With *is_only_copy*, nothing else knows it, and the step cannot be repeated. So it is also written if other
         steps could not be, and if the database comes back only after a while.
         """
-        if not is_only_copy or isinstance(self._failure, Fenced):
+        if not is_only_copy or isinstance(self._failure, RunTakenOver):
             self._check_failure()
         seconds = max(self._read_seconds() - started, 0.0)
         write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
@@ -199,7 +199,7 @@ class JournalSteps(Steps):
             attempts += 1
             try:
                 await self._in_thread(partial(write, now=self._read_time()))
-            except Fenced:
+            except RunTakenOver:
                 # An attempt before may have been written, although the database could not say so.
                 if attempts == 1 or not await self._in_thread(partial(self._has_record, key)):
                     raise

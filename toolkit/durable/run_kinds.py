@@ -69,7 +69,7 @@ class ActivationEnd:
 
 
 class Activate(Protocol):
-    """Works on a run until it is over or waits. If `Fenced` is raised inside, it has to leave this function."""
+    """Works on a run until it is over or waits. If `RunTakenOver` is raised inside, it has to leave this function."""
 
     def __call__(self, activation: Activation, /) -> Awaitable[ActivationEnd]: ...
 

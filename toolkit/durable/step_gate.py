@@ -19,12 +19,12 @@ from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..steps.base import CallWork, Steps
-from .errors import Fenced
+from .errors import RunTakenOver
 
 __all__ = ["StepGate", "WorkerEnds"]
 
 
-class WorkerEnds(Fenced):
+class WorkerEnds(RunTakenOver):
     """The worker ends, and gives the run back for another one."""
 
 

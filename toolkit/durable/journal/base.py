@@ -1,7 +1,7 @@
 """
 The journal of durable runs: what each step did, and which process may write.
 
-Every method is one transaction. A change that belongs to an activation names its epoch and raises `Fenced` if a newer
+Every method is one transaction. A change that belongs to an activation names its epoch and raises `RunTakenOver` if a newer
 activation has begun. So a process that was frozen, and wakes up after another one took its run over, changes nothing.
 The methods block; call them in a thread. A journal may be used from several threads and several processes.
 """
@@ -79,12 +79,12 @@ class Journal(Protocol):
             epoch: The epoch that the run has as far as the caller knows; None if it does not matter.
 
         Raises:
-            Fenced: The run has another epoch than *epoch*: another process has taken it meanwhile.
+            RunTakenOver: The run has another epoch than *epoch*: another process has taken it meanwhile.
             DurableError: There is no such run, or it is over.
         """
 
     def check_newest(self, run_id: str, epoch: int) -> None:
-        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+        """Raise `RunTakenOver` unless *epoch* is the newest activation of the run, and has not ended."""
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
@@ -94,7 +94,7 @@ class Journal(Protocol):
         Record that a step is about to take effect. *data* describes it for people.
 
         Raises:
-            Fenced: The epoch is not the newest, or the step was begun already, also by an earlier epoch.
+            RunTakenOver: The epoch is not the newest, or the step was begun already, also by an earlier epoch.
         """
 
     def take_back(self, run_id: str, epoch: int, key: str) -> None:
@@ -114,7 +114,7 @@ class Journal(Protocol):
         Keep what came of a step, which need not have begun.
 
         Raises:
-            Fenced: The epoch is not the newest, or the step has a record.
+            RunTakenOver: The epoch is not the newest, or the step has a record.
         """
 
     def note(self, run_id: str, epoch: int, kind: str, data: Mapping[str, Any], *, now: float) -> None:

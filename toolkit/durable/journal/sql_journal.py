@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..errors import Fenced
+from ..errors import RunTakenOver
 from .base import Journal
 from .database import Database
 from .records import EventRow, RunRow, RunStatus, StepRow, WorkerRow
@@ -227,7 +227,7 @@ class SQLJournal(Journal):
         return self._change_run(run_id, "retried", change, now, data)
 
     def check_newest(self, run_id: str, epoch: int) -> None:
-        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+        """Raise `RunTakenOver` unless *epoch* is the newest activation of the run, and has not ended."""
         self._read(lambda rows: check_newest(rows.require_run(run_id).row, epoch))
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
@@ -248,7 +248,7 @@ class SQLJournal(Journal):
         if not self._database.change_once(self._sql.begin, values):
             step = self._find_obstacle(run_id, epoch, key)
             if step is None or step.began_mark != mark:
-                raise Fenced(f"the step {key!r} was begun already")
+                raise RunTakenOver(f"the step {key!r} was begun already")
 
     def take_back(self, run_id: str, epoch: int, key: str) -> None:
         """Remove the beginning of a step that this epoch has written, because the step did not take effect."""
@@ -264,11 +264,11 @@ class SQLJournal(Journal):
             check_newest(run.row, epoch)
             step = rows.find_step(run, key)
             if step is None or step.row.state == "done":
-                raise Fenced(f"the step {key!r} {'was not begun' if step is None else 'has a record already'}")
+                raise RunTakenOver(f"the step {key!r} {'was not begun' if step is None else 'has a record already'}")
             if step.began_mark == new_mark:
                 return
             if step.row.epoch >= epoch:
-                raise Fenced(f"the step {key!r} was begun already")
+                raise RunTakenOver(f"the step {key!r} was begun already")
             (earlier,) = step.events
             rows.add_event(run, earlier)
             checksum = compute_checksum(run_id, key, epoch, now, new_mark, step.data_text)
@@ -290,7 +290,7 @@ class SQLJournal(Journal):
         if not self._database.change_once(self._sql.finish, values, durable=False):
             step = self._find_obstacle(run_id, epoch, key)
             if step is None or step.done_mark != mark:
-                raise Fenced(f"the step {key!r} has a record already")
+                raise RunTakenOver(f"the step {key!r} has a record already")
 
     def note(self, run_id: str, epoch: int, kind: str, data: Mapping[str, Any], *, now: float) -> None:
         """Add an event that is no step."""
