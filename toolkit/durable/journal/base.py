@@ -1,9 +1,9 @@
 """
 The journal of durable runs: what each step did, and which process may write.
 
-Every method is one transaction. A change that belongs to an activation names its epoch and raises `RunTakenOver` if a newer
-activation has begun. So a process that was frozen, and wakes up after another one took its run over, changes nothing.
-The methods block; call them in a thread. A journal may be used from several threads and several processes.
+Every method is one transaction. A change that belongs to an activation names its epoch and raises `RunTakenOver` if a
+newer activation has begun. So a process that was frozen, and wakes up after another one took its run over, changes
+nothing. The methods block; call them in a thread. A journal may be used from several threads and several processes.
 """
 
 from __future__ import annotations
