@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agent.kit import Shed, call
-from toolkit.agent import Agent, Run
+from toolkit.agent import Agent, Run, SubRun
 from toolkit.decisions import Decision, Grant
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, ScriptedProvider, ToolMessage, UserMessage
@@ -151,7 +151,7 @@ async def test_a_sub_run_that_belongs_to_nothing_is_refused():
     """Nothing hides in a saved run."""
     run = await waiting_run()
     data = run.to_json()
-    sub = {"call_id": "elsewhere", "system": "", "tools": ["cut"], "run": run.to_json()}
+    sub = SubRun(call_id="elsewhere", run=run, tools=("cut",)).to_json()
     with pytest.raises(ValueError, match="belongs to no call that waits"):
         Run.from_json({**data, "subs": [sub]})
     with pytest.raises(ValueError, match="not a sub-run"):
