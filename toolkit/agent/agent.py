@@ -17,7 +17,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from types import NoneType
-from typing import Any, Generic, TypeAlias, overload
+from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
@@ -289,14 +289,14 @@ class Agent(Generic[T]):
         return await self._run_with_lifecycle(active_run, order, lambda: run_turns(active_run))
 
     async def _resume_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
-        run, decisions = check_run(order.run), order.decisions
+        run, decisions = check_run(order.run), cast("Decisions", order.decisions)  # `check_decisions` refuses None
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
         active_run = self._build_active_run(order, run.spent, setup)
         return await self._run_with_lifecycle(active_run, order, lambda: resume_turns(active_run, decisions))
 
     async def _execute_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
         run = check_run(order.run)
-        execution_mode, message = check_execution(run, order.mode), build_prompt(order.prompt or "", self._toolbox)
+        execution_mode, message = check_execution(run, order.mode), build_prompt(order.prompt, self._toolbox)
         # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
         active_run = self._build_active_run(order, run.spent if setup else Expense(), setup)
         self._toolbox.check_mode(active_run.session, execution_mode)

@@ -31,7 +31,7 @@ def build_dispatcher(tools: Any) -> Dispatcher:
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
 
 
-def build_prompt(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
+def build_prompt(prompt: str | UserMessage | None, toolbox: Toolbox) -> UserMessage:
     """Return *prompt* as a message; in a text, lines that name a skill are replaced by the skill's text."""
     message = UserMessage.of(toolbox.expand_skills(prompt)) if isinstance(prompt, str) else prompt
     if not isinstance(message, UserMessage):

@@ -128,7 +128,7 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
         session = order.run.session if order.run and order.verb == "resume" else _build_session(agent, step, order.run)
         setup = StepSetup(scope=step.scope, run_id=nested.key, key=nested.key, outer=step, session=session)
         continued = None if order.run is None else replace(order.run, session=session)
-        run = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))  # noqa: SLF001 -- the agent's own package
+        run: Run[Any] = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))  # noqa: SLF001 -- the agent's own package
     else:
         stopped = read_answer(load_run(record), agent._options.output)  # noqa: SLF001 -- as above
         answers = {request.id: await find_answer(step.scope, request) for request in stopped.requests}

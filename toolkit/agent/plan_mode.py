@@ -24,6 +24,7 @@ from ..spec import Tool
 from ..values.strictjson.digests import digest_call
 from ..verdicts import Verdict, Word
 from .call_watcher import current_run
+from .conversation.kept_messages import list_plan_calls
 from .prompts import EXIT_PLAN
 from .saved.runs import Run, check_run
 
@@ -117,11 +118,7 @@ def _find_handed_over_plan(run: Run[Any]) -> Any:
         return run.text
     message = run.messages[-2]
     calls = message.calls if isinstance(message, AssistantMessage) else ()
-    plans = [
-        call.arguments
-        for call, result in zip(calls, last_message.results, strict=True)
-        if call.name == EXIT_PLAN and result.kind == "ok"
-    ]
+    plans = [call.arguments for call in list_plan_calls(calls, last_message.results)]
     return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None
 
 

@@ -49,7 +49,6 @@ class JournalSteps(Steps):
         is_ending: Returns whether the process has to end. Then the database is not waited for any more.
         threads: The threads in which the journal is called. By default, there is one thread for these steps.
         read_time: The clock for people, in seconds since 1970.
-        read_seconds: The clock that measures how long a step takes.
     """
 
     def __init__(
@@ -61,7 +60,6 @@ class JournalSteps(Steps):
         is_ending: Callable[[], bool] = lambda: False,
         threads: ThreadPool | None = None,
         read_time: Callable[[], float] = time.time,
-        read_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._row = row
@@ -69,7 +67,6 @@ class JournalSteps(Steps):
         self._threads = ThreadPool(1, name="toolkit-journal", idle_seconds=5.0) if threads is None else threads
         self._is_ending = is_ending
         self._read_time = read_time
-        self._read_seconds = read_seconds
         self._failure: DurableError | None = None
 
     @property
@@ -93,7 +90,7 @@ class JournalSteps(Steps):
         if step is not None and step.record is not None:
             return self._load(key, partial(load_reply, step.record))
         self._check_failure()
-        started = self._read_seconds()
+        started = time.monotonic()
         reply = await ask()
         await self._finish(key, dump_reply(reply), started)
         return reply
@@ -108,7 +105,7 @@ class JournalSteps(Steps):
         if self._row.decisions:
             # A process that was replaced must not use up the answer of a person, and may not know it yet.
             await self._write(lambda now: self._journal.check_newest(self._row.id, self.epoch))
-        started = self._read_seconds()
+        started = time.monotonic()
         before = read_state(session)
         if step is not None and not may_repeat:
             result = build_cut_off_result(call, "it was cancelled" if step.epoch == self.epoch else "its process ended")
@@ -178,7 +175,7 @@ class JournalSteps(Steps):
         """
         if not is_only_copy or isinstance(self._failure, RunTakenOver):
             self._check_failure()
-        seconds = max(self._read_seconds() - started, 0.0)
+        seconds = max(time.monotonic() - started, 0.0)
         write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
         if is_only_copy:
             task, cancelled = await run_to_end(self._persist(key, write), PERSIST_SECONDS)

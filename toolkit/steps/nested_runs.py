@@ -132,7 +132,7 @@ class NestedRuns:
             number, is_new = await self._find_number(subject, inputs, identity)
         self._at_work.add(task)
         try:
-            yield NestedRun(self, number, f"{self._key}/inner/{number}", is_new=is_new)
+            yield NestedRun(number, f"{self._key}/inner/{number}", is_new=is_new)
         finally:
             self._at_work.discard(task)
             self._changed.set()
@@ -238,7 +238,6 @@ class NestedRun:
         is_new: Whether it was not started before.
     """
 
-    runs: NestedRuns
     number: int
     key: str
     is_new: bool = field(kw_only=True)

@@ -9,13 +9,14 @@ a pause of the model belong to one turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from ...results import ToolCall, ToolResult
 from ..prompts import EXECUTE_PROMPT, EXIT_PLAN
 
-__all__ = ["MessageSplit", "split_messages"]
+__all__ = ["MessageSplit", "list_plan_calls", "split_messages"]
 
 _WHOLE_TURNS = 2
 _USER_SHARE = 4
@@ -102,11 +103,14 @@ def _list_turn_before(messages: Sequence[Message], index: int) -> range:
     return range(start, index) if start >= 0 and isinstance(messages[start], AssistantMessage) else range(0)
 
 
+def list_plan_calls(calls: Iterable[ToolCall], results: Iterable[ToolResult]) -> list[ToolCall]:
+    """Return those of *calls* that have handed over a plan, by their *results*."""
+    pairs = zip(calls, results, strict=True)
+    return [call for call, result in pairs if call.name == EXIT_PLAN and result.kind == "ok"]
+
+
 def _has_plan(message: Message, answer: ToolMessage) -> bool:
-    calls = message.calls if isinstance(message, AssistantMessage) else ()
-    return any(
-        call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, answer.results, strict=True)
-    )
+    return isinstance(message, AssistantMessage) and bool(list_plan_calls(message.calls, answer.results))
 
 
 def _find_answer_before(messages: Sequence[Message], prompt_index: int) -> Iterator[int]:

@@ -292,7 +292,7 @@ def read_answer(run: Run[Any], answer_format: AnswerFormat | None) -> Run[Any]:
     return replace(run, answer=answer_format.read_json(run.answer.json))
 
 
-def check_run(run: Run[Any]) -> Run[Any]:
+def check_run(run: Run[Any] | None) -> Run[Any]:
     """Return *run*. Raise `TypeError` if it is not a `Run`, such as a saved run that was not read back."""
     if not isinstance(run, Run):
         raise TypeError(f"a run is a Run, got {type(run).__name__}; read a saved one with Run.loads or Run.from_json")
