@@ -23,7 +23,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..steps.call_step import CallStep, current_step
 from ..steps.expense import Expense
-from ..steps.notes import CallPause, StepNotes, attach_notes, build_waiting_result, detach_notes
+from ..steps.notes import CallPause, StepNotes, attach_notes, detach_notes
 from ..steps.records import ReplyToPrompts, with_prompts
 from ..steps.run_steps import RunSteps
 from .budgets import Ledger
@@ -256,11 +256,6 @@ class ActiveRun:
         if step is not None:
             step.plan = plan
         return True
-
-    def add_waiting_sub_run(self, call: ToolCall, sub_run: SubRun) -> ToolResult:
-        """Keep *sub_run*, the waiting sub-run of *call*, and return the waiting result of the call."""
-        self.sub_runs[call.id] = sub_run
-        return build_waiting_result(call, sub_run.run.requests[0])
 
     # Steps.
 

@@ -12,12 +12,11 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Protocol
 
-from ..context import Progress
 from ..results import ToolCall, ToolResult
 from ..steps.run_steps import RunSteps
 from .budgets import Ledger
 from .conversation.valid_messages import build_unfinished_result
-from .events import Event, EventListener, Refused, SubRunEvent, ToolFinished, ToolProgress, ToolStarted
+from .events import Event, EventListener, Refused, SubRunEvent, ToolFinished, ToolStarted
 
 __all__ = ["CallWatcher", "CurrentRun", "current_run"]
 
@@ -69,10 +68,6 @@ class CallWatcher:
         self._started_ids.add(call.id)
         if self._on_event is not None:
             self.publish_event(ToolStarted(call, summarize(call)))
-
-    def report_progress(self, progress: Progress) -> None:
-        """Report the progress of a running call."""
-        self.publish_event(ToolProgress(progress))
 
     def record_result(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return the result that counts for *call*. If its sub-run waits or was halted, that is not *result*."""

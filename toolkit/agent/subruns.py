@@ -23,6 +23,7 @@ from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from ..steps.call_step import CallStep, current_step
+from ..steps.notes import build_waiting_result
 from .active_run import ActiveRun, RunEnding
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
@@ -215,7 +216,7 @@ def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, versio
     run = child.to_run(RunEnding(status="stopped"))
     if not run.requests:
         return None
-    sub = SubRun(
+    parent.sub_runs[call.id] = SubRun(
         call_id=call.id,
         run=run,
         system=child.options.system,
@@ -223,7 +224,7 @@ def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, versio
         version=version,
         output=child.options.output,
     )
-    return parent.add_waiting_sub_run(call, sub)
+    return build_waiting_result(call, run.requests[0])
 
 
 def _build_result(

@@ -39,6 +39,7 @@ from ..steps.call_step import BEGIN_HOOK
 from ..values.visible import make_visible
 from .call_watcher import current_run
 from .conversation.valid_messages import build_unfinished_result
+from .events import ToolProgress
 from .own_tools import SEARCH_TOOL
 from .plan_mode import PlanGuard, build_plan_request, is_for_planning
 from .prompts import EXIT_PLAN
@@ -364,7 +365,7 @@ def _try_add_record(store: ApprovalStore, record: Record) -> bool:
 def _report_progress(progress: Progress) -> None:
     run = current_run.get()
     if run is not None:
-        run.watcher.report_progress(progress)
+        run.watcher.publish_event(ToolProgress(progress))
 
 
 def _shorten_summary(text: str) -> str:

@@ -84,7 +84,6 @@ class JournalSteps(Steps):
         return self._failure
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Return the model's reply of the step *key*: the one that was kept, or a new one by *ask*."""
         key = shorten_key(key)
         step = self._steps.get(key)
         if step is not None and step.record is not None:
@@ -96,7 +95,6 @@ class JournalSteps(Steps):
         return reply
 
     async def call(self, key: str, call: ToolCall, work: CallWork, *, may_repeat: bool, session: Session) -> ToolResult:
-        """Return the result of the step *key*: the one that was kept, or a new one by *work*."""
         key = shorten_key(key)
         step = self._steps.get(key)
         if step is not None and step.record is not None:

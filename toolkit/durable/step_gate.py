@@ -47,7 +47,7 @@ class _OpenStep:
 _current: ContextVar[_OpenStep | None] = ContextVar("toolkit_open_step", default=None)
 
 
-class StepGate:
+class StepGate(Steps):
     """
     Passes steps on from `open` to `close`. It belongs to one activation and one event loop.
 
@@ -74,12 +74,10 @@ class StepGate:
         self._changed.set()
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Return the model's reply of the step *key*; see `Steps`."""
         async with self._pass() as steps:
             return await steps.reply(key, ask)
 
     async def call(self, key: str, call: ToolCall, work: CallWork, *, may_repeat: bool, session: Session) -> ToolResult:
-        """Return the result of the step *key*; see `Steps`."""
         async with self._pass(may_repeat=may_repeat) as steps:
             return await steps.call(key, call, work, may_repeat=may_repeat, session=session)
 

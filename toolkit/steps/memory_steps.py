@@ -14,12 +14,12 @@ from contextlib import asynccontextmanager
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import CallWork, build_cut_off_result
+from .base import CallWork, Steps, build_cut_off_result
 
 __all__ = ["MemorySteps"]
 
 
-class MemorySteps:
+class MemorySteps(Steps):
     """
     Does each step once, and keeps what came of it in memory.
 
@@ -53,7 +53,6 @@ class MemorySteps:
             turn.set_result(None)
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Return the model's reply of the step *key*."""
         if key not in self._replies:
             self._replies[key] = await ask()
         return self._replies[key]
