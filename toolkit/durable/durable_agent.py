@@ -32,7 +32,7 @@ from ..decisions import Decision
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..steps.requests import deny_if_expired
-from .agent_outcomes import AgentOutcomes, build_end, has_end, load_paused
+from .agent_outcomes import add_turns, build_end, describe_stop, has_end, load_paused, read_outcome
 from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
@@ -106,12 +106,11 @@ class DurableAgent(Generic[T]):
         if not keeps_approvals(find_dispatcher(agent).approvals):
             self._store = open_approvals_beside(self.host.database)
             self.agent = with_approval_store(agent, self._store)
-        self._outcomes = AgentOutcomes(self.agent)
         self.host.register(
             _KIND,
             self._activate,
             find_requests=lambda row: load_paused(row).requests,
-            describe_stop=self._outcomes.describe_stop,
+            describe_stop=describe_stop,
             requests=RunRequests(
                 lambda: find_dispatcher(self.agent), lambda row: derive_session_id(row.id, row.secret)
             ),
@@ -280,7 +279,7 @@ class DurableAgent(Generic[T]):
         if row.kind != _KIND:
             raise DurableError(f"the run {row.id!r} is of kind {row.kind!r}, and not one of an agent", why="changed")
         try:
-            return self._outcomes.read(row)
+            return read_outcome(row, self.agent._options.output)  # noqa: SLF001 -- it has no public name
         except ValueError as error:
             raise DurableError(f"the run {row.id!r} cannot be read: {error}", why="changed") from error
 
@@ -288,7 +287,7 @@ class DurableAgent(Generic[T]):
         """Return the run of *row*. If no process has written how it ended, its steps say what it did."""
         run = self.read_run(row)
         if row.status in AT_REST and not has_end(row):
-            run = self._outcomes.add_turns(row, await self.host.steps(row.id), run)
+            run = add_turns(row, await self.host.steps(row.id), run)
         return run
 
     # What the host asks for.

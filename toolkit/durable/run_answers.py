@@ -25,8 +25,8 @@ async def add_decisions(
     if not isinstance(decisions, Mapping):
         raise TypeError("decisions are a dictionary: {request.id: Decision.approve()}")
     data = {request_id: decision_to_json(decision, decided_at=now) for request_id, decision in decisions.items()}
-    if kinds.knows_requests(row):
-        check_decided_requests(row, data, kinds.find_requests(row), now)
+    if (requests := kinds.find_requests(row)) is not None:
+        check_decided_requests(row, data, requests, now)
     if not data:
         return row
     decided: RunRow = await in_thread(lambda: journal.decide(row.id, data, now=now))

@@ -129,21 +129,16 @@ class RunKinds:
         versions = self.list_versions() if versions is None else versions
         return row.kind in versions and (row.status in OVER or row.version in ("", versions[row.kind]))
 
-    def knows_requests(self, row: RunRow) -> bool:
-        """Return whether the requests that the run *row* waits for can be found."""
+    def find_requests(self, row: RunRow) -> Sequence[ApprovalRequest] | None:
+        """Return the requests that the run *row* waits for; None if they cannot be found."""
         kind = self._kinds.get(row.kind)
-        return kind is not None and kind.find_requests is not None
-
-    def find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
-        """Return the requests that the run *row* waits for, as far as they are known."""
-        kind = self._kinds.get(row.kind)
-        if kind is None or kind.find_requests is None or row.outcome is None:
-            return ()
-        return kind.find_requests(row)
+        if kind is None or kind.find_requests is None:
+            return None
+        return () if row.outcome is None else kind.find_requests(row)
 
     def find_due_time(self, row: RunRow, outcome: Mapping[str, Any]) -> float | None:
         """Return when the run *row*, which waits with *outcome*, has to go on without an answer; None if never."""
-        requests = self.find_requests(replace(row, outcome=outcome))
+        requests = self.find_requests(replace(row, outcome=outcome)) or ()
         times = [row.deadline, *(request.expires_at for request in requests)]
         return min((time for time in times if time is not None), default=None)
 
