@@ -217,7 +217,7 @@ class DurableHost:
         return await add_decisions(self._journal, self._kinds, self._in_thread, row, decisions, self._clock())
 
     async def _bring_to_rest(self, run_id: str, resources: Mapping[Any, Any] | None) -> RunRow:
-        return await self._job_worker.bring_to_rest(run_id, resources, lambda: self._is_closed)
+        return await self._job_worker.bring_to_rest(lambda: self.get(run_id), resources, lambda: self._is_closed)
 
     async def _go_on(
         self, run_id: str, change: Coroutine[Any, Any, object], resources: Mapping[Any, Any] | None
@@ -327,8 +327,10 @@ class DurableHost:
 
     async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
         """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
-        self._check_open()
-        return await self._job_worker.get(id)
+        row = await self._in_thread(lambda: self._journal.get(id))
+        if row is None:
+            raise DurableError(f"there is no run {id!r}", why="unknown")
+        return row
 
     async def list(
         self, *, status: RunStatus | None = None, kind: str | None = None, limit: int = 100, after: str | None = None
@@ -375,12 +377,9 @@ class DurableHost:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        self._check_open()
-        return await self._activations.in_thread(work)
-
-    def _check_open(self) -> None:
         if self._has_closed:
             raise DurableError("this host was closed; make a new one", why="store")
+        return await self._activations.in_thread(work)
 
     async def _create(
         self, kind: str, run_id: str, data: Mapping[str, Any], principal: str | None, deadline_seconds: float | None

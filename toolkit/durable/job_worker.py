@@ -95,16 +95,20 @@ class JobWorker:
         return self._observer.is_dead(row.worker, counters)
 
     async def bring_to_rest(
-        self, run_id: str, resources: Mapping[Any, Any] | None, is_closed: Callable[[], bool]
+        self,
+        get: Callable[[], Awaitable[RunRow]],
+        resources: Mapping[Any, Any] | None,
+        is_closed: Callable[[], bool],
     ) -> RunRow:
         """
         Return the row of a run that is over or waits, and work on the run here and now until then.
 
-        If another process works on the run, its end is awaited. *is_closed* returns whether the host was closed.
+        If another process works on the run, its end is awaited. *get* returns the row as it is now, and *is_closed*
+        whether the host was closed.
         """
         wait_seconds = _FIRST_POLL_SECONDS
         while True:
-            row = await self.get(run_id)
+            row = await get()
             if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
                 return row
             if await self.may_activate(row):
@@ -114,20 +118,13 @@ class JobWorker:
                 if performed.delivery == "done":
                     continue
             if is_closed():
-                raise DurableError(f"the host was closed, and a worker goes on with the run {run_id!r}", why="busy")
+                raise DurableError(f"the host was closed, and a worker goes on with the run {row.id!r}", why="busy")
             await asyncio.sleep(wait_seconds)
             wait_seconds = min(_POLL_SECONDS, wait_seconds * 1.5)
 
     def _is_due(self, row: RunRow) -> bool:
         """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
         return bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())
-
-    async def get(self, run_id: str) -> RunRow:
-        """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
-        row = await self._read_row(run_id)
-        if row is None:
-            raise DurableError(f"there is no run {run_id!r}", why="unknown")
-        return row
 
     async def work(self, engine: Engine, limits: RunLimits, grace_seconds: float) -> None:
         """Work on jobs until this call is cancelled, or `end` is called."""
