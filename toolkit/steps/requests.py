@@ -1,5 +1,5 @@
 """
-The requests of one session in the store of approvals: withdraw them, find those that were withdrawn, delete them.
+The requests of runs and the answers to them, and the requests of one session in the store of approvals.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
 
 async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
     """
-    Return the answer to *request*, a request of a run inside another one; None if it has to wait.
+    Return the answer to *request*, which a run with this *scope* has made; None if it has to wait.
 
     Raises:
         ApprovalError: The store of approvals cannot be used.
