@@ -170,7 +170,7 @@ def test_a_model_without_a_price_is_refused_before_it_costs_anything(cost):
 def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
     """Some providers answer with a name of their own."""
     ledger = Ledger(Budget(cost=1, prices=PRICES), 5, model="scripted")
-    ledger.add_turn(Usage(input_tokens=1_000_000), "scripted-by-somebody-else")
+    ledger.add_reply(Usage(input_tokens=1_000_000), "scripted-by-somebody-else", is_turn=True)
     assert (ledger.spent.cost, ledger.find_reached_limit()[0]) == (Decimal(1), "cost")
 
 

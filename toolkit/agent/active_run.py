@@ -204,29 +204,21 @@ class ActiveRun:
 
     def add_reply(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Add the model's message and return the calls in it. The caller passes their results to `add_results`."""
-        self.usage += reply.usage
-        self.ledger.add_turn(reply.usage, reply.model)
-        if self.steps is not None:
-            self._report_spent(
-                Expense(turns=1, usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model))
-            )
+        self.add_usage(reply, is_turn=True)
         calls = self.conversation.add_reply(reply.message)
         self.watcher.forget_turn()
         turn = self.ledger.spent.turns
         return tuple(ToolCall(call.name, call.arguments, call.id, turn=turn) for call in calls)
 
-    def add_usage(self, reply: Reply) -> None:
-        """Count the tokens of *reply*, which is not a turn of the conversation."""
+    def add_usage(self, reply: Reply, *, is_turn: bool = False) -> None:
+        """Count the tokens of *reply*. A summary is no turn of the conversation."""
         self.usage += reply.usage
-        self.ledger.add_usage(reply.usage, reply.model)
-        if self.steps is not None:
-            self._report_spent(Expense(usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model)))
+        self._report_spent(self.ledger.add_reply(reply.usage, reply.model, is_turn=is_turn))
 
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* calls of a reply as used, and return how many of them may run."""
         allowed = self.ledger.take_calls(call_count)
-        if self.steps is not None:
-            self._report_spent(Expense(calls=allowed))
+        self._report_spent(Expense(calls=allowed))
         return allowed
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:

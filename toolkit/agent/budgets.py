@@ -117,16 +117,11 @@ class Ledger:
         with self._lock:
             self._retries += spent.retries
 
-    def add_turn(self, usage: Usage, model: str) -> None:
-        """Count one reply of the model."""
-        self.add_usage(usage, model)
-        self._spent = replace(self._spent, turns=self._spent.turns + 1)
-
-    def add_usage(self, usage: Usage, model: str) -> None:
-        """Count the tokens and the cost of a reply that is not a turn of the conversation, such as a summary."""
-        spent = self._spent
-        cost = spent.cost + self.compute_cost(usage, model)
-        self._spent = replace(spent, usage=spent.usage + usage, cost=cost)
+    def add_reply(self, usage: Usage, model: str, *, is_turn: bool) -> Expense:
+        """Count one reply of the model, and return what it has used. A summary is no turn of the conversation."""
+        expense = Expense(turns=int(is_turn), usage=usage, cost=self._compute_cost(usage, model))
+        self._spent += expense
+        return expense
 
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* tool calls as used, and return how many of them may run."""
@@ -187,7 +182,7 @@ class Ledger:
             return None if self.budget.cost is None else Decimal(str(self.budget.cost))
         return self._max_turns if limit == "turns" else getattr(self.budget, limit)
 
-    def compute_cost(self, usage: Usage, model: str) -> Decimal:
+    def _compute_cost(self, usage: Usage, model: str) -> Decimal:
         """Return what a reply of *model* costs, and 0 if the budget has no prices."""
         prices = self.budget.prices
         if prices is None:
