@@ -23,14 +23,14 @@ from typing import Any
 
 from toolkit import Catalog, Dispatcher, ToolCall
 from toolkit.agent import Agent
-from toolkit.agent.step_records import dump_call, dump_reply, load_call, load_reply
-from toolkit.agent.steps import CallWork
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider
 from toolkit.providers.base import Reply, Request
 from toolkit.providers.messages import AssistantMessage
 from toolkit.results import ToolResult
 from toolkit.session import Session
+from toolkit.steps.base import CallWork
+from toolkit.steps.records import dump_call, dump_reply, load_call, load_reply
 
 from .timing import Row, print_table
 

@@ -48,7 +48,7 @@ async def test_one_decision_is_told_to_be_a_dictionary(catalog):
     with pytest.raises(TypeError) as caught:
         await agent.resume(run, Decision.approve())
     assert str(caught.value) == (
-        "resume wants the decisions in a dictionary, by the ids of the run's requests, got Decision; "
+        "resume wants the decisions in a dictionary, by the ids of the requests, got Decision; "
         f"write agent.resume(run, {{{key!r}: Decision.approve(...)}})"
     )
     for wrong in (Decision.deny(), None, True, [Decision.approve()]):

@@ -8,13 +8,15 @@ import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
-from toolkit.agent.session_changes import read_state
-from toolkit.agent.step_records import dump_call, dump_reply, load_call, load_reply
-from toolkit.agent.steps import Begin, CallWork
+from toolkit.agent import Agent, Run
+from toolkit.agent.stepped_runs import SteppedRun
 from toolkit.approvals import MemoryApprovals
 from toolkit.providers.base import Reply
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.steps.base import Begin, CallWork
+from toolkit.steps.records import dump_call, dump_reply, load_call, load_reply
+from toolkit.steps.session_changes import read_state
 
 __all__ = ["CrashingSteps", "Killed", "MortalStore", "Process"]
 
@@ -130,3 +132,15 @@ class MortalStore(MemoryApprovals):
         is_changed = super()._change(request_id, change)
         self._process.pass_point()
         return is_changed
+
+
+async def run_with_steps(
+    agent: Agent, prompt: str, *, run_id: str, principal: str | None = None, **options: Any
+) -> Run:
+    """Let *agent* work on *prompt* with the steps in *options*."""
+    return await SteppedRun(agent, id=run_id, **options).run(prompt, principal=principal)
+
+
+async def resume_with_steps(agent: Agent, run: Run, decisions: Any, **options: Any) -> Run:
+    """Let *agent* resume *run* with the steps in *options*."""
+    return await SteppedRun(agent, id=run.id, **options).resume(run, decisions)

@@ -4,17 +4,16 @@ Agents with a typed answer: how it is asked for, taken, refused, saved and resum
 
 from __future__ import annotations
 
-import inspect
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, NoAnswer, Run, RunSeal, ToolFinished, sub_run
-from toolkit.agent.active_run import ANSWER_PROMPT
-from toolkit.agent.options import AgentKeywords
+from toolkit.agent.options import AgentKeywords, AgentOptions
+from toolkit.agent.prompts import ANSWER_PROMPT
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import Decision
@@ -191,13 +190,6 @@ async def test_a_run_of_another_type_is_refused():
         Run.loads(plain.dumps(), output=3)
 
 
-async def test_runs_that_were_saved_before_there_were_typed_answers_are_read():
-    """Older data has no such fields."""
-    data = (await Shed().agent(["Oak."]).run("?")).to_json()
-    del data["answer"], data["refused_answers"]
-    assert Run.from_json(data).text == "Oak."
-
-
 @pytest.mark.parametrize(
     ("field", "value"), [("answer", 3), ("answer", {}), ("refused_answers", -1), ("refused_answers", True)]
 )
@@ -311,9 +303,8 @@ def test_a_tool_of_the_same_name_is_refused():
 
 def test_the_options_for_type_checkers_are_those_of_the_agent():
     """A new option of `Agent` has to be in both."""
-    parameters = inspect.signature(Agent.__init__).parameters
-    keywords = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
-    assert keywords - {"output"} == AgentKeywords.__annotations__.keys()
+    options = {option.name for option in fields(AgentOptions)} - {"provider", "output"}
+    assert options | {"mode", "plan_tools", "session"} == AgentKeywords.__annotations__.keys()
 
 
 def helper_catalog(shed, seen):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from tests.clocks import Clock
-from toolkit.agent import Agent, Budget, Spent
+from toolkit.agent import Agent, Budget, Expense
 from toolkit.agent.budgets import Ledger
 from toolkit.context import Context
 from toolkit.decisions import Decision
@@ -170,7 +170,7 @@ def test_a_model_without_a_price_is_refused_before_it_costs_anything(cost):
 def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
     """Some providers answer with a name of their own."""
     ledger = Ledger(Budget(cost=1, prices=PRICES), 5, model="scripted")
-    ledger.add_turn(Usage(input_tokens=1_000_000), "scripted-by-somebody-else")
+    ledger.add_reply(Usage(input_tokens=1_000_000), "scripted-by-somebody-else", is_turn=True)
     assert (ledger.spent.cost, ledger.find_reached_limit()[0]) == (Decimal(1), "cost")
 
 
@@ -193,15 +193,15 @@ def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
 def test_what_is_not_spent_is_not_read(change):
     """A saved run may say anything."""
     with pytest.raises(ValueError):
-        Spent.from_json({**Spent().to_json(), **change})
+        Expense.from_json({**Expense().to_json(), **change})
     with pytest.raises(ValueError):
-        Spent.from_json([])
+        Expense.from_json([])
 
 
 def test_spent_goes_to_json_and_back():
     """Nothing is lost."""
-    spent = Spent(turns=2, calls=3, retries=4, seconds=1.5, usage=Usage(input_tokens=5), cost=Decimal("0.25"))
-    assert Spent.from_json(spent.to_json()) == spent
+    spent = Expense(turns=2, calls=3, retries=4, seconds=1.5, usage=Usage(input_tokens=5), cost=Decimal("0.25"))
+    assert Expense.from_json(spent.to_json()) == spent
 
 
 async def test_calls_one_after_another_share_the_time():

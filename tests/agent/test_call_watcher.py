@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.kit import call
 from toolkit.agent.call_watcher import CallWatcher
-from toolkit.agent.events import Compacted, Inner, Refused, ToolFinished, ToolStarted
+from toolkit.agent.events import Compacted, Refused, SubRunEvent, ToolFinished, ToolStarted
 from toolkit.results import ToolResult
 
 ONE = call("look", what="a")
@@ -96,4 +96,4 @@ def test_events_of_a_sub_run_name_its_call():
     events = []
     assert CallWatcher(None).build_sub_run_listener("c1") is None
     CallWatcher(events.append).build_sub_run_listener("c1")(Compacted(1, 2))
-    assert events == [Inner("c1", Compacted(1, 2))]
+    assert events == [SubRunEvent("c1", Compacted(1, 2))]

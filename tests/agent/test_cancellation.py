@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Done, Run
-from toolkit.agent.valid_messages import find_message_flaw
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.decisions import Decision
 from toolkit.hooks import Proceed
 from toolkit.providers import ScriptedProvider

@@ -15,12 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.agent.crashing_steps import CrashingSteps, Killed, MortalStore, Process
+from tests.agent.crashing_steps import CrashingSteps, Killed, MortalStore, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import call
 from toolkit.agent import Agent, Run, sub_run
-from toolkit.agent.step_records import dump_run, load_run
-from toolkit.agent.stepped_runs import resume_with_steps, run_with_steps
-from toolkit.agent.steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
+from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.approvals import Approvals
 from toolkit.calls.resources import PER_CALL
 from toolkit.catalog import Catalog
@@ -31,6 +29,7 @@ from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider
 from toolkit.providers.base import Request
 from toolkit.providers.messages import AssistantMessage, ToolMessage
+from toolkit.steps.base import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 
 pytestmark = pytest.mark.anyio
 

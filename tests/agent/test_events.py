@@ -19,15 +19,15 @@ from toolkit.agent import (
     CatalogChanged,
     Compacted,
     Done,
-    Failed,
     Refused,
     Run,
+    RunFailed,
+    RunWaits,
     TextDelta,
     ToolFinished,
     ToolProgress,
     ToolStarted,
     TurnFinished,
-    Waiting,
 )
 from toolkit.context import Context, Secret
 from toolkit.decisions import Decision
@@ -138,7 +138,7 @@ async def test_a_pause_is_told_and_a_resume_can_be_streamed():
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("cut", wood="elm")], "Done."])
     *_, turn, waiting, done = await heard(agent.stream("go"))
-    assert (type(turn), waiting) == (TurnFinished, Waiting(done.run.requests))
+    assert (type(turn), waiting) == (TurnFinished, RunWaits(done.run.requests))
     grant = done.run.requests[0].grants[-1]
     events = await heard(agent.stream(run=done.run, decisions={done.run.requests[0].id: Decision.approve(grant=grant)}))
     kinds = [type(event) for event in events]
@@ -157,7 +157,7 @@ async def test_a_failure_is_told_before_the_end():
     """With the error; the stream itself does not raise."""
     error = ProviderError("overloaded")
     events = await heard(Shed().agent([error]).stream("go"))
-    assert (events[0], events[1].run.status) == (Failed(error), "failed")
+    assert (events[0], events[1].run.status) == (RunFailed(error), "failed")
 
 
 async def test_a_bug_is_told_and_raised():
@@ -166,7 +166,7 @@ async def test_a_bug_is_told_and_raised():
     agent = Shed().agent([RuntimeError("a bug")], on_event=told.append)
     with pytest.raises(RuntimeError, match="a bug"):
         await heard(agent.stream("go"))
-    assert [type(event) for event in told] == [Failed, Done]
+    assert [type(event) for event in told] == [RunFailed, Done]
 
 
 async def test_a_stream_that_ends_without_a_reply_is_a_providers_mistake():

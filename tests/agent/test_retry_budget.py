@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.agent.kit import call, results_of
-from toolkit.agent import Agent, Budget, Spent
+from toolkit.agent import Agent, Budget
 from toolkit.agent.subruns import sub_run
 from toolkit.catalog import Catalog
 from toolkit.context import Context
@@ -174,9 +174,3 @@ def test_a_budget_of_something_else_is_refused(retries):
     """Where it is given."""
     with pytest.raises(ValueError, match="`retries` has to be a whole number, 0 or more, or None"):
         Budget(retries=retries)
-
-
-def test_a_run_that_was_saved_without_counting_retries_is_read():
-    """It has used none."""
-    older = {name: value for name, value in Spent(turns=2).to_json().items() if name != "retries"}
-    assert Spent.from_json(older) == Spent(turns=2)

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from tests.agent.crashing_steps import CrashingSteps, Process
+from tests.agent.crashing_steps import CrashingSteps, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import Shed, call, results_of
-from toolkit.agent import Agent, Budget, Run, Steps, run_steps, sub_run
-from toolkit.agent.session_changes import read_state
-from toolkit.agent.step_records import dump_run, load_run
-from toolkit.agent.stepped_agents import with_approval_store
-from toolkit.agent.stepped_runs import keeps_approvals, resume_with_steps, run_with_steps
+from toolkit.agent import Agent, Budget, Run, Steps, sub_run
+from toolkit.agent.inner_agents import with_approval_store
+from toolkit.agent.saved.run_seal import dump_run, load_run
+from toolkit.agent.stepped_runs import find_dispatcher
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
+from toolkit.durable.run_requests import keeps_approvals
 from toolkit.errors import ProviderError, Transient
 from toolkit.permissions import Permissions
 from toolkit.policies.retry import RetryPolicy
@@ -31,6 +31,8 @@ from toolkit.providers.base import Reply, Usage
 from toolkit.providers.messages import AssistantMessage
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.steps import call_step
+from toolkit.steps.session_changes import read_state
 
 pytestmark = pytest.mark.anyio
 
@@ -137,7 +139,7 @@ async def test_hook_that_does_not_end_is_cut_off_after_all(
     steps: CrashingSteps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cancelled run does not wait for ever for what comes after its tool."""
-    monkeypatch.setattr(run_steps, "_ENDING_SECONDS", 0.01)
+    monkeypatch.setattr(call_step, "_ENDING_SECONDS", 0.01)
     hook = SlowHook()
     agent = Agent(ScriptedProvider([[call("send_secret", "t1")], "done"]), dispatch(send_secret, hooks=[hook]))
     task = asyncio.ensure_future(run_with_steps(agent, "go", run_id="r", steps=steps, secret="s"))
@@ -492,7 +494,7 @@ async def test_default_approvals_are_moved_to_a_store(steps: CrashingSteps, tmp_
     approvals = Approvals(key="k" * 32, ask=lambda request: Decision.approve(by="ada"), expires_seconds=60)
     agent = shed.agent([[call("burn", "t1", wood="oak")], "done"], dispatcher=shed.dispatcher(approvals))
     other = with_approval_store(agent, store)
-    assert (keeps_approvals(agent), keeps_approvals(other)) == (False, True)
+    assert tuple(keeps_approvals(find_dispatcher(one).approvals) for one in (agent, other)) == (False, True)
     own = other._toolbox.dispatcher.approvals
     assert (own.asker, own.expires_seconds, own.seal) == (approvals.asker, 60, None)
     assert store.is_signed
@@ -567,7 +569,7 @@ async def test_principal_of_the_agent_is_that_of_its_runs(steps: CrashingSteps) 
 )
 async def test_notes_that_cannot_be_read_are_refused(steps: CrashingSteps, notes: Any, words: str) -> None:
     """A record whose notes were altered ends the run with an error that names the place."""
-    from toolkit.agent.step_records import dump_call
+    from toolkit.steps.records import dump_call
 
     shed = Shed("bypass")
     script = [[call("look", "t1", what="axe")], "done"]
@@ -597,22 +599,17 @@ async def test_tool_cannot_write_the_notes_of_its_step(steps: CrashingSteps) -> 
         assert results_of(run, 0)[0].metadata == {"own": 1}
 
 
-def test_run_of_an_older_version_has_no_replies() -> None:
-    """A saved run without the number of replies is read, and a run without steps is saved as before."""
-    run = Run(status="stopped")
-    data = run.to_json()
-    assert "reply_count" not in data
-    assert Run.from_json(data).reply_count == 0
+def test_the_number_of_replies_is_saved() -> None:
     counted = Run(status="stopped", reply_count=3)
     assert Run.loads(counted.dumps()) == counted
     with pytest.raises(ValueError, match="`reply_count` has to be a whole number"):
-        Run.from_json({**data, "reply_count": -1})
+        Run.from_json({**counted.to_json(), "reply_count": -1})
 
 
 async def test_skill_that_was_cut_off_goes_on(steps: CrashingSteps, tmp_path: Any) -> None:
     """A skill with destructive tools is run again after a crash, and its own steps are not."""
-    from toolkit.agent.step_calls import may_repeat
     from toolkit.skills import Skills
+    from toolkit.steps.base import may_repeat
 
     folder = tmp_path / "tidy"
     folder.mkdir()
@@ -620,7 +617,7 @@ async def test_skill_that_was_cut_off_goes_on(steps: CrashingSteps, tmp_path: An
     shed = Shed("bypass")
     skills = Skills(shed.catalog, str(tmp_path))
     assert skills["tidy"].facts.destructive
-    assert (may_repeat(skills, "tidy"), may_repeat(skills, "burn"), may_repeat(skills, "none")) == (True, False, False)
+    assert [may_repeat(skills.get(name)) for name in ("tidy", "burn", "none")] == [True, False, False]
     dispatcher = Dispatcher(skills, permissions=Permissions("bypass"))
     script = [[call("tidy", "t1", input="all")], [call("burn", "t2", wood="oak")], "tidy", "done"]
     await run_with_steps(Agent(ScriptedProvider(script), dispatcher), "go", run_id="r", steps=steps, secret="s")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from tests.clocks import until
-from toolkit.agent import Budget, Done, Inner, Run, TextDelta, ToolFinished, ToolStarted, is_in_run, sub_run
+from toolkit.agent import Budget, Done, Run, SubRunEvent, TextDelta, ToolFinished, ToolStarted, is_in_run, sub_run
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
 from toolkit.context import Context
@@ -221,7 +221,7 @@ async def test_what_happens_inside_is_told_as_inside():
     shed = shed_with_helper()
     script = scripted(go=[[call("help", "c1", task="sub")], "Fine."], sub=[[call("look", what="oak")], "Oak."])
     events = [event async for event in shed.agent(script).stream("go")]
-    inside = [event for event in events if isinstance(event, Inner)]
+    inside = [event for event in events if isinstance(event, SubRunEvent)]
     assert {event.call_id for event in inside} == {"c1"}
     kinds = [type(event.event) for event in inside]
     assert kinds[:2] == [ToolStarted, ToolFinished]

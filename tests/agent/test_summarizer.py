@@ -19,7 +19,7 @@ from toolkit.agent import (
     TextDelta,
     TurnFinished,
 )
-from toolkit.agent.valid_messages import find_message_flaw
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, Transient
@@ -312,7 +312,7 @@ async def test_a_prompt_of_ones_own_or_none():
 
 async def test_a_sub_run_sums_up_its_own_conversation():
     """Its tokens are its parent's."""
-    from toolkit.agent import Inner, sub_run
+    from toolkit.agent import SubRunEvent, sub_run
 
     desk = Desk()
 
@@ -324,7 +324,7 @@ async def test_a_sub_run_sums_up_its_own_conversation():
     script = [[call("helper")], *WRITE[:4], *replies("Four notes."), "Written.", "Done."]
     run = await desk.agent(script).run("go")
     assert (run.text, run.summary, run.usage.input_tokens) == ("Done.", None, 1000)
-    inner = [event.event for event in desk.told(Inner) if isinstance(event.event, Summarized)]
+    inner = [event.event for event in desk.told(SubRunEvent) if isinstance(event.event, Summarized)]
     assert [event.summary.text for event in inner] == ["Four notes."]
 
 

@@ -13,7 +13,7 @@ import time
 from tests.clocks import wait_until
 from toolkit.decisions import ApprovalRequest
 from toolkit.durable.host import DurableHost
-from toolkit.durable.run_kinds import Ended
+from toolkit.durable.run_kinds import ActivationEnd
 
 __all__ = ["LocalEngine", "Toys", "holding", "running", "wait_for_status"]
 
@@ -133,14 +133,14 @@ class Toys:
         row = activation.row
         self.begun.append((row.id, row.epoch))
         if row.input.get("ask") and not activation.decisions and not self._has_expired(activation):
-            return Ended(status="waiting", outcome={"request": f"ask-{row.id}"})
+            return ActivationEnd(status="waiting", outcome={"request": f"ask-{row.id}"})
         if row.input.get("hold"):
             await self.release.wait()
         if "fail" in row.input:
             raise RuntimeError(row.input["fail"])
         self.ended.append(row.id)
         answers = {request: decision.approved for request, decision in activation.decisions.items()}
-        return Ended(status="done", outcome={"answers": answers})
+        return ActivationEnd(status="done", outcome={"answers": answers})
 
     def _has_expired(self, activation):
         row = activation.row

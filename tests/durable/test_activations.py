@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from toolkit.durable.activations import Activations
-from toolkit.durable.errors import DurableError, Fenced
+from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.journal.opening import open_journal
-from toolkit.durable.run_kinds import Ended, RunKind, RunKinds
+from toolkit.durable.run_kinds import ActivationEnd, RunKind, RunKinds
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ class Bench:
 
     async def finish(self, activation):
         """Be done."""
-        return Ended(status="done", outcome={})
+        return ActivationEnd(status="done", outcome={})
 
     def describe_stop(self, status, reason):
         """Describe how the run has ended."""
@@ -109,9 +109,12 @@ async def test_work_that_loses_the_database_is_given_back(bench):
 @pytest.mark.parametrize(
     ("end", "reason"),
     [
-        (None, "TypeError: a run of kind 'toy' has to end with an `Ended`, got NoneType"),
-        (Ended(status="running", outcome={}), "ValueError: an activation cannot end as 'running'"),
-        (Ended(status="done", outcome={"x": float("nan")}), "DurableError: the outcome of the run 'a' is not JSON: x"),
+        (None, "TypeError: a run of kind 'toy' has to end with an `ActivationEnd`, got NoneType"),
+        (ActivationEnd(status="running", outcome={}), "ValueError: an activation cannot end as 'running'"),
+        (
+            ActivationEnd(status="done", outcome={"x": float("nan")}),
+            "DurableError: the outcome of the run 'a' is not JSON: x",
+        ),
     ],
 )
 async def test_an_end_that_cannot_be_written_is_a_failure(bench, end, reason):
@@ -141,7 +144,7 @@ async def test_a_job_that_cannot_be_enqueued_is_left_to_the_workers(bench, caplo
 @pytest.mark.parametrize("method", ["activate", "end"])
 async def test_an_activation_that_was_taken_over_writes_nothing(bench, method):
     """Another process has the run, before the work or after it."""
-    bench.journal.faults[method] = [Fenced("taken over")]
+    bench.journal.faults[method] = [RunTakenOver("taken over")]
     assert (await bench.perform()).delivery == "lost"
     assert bench.ended == []
 
@@ -151,7 +154,7 @@ async def test_work_that_is_fenced_is_lost(bench):
 
     async def learn(activation):
         bench.journal.activate("a", worker="other", now=6.0, max_lives=9)
-        raise Fenced("taken over")
+        raise RunTakenOver("taken over")
 
     bench.work = learn
     assert (await bench.perform()).delivery == "lost"
@@ -162,7 +165,7 @@ async def test_work_that_is_fenced_although_no_other_process_has_it_fails(bench)
     """The run does not stay "running" for ever: it fails, says why, and can be retried."""
 
     async def repeat_a_step(activation):
-        raise Fenced("the step 'x' has a record already")
+        raise RunTakenOver("the step 'x' has a record already")
 
     bench.work = repeat_a_step
     performed = await bench.perform()
@@ -246,7 +249,7 @@ async def test_the_same_run_is_not_performed_twice_at_once(bench):
 
     async def hold(activation):
         await release.wait()
-        return Ended(status="done", outcome={})
+        return ActivationEnd(status="done", outcome={})
 
     bench.work = hold
     first = asyncio.ensure_future(bench.perform())

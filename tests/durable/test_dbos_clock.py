@@ -10,14 +10,14 @@ from unittest.mock import Mock
 import pytest
 from sqlalchemy import create_engine, text
 
-from toolkit.durable import dbos_clock
+from toolkit.durable import dbos_tables
 
 
 @pytest.fixture
 def connection():
     """A connection with the clock."""
     connection = sqlite3.connect(":memory:")
-    dbos_clock.add_clock(connection, None)
+    dbos_tables.add_clock(connection, None)
     yield connection
     connection.close()
 
@@ -42,16 +42,16 @@ def test_all_other_words_mean_what_they_mean_in_sqlite(connection, words):
 def test_a_connection_of_another_database_is_left_alone():
     """Only SQLite has the function."""
     other = Mock(spec=["create_function"])
-    dbos_clock.add_clock(other, None)
+    dbos_tables.add_clock(other, None)
     assert other.mock_calls == []
 
 
 def test_an_engine_of_dbos_has_the_clock(tmp_path):
     """In every Python and with every SQLite that the tests run with."""
-    dbos_clock.mend_clock()
-    dbos_clock.mend_clock()
+    dbos_tables.mend_clock()
+    dbos_tables.mend_clock()
     engine = create_engine(f"sqlite:///{tmp_path}/rows.sqlite")
-    expression = "unixepoch('subsec')" if dbos_clock.sys.version_info >= (3, 12) else "unixepoch()"
+    expression = "unixepoch('subsec')" if dbos_tables.sys.version_info >= (3, 12) else "unixepoch()"
     with engine.connect() as connection:
         assert abs(connection.execute(text(f"SELECT {expression}")).scalar_one() - time.time()) < 60
     engine.dispose()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.decisions import Decision, Grant
-from toolkit.durable.decisions_json import decision_from_json, decision_to_json
+from toolkit.durable.decisions import decision_from_json, decision_to_json
 from toolkit.durable.journal.records import RunRow
 from toolkit.durable.run_jobs import build_job, job_ids, run_id_of
 from toolkit.questions import DECLINED

@@ -10,6 +10,7 @@ import pytest
 
 from tests.durable.test_durable_agent import Shop
 from tests.durable.test_over_runs import approve
+from toolkit.durable.agent_outcomes import add_turns
 from toolkit.providers import AssistantMessage, Reply, Usage
 from toolkit.providers.messages import ToolMessage
 from toolkit.results import ToolCall
@@ -124,6 +125,6 @@ async def test_the_steps_have_the_whole_conversation(tmp_path, mode):
         while run.status == "waiting":
             run = await durable.resume("a", approve(run))
         row, steps = await durable.get("a"), await durable.host.steps("a")
-        rebuilt = durable._outcomes.add_turns(replace(row, outcome=None), steps, run)
+        rebuilt = add_turns(replace(row, outcome=None), steps, run)
     assert (rebuilt.messages, rebuilt.usage, rebuilt.reply_count) == (run.messages, run.usage, run.reply_count)
     assert run.usage.input_tokens == 111

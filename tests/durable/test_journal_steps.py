@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from toolkit import tool
-from toolkit.durable.errors import DurableError, Fenced
+from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.journal.opening import open_journal
 from toolkit.durable.journal_steps import JournalSteps
 from toolkit.providers.base import Reply, Usage
@@ -139,16 +139,16 @@ async def test_a_process_that_was_replaced_runs_nothing(journal):
     async def deny(begin):
         try:
             await work(begin)
-        except Fenced:
+        except RunTakenOver:
             return ToolResult.failure("denied", "a hook raised")
 
-    with pytest.raises(Fenced, match="was taken over"):
+    with pytest.raises(RunTakenOver, match="was taken over"):
         await steps.call("r/call/c1", call(), deny, may_repeat=False, session=Session())
     assert work.count == 0
-    assert isinstance(steps.failure, Fenced)
-    with pytest.raises(Fenced):
+    assert isinstance(steps.failure, RunTakenOver)
+    with pytest.raises(RunTakenOver):
         await steps.reply("r/reply/1", never)
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         await steps.call("r/call/c2", call(), never, may_repeat=True, session=Session())
     assert journal.read_steps("r") == {}
 
@@ -161,10 +161,10 @@ async def test_an_error_of_the_work_gives_way_to_the_fence(journal):
     async def translate(begin):
         try:
             await begin()
-        except Fenced as error:
+        except RunTakenOver as error:
             raise ValueError("something else") from error
 
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         await steps.call("r/call/c1", call(), translate, may_repeat=False, session=Session())
 
 
@@ -370,9 +370,9 @@ async def test_a_result_whose_process_was_replaced_is_not_kept(journal):
         activate(journal)
         return result
 
-    with pytest.raises(Fenced, match="was taken over"):
+    with pytest.raises(RunTakenOver, match="was taken over"):
         await steps.call("r/call/c1", call(), work_and_lose, may_repeat=False, session=Session())
-    assert isinstance(steps.failure, Fenced)
+    assert isinstance(steps.failure, RunTakenOver)
     assert journal.read_steps("r")["r/call/c1"].state == "began"
 
 

@@ -7,12 +7,12 @@ import itertools
 import pytest
 
 from toolkit import Agent, Catalog, Decision, Dispatcher, Permissions, Session, ToolCall
-from toolkit.agent import session_changes
-from toolkit.agent.session_changes import apply_changes, describe_changes, read_state
 from toolkit.builtin import job_output_for
 from toolkit.calls.kept_outputs import output_memory
 from toolkit.durable import DurableAgent
 from toolkit.providers import AssistantMessage, ScriptedProvider
+from toolkit.steps import session_changes
+from toolkit.steps.session_changes import apply_changes, describe_changes, read_state
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.durable import DurableAgent, DurableHost
 from toolkit.durable.journal.records import StepRow
-from toolkit.durable.step_seconds import measure_steps
+from toolkit.durable.journal_steps import measure_steps
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider
 from toolkit.providers.messages import AssistantMessage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.durable import store_retries
-from toolkit.durable.errors import DurableError, Fenced
+from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.store_retries import persist
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +40,8 @@ async def test_a_database_that_comes_back_is_waited_for(caplog):
 
 async def test_any_other_error_is_raised_at_once():
     """A process that was replaced has nothing to wait for."""
-    database = Database(Fenced("taken over"))
-    with pytest.raises(Fenced):
+    database = Database(RunTakenOver("taken over"))
+    with pytest.raises(RunTakenOver):
         await persist(database.write, "the end")
     assert database.attempts == 1
 

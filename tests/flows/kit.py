@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from toolkit import ToolResult
-from toolkit.agent.step_records import dump_reply, load_reply
+from toolkit.steps.records import dump_reply, load_reply
 
 
 @dataclass
@@ -104,9 +104,9 @@ class CrashingSteps:
 async def run_with(flow, value, steps, *, decisions=None, resources=None, dispatcher=None):
     """Run a flow over *steps*, as an activation does, and return its outcome."""
     from toolkit import Session
-    from toolkit.agent.run_steps import RunScope
     from toolkit.flows.runner import FlowRunner
     from toolkit.flows.step_calls import StepCaller
+    from toolkit.steps.call_step import RunScope
 
     own_dispatcher = flow._dispatchers.build(dispatcher, resources or {})
     scope = RunScope(steps=steps, secret="secret", dispatcher=own_dispatcher, decisions=decisions or {})

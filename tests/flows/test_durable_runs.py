@@ -27,9 +27,9 @@ from toolkit import (
 )
 from toolkit.durable import DurableAgent, DurableError, DurableHost
 from toolkit.flows import Failed, Flow, Problems, Waiting
-from toolkit.flows.memory_steps import MemorySteps
 from toolkit.flows.story import tell_results
 from toolkit.providers import ScriptedProvider
+from toolkit.steps.memory_steps import MemorySteps
 
 pytestmark = pytest.mark.anyio
 
@@ -172,7 +172,7 @@ async def test_a_request_that_expires_is_a_denial(database):
         assert isinstance(await flow.run(Plan(), host, id="r"), Waiting)
         now[0] += 61
         assert await flow.run(Plan(), host, id="r") == Failed(
-            "publish", ("the request has expired before a person answered",)
+            "publish", ("nobody answered in time, so it was not run",)
         )
     assert log == []
 

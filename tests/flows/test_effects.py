@@ -12,7 +12,7 @@ from tests.flows.kit import Built, Edited, Part, Plan, Task
 from toolkit import ToolError, Transient
 from toolkit.durable import DurableHost
 from toolkit.flows import Failed, Flow
-from toolkit.flows.effects import list_left
+from toolkit.flows.story import list_left
 
 pytestmark = pytest.mark.anyio
 

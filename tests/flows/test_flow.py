@@ -22,8 +22,8 @@ from toolkit import (
     tool,
 )
 from toolkit.flows import Failed, Flow, Problems
-from toolkit.flows.memory_steps import MemorySteps
 from toolkit.hooks import Deny, Halt, Proceed, Replace
+from toolkit.steps.memory_steps import MemorySteps
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.agent.kit import Shed
 from tests.formats.tools import module
 from toolkit import Catalog, Dispatcher, ToolCall, ToolResult
-from toolkit.agent.valid_messages import find_message_flaw
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.approvals import Approvals
 from toolkit.decisions import Decision
 from toolkit.formats import FORMATS

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed
 from toolkit.agent import Budget, Run
-from toolkit.agent.valid_messages import find_message_flaw
+from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, Transient
 from toolkit.formats import FORMATS

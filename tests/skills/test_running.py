@@ -11,7 +11,7 @@ import pytest
 from tests.agent.kit import call, results_of
 from tests.clocks import Clock
 from tests.skills.kit import Desk
-from toolkit.agent import Budget, Done, Inner, Run, ToolStarted
+from toolkit.agent import Budget, Done, Run, SubRunEvent, ToolStarted
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
@@ -319,7 +319,7 @@ async def test_what_happens_inside_a_skill_is_told_as_such(desk):
     await agent.run("go")
     started = [event for event in events if isinstance(event, ToolStarted)]
     assert [event.summary for event in started] == ["running the skill it"]
-    inside = [event.event for event in events if isinstance(event, Inner)]
+    inside = [event.event for event in events if isinstance(event, SubRunEvent)]
     assert [event.call.name for event in inside if isinstance(event, ToolStarted)] == ["look"]
     assert isinstance(events[-1], Done)
 

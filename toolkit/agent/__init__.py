@@ -6,17 +6,21 @@ The agent is optional. The dispatcher works without it.
 
 from __future__ import annotations
 
+from ..steps.base import Steps
+from ..steps.expense import Expense
 from .agent import Agent
-from .budgets import Budget, Spent
+from .budgets import Budget
+from .conversation.run_inbox import NotRunning
+from .conversation.summaries import Summary
 from .events import (
     CatalogChanged,
     Compacted,
     Done,
     Event,
-    Failed,
-    Inner,
     Refused,
-    Said,
+    RunFailed,
+    RunWaits,
+    SubRunEvent,
     Summarized,
     SummaryFailed,
     TextDelta,
@@ -24,17 +28,14 @@ from .events import (
     ToolProgress,
     ToolStarted,
     TurnFinished,
-    Waiting,
+    UserInput,
 )
-from .missing_answers import NoAnswer
-from .plan_mode import PLAN_PROMPT
-from .run_fields import Status, Stop
-from .run_inbox import NotRunning
-from .run_seal import RunSeal, SealError
-from .runs import Run, SubRun
-from .steps import Steps
+from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
+from .saved.missing_answers import NoAnswer
+from .saved.run_fields import Status, Stop
+from .saved.run_seal import RunSeal, SealError
+from .saved.runs import Run, SubRun
 from .subruns import is_in_run, sub_run
-from .summaries import SUMMARY_PROMPT, Summary
 
 __all__ = [
     "PLAN_PROMPT",
@@ -45,20 +46,20 @@ __all__ = [
     "Compacted",
     "Done",
     "Event",
-    "Failed",
-    "Inner",
+    "Expense",
     "NoAnswer",
     "NotRunning",
     "Refused",
     "Run",
+    "RunFailed",
     "RunSeal",
-    "Said",
+    "RunWaits",
     "SealError",
-    "Spent",
     "Status",
     "Steps",
     "Stop",
     "SubRun",
+    "SubRunEvent",
     "Summarized",
     "Summary",
     "SummaryFailed",
@@ -67,7 +68,7 @@ __all__ = [
     "ToolProgress",
     "ToolStarted",
     "TurnFinished",
-    "Waiting",
+    "UserInput",
     "is_in_run",
     "sub_run",
 ]

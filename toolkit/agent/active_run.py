@@ -21,28 +21,24 @@ from ..providers.base import Reply, Request, Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .budgets import Ledger, Spent
-from .call_pauses import CallPause
-from .call_watcher import CallWatcher, EventListener
-from .conversation import RunConversation
-from .events import CatalogChanged, Compacted, Said
-from .final_answers import FINAL_ANSWER, AnswerFormat, FinalAnswer
+from ..steps.call_step import CallStep, current_step
+from ..steps.expense import Expense
+from ..steps.notes import CallPause, StepNotes, attach_notes, detach_notes
+from ..steps.records import ReplyToPrompts, with_prompts
+from ..steps.run_steps import RunSteps
+from .budgets import Ledger
+from .call_watcher import CallWatcher
+from .conversation.run_conversation import RunConversation
+from .conversation.run_inbox import RunInbox
+from .events import CatalogChanged, Compacted, EventListener, UserInput
+from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
-from .result_marks import FRAME_PROMPT
-from .run_fields import Status, Stop
-from .run_inbox import RunInbox
-from .run_steps import CallStep, RunScope, RunSteps, StepSetup, current_step, escape_key
-from .runs import Run, SubRun
-from .step_notes import StepNotes, attach_notes, detach_notes
-from .step_records import ReplyToPrompts, with_prompts
+from .prompts import ANSWER_PROMPT, FRAME_PROMPT
+from .saved.run_fields import Status, Stop
+from .saved.runs import Run, SubRun
 from .toolbox import Toolbox
 
-__all__ = ["ANSWER_PROMPT", "ActiveRun", "RunEnding", "build_active_run"]
-
-ANSWER_PROMPT = (
-    f"When you have the answer, hand it over by calling `{FINAL_ANSWER}`, with no other call beside it. "
-    "A program reads that call, and nothing else that you say."
-)
+__all__ = ["ActiveRun", "RunEnding"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +121,7 @@ class ActiveRun:
     def _add_prompts(self, messages: Iterable[UserMessage]) -> None:
         for message in messages:
             self.conversation.add_prompt(message)
-            self.watcher.publish_event(Said(message))
+            self.watcher.publish_event(UserInput(message))
 
     def report_catalog_change(self) -> None:
         """Report what has changed in the catalog since this method was last called, if the run has a listener."""
@@ -208,29 +204,21 @@ class ActiveRun:
 
     def add_reply(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Add the model's message and return the calls in it. The caller passes their results to `add_results`."""
-        self.usage += reply.usage
-        self.ledger.add_turn(reply.usage, reply.model)
-        if self.steps is not None:
-            self._report_spent(
-                Spent(turns=1, usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model))
-            )
+        self.add_usage(reply, is_turn=True)
         calls = self.conversation.add_reply(reply.message)
         self.watcher.forget_turn()
         turn = self.ledger.spent.turns
         return tuple(ToolCall(call.name, call.arguments, call.id, turn=turn) for call in calls)
 
-    def add_usage(self, reply: Reply) -> None:
-        """Count the tokens of *reply*, which is not a turn of the conversation."""
+    def add_usage(self, reply: Reply, *, is_turn: bool = False) -> None:
+        """Count the tokens of *reply*. A summary is no turn of the conversation."""
         self.usage += reply.usage
-        self.ledger.add_usage(reply.usage, reply.model)
-        if self.steps is not None:
-            self._report_spent(Spent(usage=reply.usage, cost=self.ledger.compute_cost(reply.usage, reply.model)))
+        self._report_spent(self.ledger.add_reply(reply.usage, reply.model, is_turn=is_turn))
 
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* calls of a reply as used, and return how many of them may run."""
         allowed = self.ledger.take_calls(call_count)
-        if self.steps is not None:
-            self._report_spent(Spent(calls=allowed))
+        self._report_spent(Expense(calls=allowed))
         return allowed
 
     def add_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
@@ -260,13 +248,6 @@ class ActiveRun:
         if step is not None:
             step.plan = plan
         return True
-
-    def add_waiting_sub_run(self, call: ToolCall, sub_run: SubRun) -> ToolResult:
-        """Keep *sub_run*, the waiting sub-run of *call*, and return the waiting result of the call."""
-        self.sub_runs[call.id] = sub_run
-        request = sub_run.run.requests[0]
-        text = f"waiting: inside it `{request.tool}` waits for a person: {request.reason}"
-        return ToolResult(text, None, "waiting", request=request, call_id=call.id, tool=call.name)
 
     # Steps.
 
@@ -298,7 +279,6 @@ class ActiveRun:
         call: ToolCall,
         start: Callable[[], Awaitable[ToolResult]],
         *,
-        may_repeat: bool,
         call_key: str | None = None,
         pause: CallPause | None = None,
     ) -> ToolResult:
@@ -314,26 +294,25 @@ class ActiveRun:
             self._add_spent(step.nested.spent)  # the budget of its sub-runs is that of this run
             sub_run = self.sub_runs.get(call.id) if result.kind == "waiting" else None
             spent = step.spent + step.nested.spent
-            return attach_notes(result, StepNotes(spent=spent, plan=step.plan, sub_run=sub_run))
+            waiting = None if sub_run is None else sub_run.to_json()
+            return attach_notes(result, StepNotes(spent=spent, plan=step.plan, sub_run=waiting))
 
-        result = await self.steps.call(
-            key, call, work, may_repeat=may_repeat, session=self.session, call_key=call_key, pause=pause
-        )
-        result, notes = detach_notes(result, self.session)
+        result = await self.steps.call(key, call, work, self.session, call_key=call_key, pause=pause)
+        result, notes = detach_notes(result)
         self._report_spent(notes.spent)
         if is_kept:
             self._add_spent(notes.spent)
             if notes.plan is not None:
                 self.accept_plan(notes.plan)
             if notes.sub_run is not None:
-                self.sub_runs[call.id] = notes.sub_run
+                self.sub_runs[call.id] = SubRun.from_json(notes.sub_run, self.session)
         return result
 
-    def _add_spent(self, spent: Spent) -> None:
+    def _add_spent(self, spent: Expense) -> None:
         self.ledger.add(spent)
         self.usage += spent.usage
 
-    def _report_spent(self, spent: Spent) -> None:
+    def _report_spent(self, spent: Expense) -> None:
         """Report *spent* to the step that this run is a part of. The record of that step has it."""
         if self.steps is not None and self.steps.outer is not None and self.steps.shares_budget:
             self.steps.outer.spent += spent
@@ -362,39 +341,3 @@ class ActiveRun:
         )
         # A run that was interrupted while other calls of it wait can still be resumed.
         return replace(snapshot, status="waiting") if snapshot.requests else snapshot
-
-
-def build_active_run(
-    options: AgentOptions,
-    toolbox: Toolbox,
-    session: Session,
-    run: Run[Any] | None,
-    spent: Spent,
-    on_event: EventListener | None,
-    resources: Mapping[Any, Any] | None,
-    setup: StepSetup | None = None,
-) -> ActiveRun:
-    """
-    Return a new run, or *run*, which has used *spent*, to be continued.
-
-    It does its steps as *setup* says, or as the option `steps` of the agent says. Without both, it has no steps.
-    """
-    if setup is None and options.steps is not None:
-        setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher))
-    if setup is None:
-        ledger = options.build_ledger(spent)
-        return ActiveRun(options, toolbox, ledger, session, run=run, on_event=on_event, resources=resources)
-    run_id = setup.run_id or (secrets.token_hex(8) if run is None else run.id)
-    reply_count = 0 if run is None else run.reply_count
-    spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
-    return ActiveRun(
-        options,
-        toolbox.with_steps(),
-        options.build_ledger(spent, is_replayed=True),
-        session,
-        run=run,
-        on_event=on_event,
-        resources=resources,
-        run_id=run_id,
-        steps=RunSteps(setup.scope, setup.key or escape_key(run_id), reply_count=reply_count, outer=setup.outer),
-    )

@@ -13,14 +13,15 @@ code, call `run_sync`, `resume_sync` and `execute_sync`.
 
 from __future__ import annotations
 
-import time
+import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from types import NoneType
-from typing import Any, Generic, TypeAlias, overload
+from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, check_option_types
+from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions.modes import Mode, check_mode
@@ -28,27 +29,24 @@ from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
-from .active_run import ActiveRun, RunEnding, build_active_run
+from ..steps.call_step import RunScope, StepSetup
+from ..steps.expense import Expense
+from ..steps.run_steps import RunSteps, escape_key
+from .active_run import ActiveRun, RunEnding
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
-from .budgets import Budget, Spent
-from .call_watcher import EventListener
-from .event_stream import stream_events
-from .events import Event
+from .conversation.run_inbox import RunInboxes
+from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
-from .inner_agents import InnerStart, build_own_setup, find_step_for, run_in_step, wait_for_run
+from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AgentKeywords, AgentOptions, OutputWay
+from .options import AgentKeywords, AgentOptions
 from .own_tools import with_own_tools
-from .plan_execution import check_execution, claim_plan
-from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, resolve_plan_tools, with_plan
+from .plan_mode import check_execution, resolve_plan_tools, with_plan
+from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
-from .run_inbox import RunInboxes
-from .run_steps import StepSetup
-from .runs import Run, check_run
-from .steps import Steps
+from .saved.runs import Run, check_run
 from .subruns import resume_turns
-from .summaries import SUMMARY_PROMPT
 from .toolbox import Toolbox
 
 __all__ = ["Agent"]
@@ -128,38 +126,13 @@ class Agent(Generic[T]):
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
         output: Any = None,
-        system: str = "",
-        mode: Mode | None = None,
-        max_turns: int = 50,
-        budget: Budget = Budget(),  # noqa: B008 -- it is immutable
-        on_event: Callable[[Event], object] | None = None,
-        plan_prompt: str = PLAN_PROMPT,
-        plan_tools: Iterable[str] | None = None,
-        frame_results: bool = False,
-        compact_at: int | None = 400_000,
-        summary_prompt: str | None = SUMMARY_PROMPT,
-        output_retries: int = 2,
-        output_by: OutputWay | None = None,
-        session: Session | None = None,
-        steps: Steps | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        **options: Any,
     ) -> None:
-        self._options = AgentOptions(
-            provider=provider,
-            system=system,
-            max_turns=max_turns,
-            budget=budget,
-            on_event=on_event,
-            plan_prompt=plan_prompt,
-            frame_results=frame_results,
-            compact_at=compact_at,
-            summary_prompt=summary_prompt,
-            clock=clock,
-            output=AnswerFormat.of(output),
-            output_retries=output_retries,
-            output_by=output_by,
-            steps=steps,
-        )
+        for name in options:
+            if name not in AgentKeywords.__annotations__:
+                raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
+        mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
+        self._options = AgentOptions(provider=provider, output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = build_dispatcher(tools)
         if self._options.output is not None:
@@ -187,7 +160,7 @@ class Agent(Generic[T]):
         `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
         tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
-        return await self._run_prompt(prompt, run, resources, None)
+        return await self._start(RunOrder("run", prompt, run, resources))
 
     async def resume(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
         """
@@ -200,7 +173,7 @@ class Agent(Generic[T]):
             ApprovalError: A decision cannot be accepted. If the run had already gone on by then, `last_run` is the
                 run up to that point.
         """
-        return await self._resume_run(run, decisions, resources, None)
+        return await self._start(RunOrder("resume", None, run, resources, decisions=decisions))
 
     async def execute(
         self,
@@ -222,38 +195,7 @@ class Agent(Generic[T]):
             ApprovalError: The plan was carried out already, or another caller is carrying it out.
             ValueError: *run* has not planned, or *mode* is "plan".
         """
-        return await self._execute_run(run, prompt, mode, resources)
-
-    async def _execute_run(
-        self,
-        run: Run[Any],
-        prompt: str | UserMessage,
-        mode: Mode | None,
-        resources: Resources | None,
-        setup: StepSetup | None = None,
-    ) -> Run[T]:
-        if setup is None and (step := find_step_for(self._options)) is not None:
-            return await run_in_step(self, step, InnerStart("execute", prompt, run, resources, mode=mode))
-        execution_mode, message = check_execution(run, mode), build_prompt(prompt, self._toolbox)
-        # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
-        active_run = self._build_active_run(run, resources, None, run.spent if setup else Spent(), setup)
-        self._toolbox.check_mode(active_run.session, execution_mode)
-        may_claim = setup is None or setup.is_new
-        cancelled = await claim_plan(self._toolbox, active_run.session, run) if may_claim else None
-        self._toolbox.set_mode(active_run.session, execution_mode)
-        active_run.plan, active_run.refused_answers = None, 0
-        active_run.read_inbox()
-        active_run.conversation.add_prompt(with_plan(message, run))
-
-        async def work() -> RunEnding:
-            if cancelled is not None:
-                raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
-            return await run_turns(active_run)
-
-        new_run = await self._run_with_lifecycle(active_run, run, work, "execute")
-        if cancelled is not None:
-            raise cancelled  # `work` did not raise it, because a hook prevented the start
-        return new_run
+        return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
     def run_sync(
         self,
@@ -323,54 +265,66 @@ class Agent(Generic[T]):
         """
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
-        if decisions is not None and run is not None:
-            return stream_events(lambda on_event: self._resume_run(run, decisions, resources, on_event))
-        return stream_events(lambda on_event: self._run_prompt(prompt, run, resources, on_event))
+        order = RunOrder("run" if decisions is None else "resume", prompt, run, resources, decisions=decisions)
+        return stream_events(lambda on_event: self._start(order._replace(on_event=on_event)))
 
-    async def _run_prompt(
-        self,
-        prompt: str | UserMessage | None,
-        run: Run[Any] | None,
-        resources: Resources | None,
-        on_event: EventListener | None,
-        setup: StepSetup | None = None,
-    ) -> Run[T]:
+    async def _start(self, order: RunOrder, setup: StepSetup | None = None) -> Run[T]:
         if setup is None and (step := find_step_for(self._options)) is not None:
-            return await run_in_step(self, step, InnerStart("run", prompt, run, resources, on_event))
+            return await run_in_step(self, step, order)
+        if order.verb == "run":
+            return await self._run_prompt(order, setup)
+        return await (self._resume_run if order.verb == "resume" else self._execute_run)(order, setup)
+
+    async def _run_prompt(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
+        run, prompt = order.run, order.prompt
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
-        active_run = self._build_active_run(run, resources, on_event, Spent(), setup)
+        active_run = self._build_active_run(order, Expense(), setup)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
             active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("the run has nothing to continue; give a prompt")
-        return await self._run_with_lifecycle(active_run, run, lambda: run_turns(active_run), "run")
+        return await self._run_with_lifecycle(active_run, order, lambda: run_turns(active_run))
 
-    async def _resume_run(
-        self,
-        run: Run[Any],
-        decisions: Decisions,
-        resources: Resources | None,
-        on_event: EventListener | None,
-        setup: StepSetup | None = None,
-    ) -> Run[T]:
-        if setup is None and (step := find_step_for(self._options)) is not None:
-            return await run_in_step(self, step, InnerStart("resume", None, run, resources, on_event, decisions))
-        setup = setup or build_own_setup(self, decisions)
+    async def _resume_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
+        run, decisions = check_run(order.run), cast("Decisions", order.decisions)  # `check_decisions` refuses None
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
-        active_run = self._build_active_run(run, resources, on_event, run.spent, setup)
-        return await self._run_with_lifecycle(active_run, run, lambda: resume_turns(active_run, decisions), "resume")
+        active_run = self._build_active_run(order, run.spent, setup)
+        return await self._run_with_lifecycle(active_run, order, lambda: resume_turns(active_run, decisions))
+
+    async def _execute_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
+        run = check_run(order.run)
+        execution_mode, message = check_execution(run, order.mode), build_prompt(order.prompt, self._toolbox)
+        # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
+        active_run = self._build_active_run(order, run.spent if setup else Expense(), setup)
+        self._toolbox.check_mode(active_run.session, execution_mode)
+        may_claim = setup is None or setup.is_new
+        cancelled = await self._toolbox.claim_plan(active_run.session, run) if may_claim else None
+        self._toolbox.set_mode(active_run.session, execution_mode)
+        active_run.plan, active_run.refused_answers = None, 0
+        active_run.read_inbox()
+        active_run.conversation.add_prompt(with_plan(message, run))
+
+        async def work() -> RunEnding:
+            if cancelled is not None:
+                raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
+            return await run_turns(active_run)
+
+        new_run = await self._run_with_lifecycle(active_run, order, work)
+        if cancelled is not None:
+            raise cancelled  # `work` did not raise it, because a hook prevented the start
+        return new_run
 
     async def _run_with_lifecycle(
-        self, active_run: ActiveRun, run: Run[Any] | None, work: Callable[[], Awaitable[RunEnding]], verb: str
+        self, active_run: ActiveRun, order: RunOrder, work: Callable[[], Awaitable[RunEnding]]
     ) -> Run[T]:
         async def go_on() -> RunEnding:
-            # Requests that were made after *run* was saved are withdrawn. A session that the host gave may have other
+            # Requests that were made after the run was saved are withdrawn. A session that the host gave may have other
             # runs, whose requests stay. A run with steps makes its own again.
-            if run is not None and self._session is None and active_run.steps is None:
-                await withdraw_unknown_requests(active_run, run)
+            if order.run is not None and self._session is None and active_run.steps is None:
+                await withdraw_unknown_requests(active_run, order.run)
             return await work()
 
         with (
@@ -378,23 +332,36 @@ class Agent(Generic[T]):
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, go_on, verb, self._remember_run)
+            return await run_with_lifecycle(active_run, go_on, order.verb, self._remember_run)
 
     def _remember_run(self, run: Run[T]) -> None:
         self.last_run = run
 
-    def _build_active_run(
-        self,
-        run: Run[Any] | None,
-        resources: Resources | None,
-        on_event: EventListener | None,
-        spent: Spent,
-        setup: StepSetup | None = None,
-    ) -> ActiveRun:
+    def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
+        """Return a new run, or that of *order*, which has used *spent*. It has steps as *setup* or the options say."""
+        options, toolbox, run = self._options, self._toolbox, order.run
         session = choose_session((setup and setup.session) or self._session, run)
         # A conversation that is continued keeps the mode that its host gave it.
         if self._mode is not None and (run is None or session.mode is None):
-            self._toolbox.set_mode(session, self._mode)
-        # The stream gets the event first, because `on_event` may raise.
-        listener = combine_listeners(on_event, self._options.on_event)
-        return build_active_run(self._options, self._toolbox, session, run, spent, listener, resources, setup)
+            toolbox.set_mode(session, self._mode)
+        if setup is None and options.steps is not None:
+            decisions = order.decisions or {}
+            setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher, decisions=decisions))
+        run_id, steps = secrets.token_hex(8) if run is None else run.id, None
+        if setup is not None:
+            run_id, reply_count = setup.run_id or run_id, 0 if run is None else run.reply_count
+            steps = RunSteps(setup.scope, setup.key or escape_key(run_id), reply_count=reply_count, outer=setup.outer)
+            spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
+            toolbox = toolbox.with_steps()
+        return ActiveRun(
+            options,
+            toolbox,
+            options.build_ledger(spent, is_replayed=setup is not None),
+            session,
+            run=run,
+            # The stream gets the event first, because `on_event` may raise.
+            on_event=combine_listeners(order.on_event, options.on_event),
+            resources=order.resources,
+            run_id=run_id,
+            steps=steps,
+        )

@@ -13,9 +13,8 @@ from ..dispatcher import Dispatcher
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
 from ..session import Session
-from .call_watcher import EventListener
-from .events import Event
-from .runs import Run
+from .events import Event, EventListener
+from .saved.runs import Run
 from .toolbox import Toolbox
 
 __all__ = ["build_dispatcher", "build_prompt", "choose_session", "combine_listeners"]
@@ -32,7 +31,7 @@ def build_dispatcher(tools: Any) -> Dispatcher:
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
 
 
-def build_prompt(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
+def build_prompt(prompt: str | UserMessage | None, toolbox: Toolbox) -> UserMessage:
     """Return *prompt* as a message; in a text, lines that name a skill are replaced by the skill's text."""
     message = UserMessage.of(toolbox.expand_skills(prompt)) if isinstance(prompt, str) else prompt
     if not isinstance(message, UserMessage):

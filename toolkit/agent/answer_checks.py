@@ -13,7 +13,8 @@ from ..errors import BadArgs
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
-from .final_answers import FINAL_ANSWER, is_final_answer
+from .final_answers import is_final_answer
+from .prompts import FINAL_ANSWER
 
 __all__ = ["find_answer_calls", "refuse_beside_calls", "take_answer_call", "take_answer_text"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
@@ -20,8 +20,9 @@ from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
+from ..steps.expense import Expense
 
-__all__ = ["Budget", "Ledger", "LimitName", "Spent"]
+__all__ = ["Budget", "Ledger", "LimitName"]
 
 LimitName: TypeAlias = Literal["turns", "tokens", "calls", "seconds", "cost"]
 
@@ -72,54 +73,6 @@ class Budget:
             raise ValueError("Budget: `cost` needs to know what tokens cost; give prices={model: Price(...)}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """The amounts used since the prompt. `cost` stays 0 if the budget has no prices."""
-
-    turns: int = 0
-    calls: int = 0
-    retries: int = 0
-    seconds: float = 0.0
-    usage: Usage = Usage()  # noqa: RUF009 -- it is immutable
-    cost: Decimal = Decimal(0)
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Spent)})
-
-    def __sub__(self, other: Spent) -> Spent:
-        return Spent(**{field.name: getattr(self, field.name) - getattr(other, field.name) for field in fields(Spent)})
-
-    def to_json(self) -> dict[str, Any]:
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Spent:
-        """
-        Return the `Spent` that `to_json` wrote; `retries` may be missing, as in older data.
-
-        Raises:
-            ValueError: *data* is not the JSON of a `Spent`.
-        """
-        names = {field.name for field in fields(cls)}
-        if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
-            raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
-        data = {"retries": 0, **data}
-        for name in ("turns", "calls", "retries", "seconds"):
-            value: Any = data[name]
-            kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)
-            if type(value) not in kinds or not 0 <= value < float("inf"):
-                raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
-        return cls(
-            turns=data["turns"],
-            calls=data["calls"],
-            retries=data["retries"],
-            seconds=data["seconds"],
-            usage=Usage.from_json(data["usage"]),
-            cost=_parse_cost(data["cost"]),
-        )
-
-
 class Ledger:
     """
     The count of what a run in progress has used, compared with its budget.
@@ -134,7 +87,7 @@ class Ledger:
         max_turns: int,
         *,
         model: str = "",
-        spent: Spent = Spent(),  # noqa: B008 -- it is immutable
+        spent: Expense = Expense(),  # noqa: B008 -- it is immutable
         clock: Callable[[], float] = time.monotonic,
         is_replayed: bool = False,
     ) -> None:
@@ -149,7 +102,7 @@ class Ledger:
         self._started_at = clock()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Expense:
         """The amounts used up to this moment."""
         seconds = self._spent.seconds + max(0.0, self._clock() - self._started_at)
         return replace(self._spent, retries=self._retries, seconds=seconds)
@@ -158,22 +111,17 @@ class Ledger:
         """Let the limit of seconds count, because something is about to be done that was not done before."""
         self._is_replayed = False
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: Expense) -> None:
         """Count *spent*, which a step has used in another process."""
         self._spent += spent
         with self._lock:
             self._retries += spent.retries
 
-    def add_turn(self, usage: Usage, model: str) -> None:
-        """Count one reply of the model."""
-        self.add_usage(usage, model)
-        self._spent = replace(self._spent, turns=self._spent.turns + 1)
-
-    def add_usage(self, usage: Usage, model: str) -> None:
-        """Count the tokens and the cost of a reply that is not a turn of the conversation, such as a summary."""
-        spent = self._spent
-        cost = spent.cost + self.compute_cost(usage, model)
-        self._spent = replace(spent, usage=spent.usage + usage, cost=cost)
+    def add_reply(self, usage: Usage, model: str, *, is_turn: bool) -> Expense:
+        """Count one reply of the model, and return what it has used. A summary is no turn of the conversation."""
+        expense = Expense(turns=int(is_turn), usage=usage, cost=self._compute_cost(usage, model))
+        self._spent += expense
+        return expense
 
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* tool calls as used, and return how many of them may run."""
@@ -234,7 +182,7 @@ class Ledger:
             return None if self.budget.cost is None else Decimal(str(self.budget.cost))
         return self._max_turns if limit == "turns" else getattr(self.budget, limit)
 
-    def compute_cost(self, usage: Usage, model: str) -> Decimal:
+    def _compute_cost(self, usage: Usage, model: str) -> Decimal:
         """Return what a reply of *model* costs, and 0 if the budget has no prices."""
         prices = self.budget.prices
         if prices is None:
@@ -259,13 +207,3 @@ def _is_above_zero(value: Any) -> bool:
     except InvalidOperation:
         return False
     return number.is_finite() and number > 0
-
-
-def _parse_cost(value: Any) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, str) and len(value) < 100 else None
-    except InvalidOperation:
-        number = None
-    if number is None or not number.is_finite() or number < 0:
-        raise ValueError(f"`spent`: 'cost' cannot be {value!r:.60}")
-    return number

@@ -10,20 +10,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-from ..context import Progress
 from ..results import ToolCall, ToolResult
+from ..steps.run_steps import RunSteps
 from .budgets import Ledger
-from .events import Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
-from .run_steps import RunSteps
-from .valid_messages import build_unfinished_result
+from .conversation.valid_messages import build_unfinished_result
+from .events import Event, EventListener, Refused, SubRunEvent, ToolFinished, ToolStarted
 
-__all__ = ["CallWatcher", "CurrentRun", "EventListener", "current_run"]
+__all__ = ["CallWatcher", "CurrentRun", "current_run"]
 
 _log = logging.getLogger("toolkit")
-
-EventListener: TypeAlias = Callable[[Event], object]
 
 
 class CallWatcher:
@@ -58,9 +55,9 @@ class CallWatcher:
         """
         Return the listener for the sub-run of a call, or None if this run has no listener.
 
-        The listener reports each event of the sub-run to this run's listener as an `Inner` event.
+        The listener reports each event of the sub-run to this run's listener as a `SubRunEvent`.
         """
-        return None if self._on_event is None else lambda event: self.publish_event(Inner(call_id, event))
+        return None if self._on_event is None else lambda event: self.publish_event(SubRunEvent(call_id, event))
 
     def forget_turn(self) -> None:
         """Forget the calls of the turn before. Their results are in the conversation."""
@@ -71,10 +68,6 @@ class CallWatcher:
         self._started_ids.add(call.id)
         if self._on_event is not None:
             self.publish_event(ToolStarted(call, summarize(call)))
-
-    def report_progress(self, progress: Progress) -> None:
-        """Report the progress of a running call."""
-        self.publish_event(ToolProgress(progress))
 
     def record_result(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Return the result that counts for *call*. If its sub-run waits or was halted, that is not *result*."""
@@ -112,32 +105,17 @@ class CallWatcher:
 
 
 class CurrentRun(Protocol):
-    """The members of a run that its calls use."""
+    """The members of an `ActiveRun` that its calls use."""
 
-    @property
-    def watcher(self) -> CallWatcher:
-        """The watcher of the run's calls."""
-        ...
+    watcher: CallWatcher
+    ledger: Ledger
+    steps: RunSteps | None
 
-    @property
-    def ledger(self) -> Ledger:
-        """The budget of the run."""
-        ...
-
-    @property
-    def steps(self) -> RunSteps | None:
-        """The steps of the run, if it has steps."""
-        ...
-
-    async def do_call_step(
-        self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]], *, may_repeat: bool
-    ) -> ToolResult:
+    async def do_call_step(self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
         """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
-        ...
 
     def accept_plan(self, plan: str) -> bool:
         """Accept *plan*. Return False if the run is not in plan mode or has a plan already."""
-        ...
 
 
 current_run: ContextVar[CurrentRun | None] = ContextVar("toolkit_agent_run", default=None)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from ..approvals.records import ApprovalError
 from ..decisions import Decision
-from .runs import Run
+from .saved.runs import Run
 
 __all__ = ["Resume", "is_temporary", "resume_with_decisions", "try_patiently"]
 
@@ -41,7 +42,7 @@ async def resume_with_decisions(
         ApprovalError: The decisions could not be applied for half a minute, although they may be right.
     """
     try:
-        return await _resume_patiently(resume, run, decisions), {}
+        return await try_patiently(lambda: resume(run, decisions), run.id), {}
     except ApprovalError as error:
         if is_temporary(error):
             raise
@@ -52,16 +53,12 @@ async def resume_with_decisions(
     for request_id, decision in decisions.items():
         try:
             if run.status == "waiting":
-                run = await _resume_patiently(resume, run, {request_id: decision})
+                run = await try_patiently(partial(resume, run, {request_id: decision}), run.id)
         except ApprovalError as error:
             if is_temporary(error):
                 raise
             refused[request_id] = error
     return run, refused
-
-
-async def _resume_patiently(resume: Resume, run: Run[Any], decisions: Mapping[str, Decision]) -> Run[Any]:
-    return await try_patiently(lambda: resume(run, decisions), run.id)
 
 
 async def try_patiently(apply: Callable[[], Awaitable[T]], run_id: str) -> T:

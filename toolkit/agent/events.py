@@ -2,11 +2,13 @@
 The events that an agent reports while it works: small records, in the order in which things happen.
 
 Every run ends with exactly one `Done`, however it ended. An event of a sub-run
-is reported inside an `Inner`, which names the call that the sub-run belongs to.
+is reported inside a `SubRunEvent`, which names the call that the sub-run belongs to.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,18 +18,19 @@ from ..providers.base import TextDelta, Usage
 from ..providers.messages import AssistantMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
-from .runs import Run
-from .summaries import Summary
+from .conversation.summaries import Summary
+from .saved.runs import Run
 
 __all__ = [
     "CatalogChanged",
     "Compacted",
     "Done",
     "Event",
-    "Failed",
-    "Inner",
+    "EventListener",
     "Refused",
-    "Said",
+    "RunFailed",
+    "RunWaits",
+    "SubRunEvent",
     "Summarized",
     "SummaryFailed",
     "TextDelta",
@@ -35,7 +38,8 @@ __all__ = [
     "ToolProgress",
     "ToolStarted",
     "TurnFinished",
-    "Waiting",
+    "UserInput",
+    "stream_events",
 ]
 
 
@@ -86,7 +90,7 @@ class TurnFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserInput:
     """The model reads a message in its next turn that was said to the run with `agent.say`."""
 
     message: UserMessage
@@ -141,21 +145,21 @@ class SummaryFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class RunWaits:
     """The run pauses until people answer these requests."""
 
     requests: tuple[ApprovalRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """The run cannot go on. Its conversation is kept and can be continued."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class SubRunEvent:
     """An event of the sub-run of a call."""
 
     call_id: str
@@ -176,13 +180,36 @@ Event: TypeAlias = (
     | ToolFinished
     | Refused
     | TurnFinished
-    | Said
+    | UserInput
     | CatalogChanged
     | Compacted
     | Summarized
     | SummaryFailed
-    | Waiting
-    | Failed
-    | Inner
+    | RunWaits
+    | RunFailed
+    | SubRunEvent
     | Done
 )
+
+EventListener: TypeAlias = Callable[[Event], object]
+
+
+async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
+    """
+    Run the coroutine that *start* returns, and yield the events that it passes to its listener.
+
+    The run ends when the generator is closed.
+    """
+    queue: asyncio.Queue[Event | None] = asyncio.Queue()
+    # The run has its own task, so that its context variables stay the same from start to end.
+    task = asyncio.ensure_future(start(queue.put_nowait))
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+        await task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading

@@ -21,10 +21,9 @@ from ..spec import Tool
 from ..values.codecs import Unresolved, create_hint_reader
 from ..values.schemas.repair import repair_arguments
 from ..values.strictjson.checks import copy_json, loads
+from .prompts import FINAL_ANSWER
 
-__all__ = ["FINAL_ANSWER", "UNREAD", "AnswerFormat", "FinalAnswer", "check_name_is_free", "is_final_answer"]
-
-FINAL_ANSWER = "final_answer"
+__all__ = ["UNREAD", "AnswerFormat", "FinalAnswer", "check_name_is_free", "is_final_answer"]
 
 _KEY = "answer"
 _DESCRIPTION = "Hand over your final answer. Your work ends with it, so call this alone, when you are done."

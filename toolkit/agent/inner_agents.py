@@ -6,47 +6,46 @@ The agents are of type `Any`, because the `Agent` imports this file.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
-from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError
-from ..decisions import ApprovalRequest, Decision
+from ..approvals.store import ApprovalStore
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
+from ..steps.call_step import CallStep, RunScope, StepSetup, find_open_step
+from ..steps.nested_runs import NestedRun
+from ..steps.requests import find_answer, share_store
+from ..steps.session_changes import apply_changes, describe_changes, read_state
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
-from .call_watcher import EventListener
 from .decision_attempts import Resume, is_temporary, resume_with_decisions
-from .nested_runs import NestedRun
+from .events import EventListener
 from .options import AgentOptions
-from .resume import ASK_AGAIN, Decisions
-from .run_steps import CallStep, RunScope, StepSetup, find_open_step
-from .runs import Run
-from .session_changes import apply_changes, describe_changes, read_state
-from .session_requests import find_withdrawn_ids
-from .step_records import dump_run, load_run
-from .stepped_agents import read_own_session, with_approval_store
+from .resume import Decisions
+from .saved.run_seal import dump_run, load_run
+from .saved.runs import Run, read_answer
 
 __all__ = [
-    "InnerStart",
-    "build_own_setup",
-    "find_answer",
+    "RunOrder",
     "find_step_for",
+    "read_own_session",
     "run_in_step",
-    "share_store",
     "wait_for_run",
+    "with_approval_store",
 ]
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
-class InnerStart(NamedTuple):
+class RunOrder(NamedTuple):
     """
-    How a run of an agent inside a step starts.
+    What an agent is asked to do.
 
     Attributes:
         verb: The method of the agent that was called: "run", "resume" or "execute".
@@ -63,22 +62,6 @@ class InnerStart(NamedTuple):
     on_event: EventListener | None = None
     decisions: Decisions | None = None
     mode: Mode | None = None
-
-    async def start(self, agent: Any, run: Run[Any] | None, setup: StepSetup) -> Run[Any]:
-        """Start the run of *agent*, which continues *run*."""
-        result: Run[Any]
-        if self.verb == "execute":
-            result = await agent._execute_run(run, self.prompt, self.mode, self.resources, setup)  # noqa: SLF001 -- the agent's own package
-        elif self.verb == "resume":
-            result = await self.resume(agent, run, self.decisions or {}, setup)
-        else:
-            result = await agent._run_prompt(self.prompt, run, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
-        return result
-
-    async def resume(self, agent: Any, run: Run[Any] | None, decisions: Decisions, setup: StepSetup) -> Run[Any]:
-        """Go on with *run*, which waits."""
-        result: Run[Any] = await agent._resume_run(run, decisions, self.resources, self.on_event, setup)  # noqa: SLF001 -- as above
-        return result
 
     @property
     def digest(self) -> str:
@@ -102,13 +85,7 @@ def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -
     return step.nested.wait_for(start)
 
 
-def build_own_setup(agent: Any, decisions: Decisions) -> StepSetup | None:
-    """Return how a run that is resumed with *decisions* does its steps, if its agent has the option `steps`."""
-    steps, dispatcher = agent._options.steps, agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
-    return None if steps is None else StepSetup(scope=RunScope(steps=steps, dispatcher=dispatcher, decisions=decisions))
-
-
-async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]:
+async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
     """
     Run *agent* as a part of *step*.
 
@@ -119,15 +96,17 @@ async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]
     options = agent._options  # noqa: SLF001 -- the agent's own package
     schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
-    own_agent = agent if inner.verb == "resume" else _share_store_with(agent, step.scope)
+    own_agent = agent if order.verb == "resume" else _share_store_with(agent, step.scope)
 
     async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
         setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
-        return await inner.resume(own_agent, run, decisions, setup)
+        resuming = order._replace(verb="resume", prompt=None, run=run, decisions=decisions)
+        resumed: Run[Any] = await own_agent._start(resuming, setup)  # noqa: SLF001 -- as above
+        return resumed
 
     try:
-        async with step.nested.open("an agent", inner.digest, identity) as nested:
-            run = await _advance(own_agent, step, nested, inner, resume)
+        async with step.nested.open("an agent", order.digest, identity) as nested:
+            run = await _advance(own_agent, step, nested, order, resume)
             step.nested.add_spent(nested.number, run.spent)
             if run.status == "waiting":
                 await step.nested.pause(nested.number, run.requests)
@@ -140,18 +119,18 @@ async def run_in_step(agent: Any, step: CallStep, inner: InnerStart) -> Run[Any]
         agent.last_run = own_agent.last_run
 
 
-async def _advance(agent: Any, step: CallStep, nested: NestedRun, inner: InnerStart, resume: Resume) -> Run[Any]:
+async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrder, resume: Resume) -> Run[Any]:
     """Return how the run ends or where it waits: it begins, goes on, or has ended before."""
     stops, record, place = 0, None, f"inner/{nested.number}/stop"
     while (note := await step.nested.read_note(f"{place}/{stops + 1}")) is not None:
         stops, record = stops + 1, note
     if record is None:
-        session = inner.run.session if inner.run and inner.verb == "resume" else _build_session(agent, step, inner.run)
+        session = order.run.session if order.run and order.verb == "resume" else _build_session(agent, step, order.run)
         setup = StepSetup(scope=step.scope, run_id=nested.key, key=nested.key, outer=step, session=session)
-        continued = None if inner.run is None else replace(inner.run, session=session)
-        run = await inner.start(agent, continued, replace(setup, is_new=nested.is_new))
+        continued = None if order.run is None else replace(order.run, session=session)
+        run: Run[Any] = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))  # noqa: SLF001 -- the agent's own package
     else:
-        stopped = _load(agent, record)
+        stopped = read_answer(load_run(record), agent._options.output)  # noqa: SLF001 -- as above
         answers = {request.id: await find_answer(step.scope, request) for request in stopped.requests}
         decisions = {name: answer for name, answer in answers.items() if answer is not None}
         if not decisions:
@@ -163,23 +142,6 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, inner: InnerSt
     if run.status != "failed":  # the model is asked again, as always after a failure
         await step.nested.write_note(f"{place}/{stops + 1}", f"is {run.status}", dump_run(run))
     return run
-
-
-async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
-    """
-    Return the answer to *request*, a request of a run inside another one; None if it has to wait.
-
-    Raises:
-        ApprovalError: The store of approvals cannot be used.
-    """
-    if request.id in scope.refused or scope.dispatcher is None:
-        return None
-    if await find_withdrawn_ids(scope.dispatcher, [request]):
-        return ASK_AGAIN
-    now = scope.dispatcher.approvals.clock() if scope.now is None else scope.now
-    if request.id not in scope.decisions and request.expires_at is not None and request.expires_at <= now:
-        return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
-    return scope.decisions.get(request.id)
 
 
 def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
@@ -196,23 +158,44 @@ def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
     return session
 
 
-def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
-    """Return *approvals* with the store of the outer run, in which the requests of both are, if both can share one."""
-    outer = None if scope.dispatcher is None else scope.dispatcher.approvals
-    if outer is None or outer.seal is not None or approvals.seal is not None or outer.store is approvals.store:
-        return approvals
-    return approvals.with_store(outer.store)
-
-
 def _share_store_with(agent: Any, scope: RunScope) -> Any:
     approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
     shared = share_store(approvals, scope)
     return agent if shared is approvals else with_approval_store(agent, shared.store)
 
 
-def _load(agent: Any, record: Mapping[str, Any]) -> Run[Any]:
-    run = load_run(record)
-    answer_format = agent._options.output  # noqa: SLF001 -- the agent's own package
-    if run.answer is None or answer_format is None:
-        return run
-    return replace(run, answer=answer_format.read_json(run.answer.json))
+def with_approval_store(agent: A, store: ApprovalStore) -> A:
+    """
+    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
+
+    What is said to a run of either agent reaches the run.
+
+    Raises:
+        TypeError: The approvals of the agent cannot have another store.
+    """
+    other_agent: Any = copy.copy(agent)
+    toolbox = other_agent._toolbox  # noqa: SLF001 -- the agent's own package
+    approvals = toolbox.dispatcher.approvals
+    if not hasattr(approvals, "with_store"):
+        raise TypeError(
+            f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
+            "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
+        )
+    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
+    return cast("A", other_agent)
+
+
+def read_own_session(agent: Any, principal: str | None) -> tuple[str | None, dict[str, Any]]:
+    """
+    Return on whose behalf a run of *agent* acts, and what it takes over from the agent's own session, as JSON.
+
+    That is the mode, the grants, the loaded tools and the stamps of files. Another *principal* than that of the session
+    does not get the grants.
+    """
+    session = agent._session  # noqa: SLF001 -- the agent's own package
+    if session is None:
+        return principal, {}
+    changes = describe_changes(None, read_state(session))
+    if principal is not None and principal != session.principal:
+        changes.pop("grants", None)
+    return session.principal if principal is None else principal, changes

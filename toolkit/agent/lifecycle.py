@@ -12,8 +12,8 @@ from typing import Any
 from ..hooks.base import Deny, Halt
 from ..values.rendering import describe_value
 from .active_run import ActiveRun, RunEnding
-from .events import Done, Failed, Waiting
-from .runs import Run
+from .events import Done, RunFailed, RunWaits
+from .saved.runs import Run
 
 __all__ = ["run_with_lifecycle"]
 
@@ -62,9 +62,9 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
     run = active_run.to_run(ending)
     on_end(run)
     if run.status == "waiting":
-        active_run.watcher.publish_event(Waiting(run.requests))
+        active_run.watcher.publish_event(RunWaits(run.requests))
     if ending.error is not None:
-        active_run.watcher.publish_event(Failed(ending.error))
+        active_run.watcher.publish_event(RunFailed(ending.error))
     active_run.watcher.publish_event(Done(run))
     return run
 

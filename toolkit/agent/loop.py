@@ -24,11 +24,11 @@ from .active_run import ActiveRun, RunEnding
 from .answer_checks import find_answer_calls, refuse_beside_calls, take_answer_call, take_answer_text
 from .budgets import LimitName
 from .call_watcher import current_run
+from .conversation.kept_messages import list_plan_calls
+from .conversation.valid_messages import build_unfinished_result
 from .events import TurnFinished
-from .plan_mode import EXIT_PLAN
-from .run_fields import Stop
+from .saved.run_fields import Stop
 from .summarizer import compact_conversation
-from .valid_messages import build_unfinished_result
 
 __all__ = ["conclude_turn", "dispatch_calls", "run_turns", "watch_calls", "withdraw_requests"]
 
@@ -230,11 +230,8 @@ async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:
             active_run.conversation.replace_result(
                 index, build_unfinished_result(call, "the request that it was held back for cannot be answered")
             )
-    has_handed_over = any(
-        call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True)
-    )
     # There may be no plan although the call succeeded: a hook may have returned a result without the tool.
-    if has_handed_over and active_run.is_planning and active_run.plan is not None:
+    if list_plan_calls(calls, results) and active_run.is_planning and active_run.plan is not None:
         return RunEnding(status="planned")
     active_run.plan = None  # a hook may have turned the result of `exit_plan` into a failure
     return None

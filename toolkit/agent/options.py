@@ -18,12 +18,12 @@ from ..permissions.modes import Mode
 from ..providers.base import Provider, StructuredProvider
 from ..providers.prices import price_of
 from ..session import Session
-from .budgets import Budget, Ledger, Spent
+from ..steps.base import Steps
+from ..steps.expense import Expense
+from .budgets import Budget, Ledger
 from .events import Event
 from .final_answers import AnswerFormat
-from .plan_mode import PLAN_PROMPT
-from .steps import Steps
-from .summaries import SUMMARY_PROMPT
+from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
 
 __all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
 
@@ -47,7 +47,7 @@ _OPTION_TYPES: OptionTypes = {
 
 
 class AgentKeywords(TypedDict, total=False):
-    """The options of `Agent` that do not depend on the type of its answer, for type checkers."""
+    """The options of `Agent` that do not depend on the type of its answer. The docstring of `Agent` explains them."""
 
     system: str
     mode: Mode | None
@@ -77,7 +77,7 @@ class AgentOptions:
     on_event: Callable[[Event], object] | None = None
     plan_prompt: str = PLAN_PROMPT
     frame_results: bool = False
-    compact_at: int | None = None
+    compact_at: int | None = 400_000
     summary_prompt: str | None = SUMMARY_PROMPT
     clock: Callable[[], float] = time.monotonic
     output: AnswerFormat | None = None
@@ -128,7 +128,7 @@ class AgentOptions:
             self.output.tool, has_tools=has_tools
         )
 
-    def build_ledger(self, spent: Spent, *, is_replayed: bool = False) -> Ledger:
+    def build_ledger(self, spent: Expense, *, is_replayed: bool = False) -> Ledger:
         """Return the ledger for a run that has already used *spent*."""
         return Ledger(
             self.budget,

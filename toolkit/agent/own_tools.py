@@ -14,7 +14,8 @@ from ..catalogs.snapshot import Table, describe_place
 from ..catalogs.views import CatalogView
 from ..errors import DuplicateTool
 from ..spec import Tool
-from .plan_mode import EXIT_PLAN, exit_plan_tool
+from .plan_mode import exit_plan_tool
+from .prompts import EXIT_PLAN
 
 __all__ = ["SEARCH_TOOL", "with_own_tools"]
 

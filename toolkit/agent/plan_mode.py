@@ -17,35 +17,26 @@ from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
 from ..permissions.judge import CallGate, Judge, PermissionRequest, RequestBuilder
+from ..permissions.modes import Mode, check_mode
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..session import Session
 from ..spec import Tool
 from ..values.strictjson.digests import digest_call
 from ..verdicts import Verdict, Word
 from .call_watcher import current_run
-from .runs import Run
+from .conversation.kept_messages import list_plan_calls
+from .prompts import EXIT_PLAN
+from .saved.runs import Run, check_run
 
 __all__ = [
-    "EXECUTE_PROMPT",
-    "EXIT_PLAN",
-    "PLAN_PROMPT",
     "PlanGuard",
     "build_plan_request",
+    "check_execution",
     "exit_plan_tool",
     "is_for_planning",
     "resolve_plan_tools",
     "with_plan",
 ]
-
-EXIT_PLAN = "exit_plan"
-
-PLAN_PROMPT = f"""\
-You are planning, not doing. Look around with the tools you have, which only read, and think the task through.
-Nothing can be changed until the user has agreed to your plan, so do not try.
-When you know what to do, call `{EXIT_PLAN}` with the plan: the steps in order, the files and commands they touch, \
-how you will check that it worked, and what you are not sure of."""
-
-EXECUTE_PROMPT = "The plan is approved. Carry it out."
 
 
 def exit_plan_tool() -> Tool:
@@ -97,6 +88,15 @@ def resolve_plan_tools(plan_tools: Iterable[str] | None, catalog: CatalogView) -
     return frozenset(names)
 
 
+def check_execution(run: Run[Any], mode: Mode | None) -> Mode | None:
+    """Return *mode*, in which the plan of *run* is carried out; raise `ValueError` if that is not possible."""
+    if check_run(run).status != "planned":
+        raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
+    if mode == "plan":
+        raise ValueError('a plan cannot be executed in mode "plan"; choose another mode, such as "default"')
+    return None if mode is None else check_mode(mode)
+
+
 def with_plan(prompt: UserMessage, run: Run[Any]) -> UserMessage:
     """
     Return *prompt*, with the plan of *run* added if that is not the plan that the model handed over.
@@ -118,11 +118,7 @@ def _find_handed_over_plan(run: Run[Any]) -> Any:
         return run.text
     message = run.messages[-2]
     calls = message.calls if isinstance(message, AssistantMessage) else ()
-    plans = [
-        call.arguments
-        for call, result in zip(calls, last_message.results, strict=True)
-        if call.name == EXIT_PLAN and result.kind == "ok"
-    ]
+    plans = [call.arguments for call in list_plan_calls(calls, last_message.results)]
     return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None
 
 

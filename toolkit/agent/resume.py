@@ -12,31 +12,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from .._option_checks import describe_type
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..results import GeneratedId, ToolCall, ToolResult
+from ..steps.notes import CallPause, read_pause
+from ..steps.requests import ASK_AGAIN, check_answers, withdraw_session_requests
 from .active_run import ActiveRun, RunEnding
-from .call_pauses import CallPause, read_pause
+from .conversation.valid_messages import build_unfinished_result
 from .loop import conclude_turn, dispatch_calls, watch_calls
-from .runs import Run, check_run
-from .step_calls import may_repeat, prepare_step_call, resume_in_step
-from .valid_messages import build_unfinished_result
+from .saved.runs import Run, check_run
 
-__all__ = ["ASK_AGAIN", "Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
+__all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
 
 Decisions: TypeAlias = Mapping[str, Decision]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
-ASK_AGAIN = Decision.deny("the request was withdrawn, and nobody was asked again")
-"""
-Stands in place of a decision about a request that was withdrawn. The call is made again, and asks again if it has to.
-
-Only a run with steps can do this, because the new request needs a key of its own.
-"""
-
-_MAX_SHOWN_IDS = 5
+_WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
 _CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
 
@@ -54,22 +46,11 @@ async def check_decisions(
         TypeError: *decisions* is not a dictionary of decisions by the ids of requests.
         ApprovalError: The run does not wait for the request, or an approved request was changed.
     """
-    if isinstance(decisions, Decision) or not isinstance(decisions, Mapping):
-        raise TypeError(_explain_decisions(run, decisions))
     if check_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
-    for decision in decisions.values():
-        if not isinstance(decision, Decision):
-            raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+    held_ids = {result.request.id for result in run.waiting() if result.request is not None}
+    check_answers(decisions, run.requests, "the run", "agent.resume(run, {})", held_ids)
     requests = {request.id: request for request in run.requests}
-    unknown_ids = [key for key in decisions if key not in requests]
-    if unknown_ids:
-        held_ids = {result.request.id for result in run.waiting() if result.request is not None} - requests.keys()
-        hint = "; a call that is held back is asked about when its turn comes" if held_ids & {*unknown_ids} else ""
-        unknown_list = ", ".join(repr(str(key)[:64]) for key in unknown_ids)
-        raise ApprovalError(
-            f"the run does not wait for {unknown_list}{hint}; it waits for {_format_requests(requests)}", why="unknown"
-        )
     for key, decision in decisions.items():
         if decision.approved and not await is_unchanged(requests[key]):
             raise ApprovalError(
@@ -79,29 +60,17 @@ async def check_decisions(
             )
 
 
-def _explain_decisions(run: Run, decisions: object) -> str:
-    """Return a message that *decisions* is no dictionary, with the one to write for the requests of *run*."""
-    answer = "Decision.approve()"
-    if isinstance(decisions, Decision):
-        answer = f"Decision.{'approve' if decisions.approved else 'deny'}(...)"
-    ids = [request.id for request in check_run(run).requests] or ["the id of a request in run.requests"]
-    entries = ", ".join(f"{request_id!r}: {answer}" for request_id in ids[:_MAX_SHOWN_IDS])
-    more = ", ..." if len(ids) > _MAX_SHOWN_IDS else ""
-    return (
-        f"resume wants the decisions in a dictionary, by the ids of the run's requests, got "
-        f"{describe_type(decisions)}; write agent.resume(run, {{{entries}{more}}})"
-    )
-
-
-def _format_requests(requests: Mapping[str, ApprovalRequest]) -> str:
-    return ", ".join(f"{key} (`{request.tool}`)" for key, request in requests.items())
-
-
 async def withdraw_unknown_requests(active_run: ActiveRun, run: Run[Any]) -> None:
-    """Withdraw the requests of the session of *active_run* that *run*, which *active_run* continues, does not know."""
+    """
+    Withdraw the requests of the session of *active_run* that *run*, which *active_run* continues, does not know.
+
+    A process that was killed may have made a request after its run was saved. The run that is continued from the saved
+    state makes the request again. So an approval of the older request would run the same call twice.
+    """
     held_ids = {result.request.id for result in run.waiting() if result.request is not None}
-    await active_run.toolbox.withdraw_unknown_requests(
-        active_run.session, held_ids | {request.id for request in run.requests}
+    known_ids = held_ids | {request.id for request in run.requests}
+    await withdraw_session_requests(
+        active_run.toolbox.dispatcher, active_run.session.id, kept_ids=known_ids, reason=_WITHDRAWN_REASON
     )
 
 
@@ -184,7 +153,6 @@ async def _apply_decision(
                 if decision is ASK_AGAIN
                 else _resume_call(active_run, call, request, decision)
             ),
-            may_repeat=may_repeat(toolbox.dispatcher.catalog, request.tool),
             call_key=active_run.steps.make_call_key(call.id),
         )
     result.call_id, result.tool = call.id, request.tool
@@ -196,14 +164,13 @@ async def _call_again(active_run: ActiveRun, call: ToolCall, pause: CallPause) -
     assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
     catalog, call_key = active_run.toolbox.dispatcher.catalog, active_run.steps.make_call_key(call.id)
     own_call = ToolCall(call.name, call.arguments, call.id, tool=catalog.get(call.name))
-    prepare_step_call(own_call, active_run.steps, call_key)
+    active_run.steps.prepare(own_call, call_key)
     own_call.request_id = pause.request_id  # a person may have approved the call itself
     active_run.watcher.record_start(call, active_run.toolbox.summary_of)
     result = await active_run.do_call_step(
         f"{call_key}/again/{pause.number}",
         own_call,
         lambda: _make_call(active_run, own_call),
-        may_repeat=may_repeat(catalog, call.name),
         call_key=call_key,
         pause=pause,
     )
@@ -213,7 +180,7 @@ async def _call_again(active_run: ActiveRun, call: ToolCall, pause: CallPause) -
 async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolResult:
     """Return the result of *call*, which is made once more in the step *key*, because its request was withdrawn."""
     assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
-    prepare_step_call(call, active_run.steps, key)
+    active_run.steps.prepare(call, key)
     return await _make_call(active_run, call)
 
 
@@ -243,15 +210,14 @@ async def _resume_call(
     try:
         with watch_calls(active_run):
             if active_run.steps is not None:
-                return await resume_in_step(
+                return await active_run.steps.resume(
                     toolbox.dispatcher,
                     request,
                     decision,
                     active_run.session,
                     active_run.resources,
+                    call_id=call.id,
                     timeout_seconds=seconds_left,
-                    idempotency_key=active_run.steps.derive_idempotency_key(call.id),
-                    epoch=active_run.steps.epoch,
                 )
             return await toolbox.dispatcher.resume(
                 request,

@@ -5,7 +5,7 @@ A sub-run has the session of its parent, so the same mode, rules and grants
 hold in it. It has the system prompt of its parent unless it gets its own. It
 uses the budget of its parent, ends when its call has to end, and can call no
 tool that its parent cannot call. If a call in the sub-run waits, the parent
-waits too. Events of the sub-run are reported as `Inner`.
+waits too. Events of the sub-run are reported as `SubRunEvent`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
+from ..steps.call_step import CallStep, current_step
+from ..steps.notes import build_waiting_result
 from .active_run import ActiveRun, RunEnding
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
 from .loop import run_turns, withdraw_requests
 from .resume import Decisions, apply_decisions
-from .run_steps import CallStep, current_step
-from .runs import Run, SubRun
+from .saved.runs import Run, SubRun
 
 __all__ = ["is_in_run", "resume_turns", "sub_run"]
 
@@ -215,7 +216,7 @@ def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, versio
     run = child.to_run(RunEnding(status="stopped"))
     if not run.requests:
         return None
-    sub = SubRun(
+    parent.sub_runs[call.id] = SubRun(
         call_id=call.id,
         run=run,
         system=child.options.system,
@@ -223,7 +224,7 @@ def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, versio
         version=version,
         output=child.options.output,
     )
-    return parent.add_waiting_sub_run(call, sub)
+    return build_waiting_result(call, run.requests[0])
 
 
 def _build_result(

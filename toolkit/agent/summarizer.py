@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator
 
 from ..content import Part, ResourcePart, TextPart
 from ..errors import ProviderError, Transient
-from ..providers.base import Reply, Request, Usage
+from ..providers.base import Reply, Request
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, replace_surrogates
 from .active_run import ActiveRun
+from .conversation.kept_messages import MessageSplit
+from .conversation.summaries import Summary, describe_calls, shorten
 from .events import Summarized, SummaryFailed
-from .kept_messages import MessageSplit
-from .summaries import Summary, describe_calls, shorten
 
 __all__ = ["compact_conversation"]
 
@@ -64,10 +64,10 @@ async def compact_conversation(active_run: ActiveRun) -> bool:
     except _NoSummary as error:
         _log.warning("old turns were not summed up: %s", error)
         conversation.postpone_summary(max_characters)
-        active_run.watcher.publish_event(SummaryFailed(str(error), _subtract(active_run.usage, usage_before)))
+        active_run.watcher.publish_event(SummaryFailed(str(error), active_run.usage - usage_before))
         return True
     characters = conversation.apply_summary(summary, split.kept)
-    usage = _subtract(active_run.usage, usage_before)
+    usage = active_run.usage - usage_before
     active_run.watcher.publish_event(Summarized(summary, len(split.old), characters, usage))
     return True
 
@@ -186,12 +186,3 @@ def _join_entries(entries: Iterable[str], max_chars: int) -> Iterator[str]:
         piece.append(entry)
     if piece:
         yield "\n".join(piece)
-
-
-def _subtract(usage: Usage, earlier: Usage) -> Usage:
-    return Usage(
-        input_tokens=usage.input_tokens - earlier.input_tokens,
-        output_tokens=usage.output_tokens - earlier.output_tokens,
-        cached_tokens=usage.cached_tokens - earlier.cached_tokens,
-        cache_write_tokens=usage.cache_write_tokens - earlier.cache_write_tokens,
-    )

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any
 
+from ..approvals import ApprovalError
 from ..approvals.comparisons import is_same_request
 from ..approvals.policy import Approvals
 from ..approvals.records import Record
@@ -34,21 +35,21 @@ from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
+from ..steps.call_step import BEGIN_HOOK
 from ..values.visible import make_visible
 from .call_watcher import current_run
+from .conversation.valid_messages import build_unfinished_result
+from .events import ToolProgress
 from .own_tools import SEARCH_TOOL
-from .plan_mode import EXIT_PLAN, PlanGuard, is_for_planning
-from .run_steps import BEGIN_HOOK
-from .session_requests import withdraw_session_requests
-from .step_calls import call_in_step
-from .valid_messages import build_unfinished_result
+from .plan_mode import PlanGuard, build_plan_request, is_for_planning
+from .prompts import EXIT_PLAN
+from .saved.runs import Run
 
 __all__ = ["Toolbox"]
 
-_RUN_COUNT_KEY = "toolkit.agent.runs"
+_RUN_COUNT_KEY = "toolkit.agent.saved.runs"
 _LEAVING_PLAN_KEY = "toolkit.agent.leaving"
 _MAX_SUMMARY_CHARS = 200
-_WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 
 
 class Toolbox:
@@ -203,14 +204,20 @@ class Toolbox:
         run = current_run.get()
         if run is None:
             return await self.dispatcher.call(call, resources=resources)
-        if run.steps is not None:
-            return await call_in_step(self.dispatcher, run, run.steps, call, resources, self.summary_of)
-        seconds_left = run.ledger.remaining_seconds()  # asked for each call, because the calls before it have used time
-        if seconds_left == 0:
-            return run.watcher.record_result(call, build_unfinished_result(call, "no time is left"))
+
+        async def start() -> ToolResult:
+            seconds_left = run.ledger.remaining_seconds()  # asked for each call, because those before have used time
+            if seconds_left == 0:
+                return build_unfinished_result(call, "no time is left")
+            return await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
+
         run.watcher.record_start(call, self.summary_of)
-        result = await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
-        return run.watcher.record_result(call, result)
+        if run.steps is None:
+            return run.watcher.record_result(call, await start())
+        key = run.steps.make_call_key(call.id)
+        run.steps.prepare(call, key)
+        call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
+        return run.watcher.record_result(call, await run.do_call_step(key, call, start))
 
     async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """
@@ -241,19 +248,8 @@ class Toolbox:
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
             return True  # a seal is checked when the request is resumed
-        record = await settings.store_runner.run("find request", request.id, lambda store: store.get(request.id))
-        if record is None:
-            return True
-        return is_same_request(request, record.request, settings.redaction)
-
-    async def withdraw_unknown_requests(self, session: Session, known_ids: Collection[str]) -> None:
-        """
-        Deny the requests of *session* in the store whose ids are not in *known_ids*.
-
-        A process that was killed may have made a request after its run was saved. The run that is continued from the
-        saved state makes the request again. So an approval of the older request would run the same call twice.
-        """
-        await withdraw_session_requests(self.dispatcher, session.id, kept_ids=known_ids, reason=_WITHDRAWN_REASON)
+        record = await self._find_record(request.id)
+        return record is None or is_same_request(request, record.request, settings.redaction)
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
         """
@@ -268,23 +264,44 @@ class Toolbox:
         record = Record(request=expired_request, arguments={}, identity="")
         return await settings.store_runner.run("keep request", request.id, lambda store: _try_add_record(store, record))
 
-    async def claim_plan(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
+    async def claim_plan(self, session: Session, run: Run[Any]) -> asyncio.CancelledError | None:
         """
-        Return whether the caller may carry out *plan*, and the cancellation that came while the store was asked.
+        Record that the caller carries out the plan of *run*, and return the cancellation that came meanwhile.
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
+
+        Raises:
+            ApprovalError: The plan was carried out already.
         """
+        is_ours, cancelled = await self._try_claim(session, build_plan_request(run))
+        if not is_ours:
+            raise cancelled or ApprovalError(
+                "the plan of this run was carried out already, or is being carried out; "
+                "continue with the run that `execute` returned, or let the model plan again",
+                why="answered",
+            )
+        return cancelled
+
+    async def _try_claim(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
         settings = self.dispatcher.settings
         if not settings.approvals.store.blocking:
             return await self.claim_request(plan), None  # the store answers at once, so no other task runs in between
         session.state[_LEAVING_PLAN_KEY] = True
         try:
-            store_task, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
+            claim, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING_PLAN_KEY]
-        if cancelled is not None and (store_task.cancelled() or store_task.exception() is not None):
+        if cancelled is not None and (claim.cancelled() or claim.exception() is not None):
             raise cancelled
-        return store_task.result(), cancelled
+        return claim.result(), cancelled
+
+    async def is_plan_claimed(self, run: Run[Any]) -> bool:
+        """Return whether the plan of *run* was carried out already, or is being carried out."""
+        return await self._find_record(build_plan_request(run).id) is not None
+
+    async def _find_record(self, request_id: str) -> Record | None:
+        runner = self.dispatcher.settings.store_runner
+        return await runner.run("find request", request_id, lambda store: store.get(request_id))
 
     def expand_skills(self, prompt: str) -> str:
         """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""
@@ -348,7 +365,7 @@ def _try_add_record(store: ApprovalStore, record: Record) -> bool:
 def _report_progress(progress: Progress) -> None:
     run = current_run.get()
     if run is not None:
-        run.watcher.report_progress(progress)
+        run.watcher.publish_event(ToolProgress(progress))
 
 
 def _shorten_summary(text: str) -> str:

@@ -24,7 +24,7 @@ from .interruptible_loop import run_coroutine
 from .settings_options import load_command_settings
 
 if TYPE_CHECKING:  # they load the engine and drivers of databases, which other commands do not need
-    from ..durable import Activation, DurableHost, Ended
+    from ..durable import Activation, ActivationEnd, DurableHost
     from ..durable.journal.records import RunRow, RunStatus
     from ..durable.journal.run_journal import Journal
 
@@ -144,7 +144,7 @@ def use_host(database: str, queue: str, kind: str | None, work: Callable[[Durabl
     return run_coroutine(open_and_work())
 
 
-async def _refuse_activation(activation: Activation) -> Ended:
+async def _refuse_activation(activation: Activation) -> ActivationEnd:
     raise Failure(f"the run {activation.row.id!r} cannot be worked on here; 'toolkit worker' does that")
 
 

@@ -8,33 +8,33 @@ Runs that survive the end of their process, in a database.
 from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_getattr as _lazy_getattr
-from .errors import DurableError, Fenced
+from .errors import DurableError, RunTakenOver
 
 if TYPE_CHECKING:
     from .durable_agent import DurableAgent
     from .engine import Engine, RunJob, RunLimits
     from .host import DurableHost
     from .journal.records import EventRow, RunRow
-    from .run_kinds import Activation, Ended
+    from .run_kinds import Activation, ActivationEnd
 
 __all__ = [
     "Activation",
+    "ActivationEnd",
     "DurableAgent",
     "DurableError",
     "DurableHost",
-    "Ended",
     "Engine",
     "EventRow",
-    "Fenced",
     "RunJob",
     "RunLimits",
     "RunRow",
+    "RunTakenOver",
 ]
 
 __getattr__ = _lazy_getattr(
     __name__,
     {
-        **dict.fromkeys(("Activation", "Ended"), "run_kinds"),
+        **dict.fromkeys(("Activation", "ActivationEnd"), "run_kinds"),
         **dict.fromkeys(("Engine", "RunJob", "RunLimits"), "engine"),
         **dict.fromkeys(("EventRow", "RunRow"), "journal.records"),
         "DurableAgent": "durable_agent",

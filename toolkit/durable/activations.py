@@ -20,17 +20,15 @@ from ..calls.hook_runner import run_in_thread
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
-from .decisions_json import decision_from_json
+from .decisions import decision_from_json, describe_refusals
 from .engine import Delivery
-from .errors import DurableError, Fenced
+from .errors import DurableError, RunTakenOver
 from .journal.records import PLAN_ORDER, RunRow, RunStatus
 from .journal.run_changes import CUT_SHORT
 from .journal.run_journal import Journal
-from .journal_steps import JournalSteps
-from .refusals import describe_refusals
-from .run_kinds import Activation, Ended, RunKinds
+from .journal_steps import JournalSteps, measure_steps
+from .run_kinds import Activation, ActivationEnd, RunKinds
 from .step_gate import StepGate, WorkerEnds
-from .step_seconds import measure_steps
 from .store_retries import persist
 
 __all__ = ["Activations", "Performed"]
@@ -71,7 +69,7 @@ class _Active:
     is_job: bool
     gate: StepGate
     loop: asyncio.AbstractEventLoop
-    task: asyncio.Task[Ended] | None = None
+    task: asyncio.Task[ActivationEnd] | None = None
     is_fenced: bool = False
 
     def cancel(self) -> None:
@@ -83,9 +81,7 @@ class Activations:
     """
     The activations of one host.
 
-    Args:
-        on_end: Called with the row of a run whose activation has ended, or that was given back and has no job.
-        clock: A function that returns seconds since 1970.
+    *on_end* is called with the row of a run whose activation has ended, or that was given back and has no job.
     """
 
     def __init__(
@@ -134,7 +130,7 @@ class Activations:
             if not active.loop.is_closed():
                 continue
             _log.warning("run %r is given back, because its event loop was closed before it ended", run_id)
-            with contextlib.suppress(Fenced):
+            with contextlib.suppress(RunTakenOver):
                 self._journal.give_back(run_id, active.row.epoch, now=self._clock())
             if self._active.get(run_id) is active:
                 del self._active[run_id]
@@ -203,7 +199,7 @@ class Activations:
                     epoch=row.epoch,
                 )
             )
-        except Fenced:
+        except RunTakenOver:
             return Performed(delivery="lost")
         except DurableError as error:
             if error.why != "over":
@@ -238,7 +234,7 @@ class Activations:
             raise cancelled
         return ending.result()
 
-    async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> Ended:
+    async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> ActivationEnd:
         row = active.row
         kind = self._kinds.require(row)
         step_rows = await self.in_thread(lambda: self._journal.read_steps(row.id))
@@ -267,23 +263,23 @@ class Activations:
         reason = "the deadline of the run has passed"
         remaining = row.deadline - self._clock()
         if remaining <= 0:
-            return Ended(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
+            return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
         try:
             async with asyncio.timeout(remaining) as deadline:
                 return await kind.activate(activation)
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return Ended(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
+            return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
 
-    async def _record(self, active: _Active, task: asyncio.Task[Ended]) -> Performed:
+    async def _record(self, active: _Active, task: asyncio.Task[ActivationEnd]) -> Performed:
         """Write how the activation has ended, or give it back if it did not come to an end."""
         if task.cancelled():
             if active.is_fenced:
                 return await self._leave(active)
             return await self._give_back(active)
         error = task.exception()
-        if isinstance(error, Fenced):
+        if isinstance(error, RunTakenOver):
             if isinstance(error, WorkerEnds):
                 return await self._give_back(active)
             if not await self._is_newest(active.row):
@@ -305,20 +301,22 @@ class Activations:
                 # Such an end can never be written, so the run would stay as it is until the process ends.
                 error = mistake
                 row = await self._write_end(active, task, error)
-        except Fenced:
+        except RunTakenOver:
             return await self._leave(active)
         _runs_log.info("run %r is %s", row.id, row.status)
         await self._tell_end(row)
         return Performed(delivery="done", row=row, error=error)
 
-    async def _write_end(self, active: _Active, task: asyncio.Task[Ended], error: Exception | None) -> RunRow:
+    async def _write_end(self, active: _Active, task: asyncio.Task[ActivationEnd], error: Exception | None) -> RunRow:
         row, problem = active.row, ""
         status: RunStatus = "failed"
         refused: Mapping[str, Exception] = {}
         if error is None:
             ended = task.result()
-            if not isinstance(ended, Ended):
-                raise TypeError(f"a run of kind {row.kind!r} has to end with an `Ended`, got {type(ended).__name__}")
+            if not isinstance(ended, ActivationEnd):
+                raise TypeError(
+                    f"a run of kind {row.kind!r} has to end with an `ActivationEnd`, got {type(ended).__name__}"
+                )
             status, outcome, refused = ended.status, ended.outcome, ended.refused
         else:
             _log.error("run %r failed: %s", row.id, error, exc_info=error)
@@ -367,7 +365,7 @@ class Activations:
                 _END,
                 is_ending=lambda: active.gate.is_closed,
             )
-        except Fenced:
+        except RunTakenOver:
             return await self._leave(active)
         if not active.is_job:
             await self._tell_end(row)

@@ -9,65 +9,55 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..agent.agent import Agent
-from ..agent.kept_turns import KeptSteps, add_kept_turns
-from ..agent.run_fields import Status, Stop
-from ..agent.runs import Run
-from ..agent.step_records import dump_run, load_run
-from ..decisions import Decision
+from ..agent.final_answers import AnswerFormat
+from ..agent.saved.kept_turns import add_kept_turns
+from ..agent.saved.run_fields import Status, Stop
+from ..agent.saved.run_seal import dump_run, load_run
+from ..agent.saved.runs import Run, read_answer
 from .errors import DurableError
 from .journal.records import PLAN_ORDER, RunRow, RunStatus, StepRow
 from .journal.row_texts import shorten_key
 from .run_input import unpack_message
-from .run_kinds import Ended
+from .run_kinds import ActivationEnd
 
-__all__ = ["AgentOutcomes", "build_end", "deny_expired", "has_end", "load_paused"]
+__all__ = ["add_turns", "build_end", "describe_stop", "has_end", "load_paused", "read_outcome"]
 
 _log = logging.getLogger("toolkit")
 
 
-class AgentOutcomes:
-    """Reads and describes the runs of *agent*."""
+def read_outcome(row: RunRow, answer_format: AnswerFormat | None) -> Run[Any]:
+    """Return the run of *row*, as far as the row knows it; raise `ValueError` if it cannot be read."""
+    run = _load_last(row)
+    if row.status in ("queued", "running"):
+        return _stop_run(run, "running", None, "the run is under way")
+    if row.status == "cancelled":
+        return _stop_run(run, "stopped", "cancelled", row.problem or "the run was cancelled")
+    if row.status == "failed" and run.status != "failed":
+        return _stop_run(run, "failed", None, row.problem)
+    return read_answer(run, answer_format)
 
-    def __init__(self, agent: Agent[Any]) -> None:
-        self._agent = agent
 
-    def read(self, row: RunRow) -> Run[Any]:
-        """Return the run of *row*, as far as the row knows it; raise `ValueError` if it cannot be read."""
-        run = _load_last(row)
-        if row.status in ("queued", "running"):
-            return _stop_run(run, "running", None, "the run is under way")
-        if row.status == "cancelled":
-            return _stop_run(run, "stopped", "cancelled", row.problem or "the run was cancelled")
-        if row.status == "failed" and run.status != "failed":
-            return _stop_run(run, "failed", None, row.problem)
-        answer_format = self._agent._options.output  # noqa: SLF001 -- it has no public name, and only reads the answer
-        if run.answer is None or answer_format is None:
-            return run
-        return replace(run, answer=answer_format.read_json(run.answer.json))
+def describe_stop(row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]) -> Mapping[str, Any]:
+    """Return the outcome of a run that has failed with an exception, or whose deadline has passed."""
+    stop: Stop | None = None if status == "failed" else "seconds"
+    ended = _stop_run(_load_last(row), "failed" if status == "failed" else "stopped", stop, reason)
+    return dump_run(add_turns(row, steps, ended))
 
-    def describe_stop(
-        self, row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]
-    ) -> Mapping[str, Any]:
-        """Return the outcome of a run that has failed with an exception, or whose deadline has passed."""
-        stop: Stop | None = None if status == "failed" else "seconds"
-        ended = _stop_run(_load_last(row), "failed" if status == "failed" else "stopped", stop, reason)
-        return dump_run(self.add_turns(row, steps, ended))
 
-    def add_turns(self, row: RunRow, steps: Mapping[str, StepRow], ended: Run[Any]) -> Run[Any]:
-        """
-        Return *ended*, the end of the run *row*, with the conversation and the usage that its *steps* have.
+def add_turns(row: RunRow, steps: Mapping[str, StepRow], ended: Run[Any]) -> Run[Any]:
+    """
+    Return *ended*, the end of the run *row*, with the conversation and the usage that its *steps* have.
 
-        If they cannot be read, *ended* stays as it is: it has those of the last wait.
-        """
-        order = row.decisions.get(PLAN_ORDER)
-        try:
-            prompt = None if order is None else unpack_message(order)
-            run = add_kept_turns(_load_last(row), _index_steps(steps), ended.reason, prompt=prompt)
-        except ValueError as error:
-            _log.warning("run %r: its steps cannot be read, so its conversation ends early: %s", row.id, error)
-            return ended
-        return replace(ended, messages=run.messages, usage=run.usage, reply_count=run.reply_count)
+    If they cannot be read, *ended* stays as it is: it has those of the last wait.
+    """
+    order, records = row.decisions.get(PLAN_ORDER), {key: step.record for key, step in steps.items()}
+    try:
+        prompt = None if order is None else unpack_message(order)
+        run = add_kept_turns(_load_last(row), records, ended.reason, prompt=prompt, shorten_key=shorten_key)
+    except ValueError as error:
+        _log.warning("run %r: its steps cannot be read, so its conversation ends early: %s", row.id, error)
+        return ended
+    return replace(ended, messages=run.messages, usage=run.usage, reply_count=run.reply_count)
 
 
 def load_paused(row: RunRow) -> Run[Any]:
@@ -89,20 +79,10 @@ def has_end(row: RunRow) -> bool:
     return row.status != "failed" or (bool(row.outcome) and load_paused(row).status == "failed")
 
 
-def build_end(run: Run[Any]) -> Ended:
+def build_end(run: Run[Any]) -> ActivationEnd:
     """Return how an activation has ended that has brought a run to *run*."""
     # A run that is "running" was interrupted, and an exception says so.
-    return Ended(status="failed" if run.status == "running" else run.status, outcome=dump_run(run))
-
-
-def deny_expired(run: Run[Any], now: float) -> dict[str, Decision]:
-    """Return a denial for each request of *run* that can be answered no more. It is not run then."""
-    reason = "nobody answered in time, so it was not run"
-    return {
-        request.id: Decision.deny(reason, principal=request.principal)
-        for request in run.requests
-        if request.expires_at is not None and request.expires_at <= now
-    }
+    return ActivationEnd(status="failed" if run.status == "running" else run.status, outcome=dump_run(run))
 
 
 def _load_last(row: RunRow) -> Run[Any]:
@@ -116,17 +96,3 @@ def _stop_run(run: Run[Any], status: Status, stop: Stop | None, reason: str) -> 
     """Return *run* with another status. Calls that wait are left out of it, because only a run that waits has some."""
     messages = run.messages[:-2] if run.requests else run.messages
     return replace(run, status=status, stop=stop, reason=reason, messages=messages, subs=(), answer=None, plan=None)
-
-
-def _index_steps(steps: Mapping[str, StepRow]) -> KeptSteps:
-    """Return *steps*, as the journal has them, for the agent. Long keys are shortened in the journal."""
-
-    def find(key: str) -> Mapping[str, Any] | None:
-        step = steps.get(shorten_key(key))
-        return None if step is None else step.record
-
-    return KeptSteps(
-        find=find,
-        has_begun=lambda key: shorten_key(key) in steps,
-        records=[step.record for step in steps.values() if step.record is not None],
-    )

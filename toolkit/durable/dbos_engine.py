@@ -30,7 +30,7 @@ from .._plumbing.forks import unlock_in_children
 from .database_address import hide_password
 from .dbos_json import JsonSerializer, refuse_pickles
 from .dbos_tables import prepare_tables
-from .engine import MAX_PRIORITY, Perform, RunJob, RunLimits
+from .engine import MAX_PRIORITY, Engine, Perform, RunJob, RunLimits
 from .errors import DurableError
 
 __all__ = ["DbosEngine"]
@@ -54,9 +54,9 @@ class _Abandoned(BaseException):
     """Leaves a workflow without an outcome. DBOS records one for every other exception and for every return."""
 
 
-class DbosEngine:
+class DbosEngine(Engine):
     """
-    The engine of one database.
+    The engine of one database. `Engine` says what its methods do.
 
     Args:
         url: The address of the database, such as "sqlite:////data/runs.sqlite" or "postgresql://host/name".
@@ -90,7 +90,6 @@ class DbosEngine:
     # For every process.
 
     def enqueue(self, job: RunJob) -> None:
-        """Keep *job* until a worker has done it, also if no worker is alive now."""
         with _translated_errors():
             options: dict[str, Any] = {
                 "workflow_name": _WORKFLOW,
@@ -145,7 +144,6 @@ class DbosEngine:
         return self._client.list_workflows(load_input=False, load_output=False, **filters)
 
     def find_missing(self, job_ids: Sequence[str]) -> Sequence[str]:
-        """Return those of *job_ids* that are not to be delivered now, and that no worker does."""
         present: set[str] = set()
         with _translated_errors():
             for ids in _split(job_ids):
@@ -154,13 +152,11 @@ class DbosEngine:
         return [job_id for job_id in job_ids if job_id not in present]
 
     def list_busy_workers(self) -> Collection[str]:
-        """Return the names of the workers that have jobs."""
         with _translated_errors():
             statuses = self._list(status="PENDING", name=_WORKFLOW, queue_name=self._name)
         return {status.executor_id for status in statuses if status.executor_id is not None}
 
     def withdraw(self, job_ids: Sequence[str]) -> None:
-        """Remove those of *job_ids* that no worker has begun."""
         with _translated_errors():
             for ids in _split(job_ids):
                 waiting = self._list(workflow_ids=ids, status=["ENQUEUED", "DELAYED"])
@@ -168,7 +164,6 @@ class DbosEngine:
                     self._client.cancel_workflows([status.workflow_id for status in waiting])
 
     def take_back(self, worker: str) -> Sequence[str]:
-        """Put the jobs of a dead worker back into the queue, and return their ids."""
         with _translated_errors():
             statuses = self._list(executor_id=worker, status="PENDING", name=_WORKFLOW)
             job_ids = [status.workflow_id for status in statuses]
@@ -177,25 +172,17 @@ class DbosEngine:
         return job_ids
 
     def forget(self, job_ids: Sequence[str]) -> None:
-        """Delete all that is kept about these jobs. Their runs are over."""
         with _translated_errors():
             for ids in _split(job_ids):
                 self._client.delete_workflows(ids)
 
     def close(self) -> None:
-        """Stop the worker if it has not been stopped, and close all connections."""
         self.stop_worker()
         self._client.destroy()
 
     # For a worker.
 
     def start_worker(self, worker: str, perform: Perform, limits: RunLimits) -> None:
-        """
-        Deliver jobs to *perform*, in threads, until `stop_worker` is called.
-
-        Raises:
-            DurableError: This process has a worker already, or uses DBOS for something else (`why="busy"`).
-        """
         global _worker_engine  # noqa: PLW0603 -- a process can have one DBOS object
         with _lock:
             if _worker_engine is not None:
@@ -288,7 +275,6 @@ class DbosEngine:
         return status is not None and status.status == "PENDING" and status.executor_id == worker_id
 
     def stop_worker(self) -> None:
-        """Deliver no more jobs. Calls of `perform` that are under way go on, and what they return counts."""
         global _worker_engine  # noqa: PLW0603 -- as above
         with _lock:
             if _worker_engine is not self or self._worker is None:

@@ -16,38 +16,31 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
 from ..agent.agent import Agent
 from ..agent.decision_attempts import resume_with_decisions
-from ..agent.plan_mode import EXECUTE_PROMPT
-from ..agent.runs import Run
-from ..agent.stepped_agents import read_own_session, with_approval_store
-from ..agent.stepped_runs import (
-    check_plan_is_open,
-    digest_agent_tools,
-    execute_with_steps,
-    keeps_approvals,
-    resume_with_steps,
-    run_with_steps,
-)
+from ..agent.inner_agents import read_own_session, with_approval_store
+from ..agent.prompts import EXECUTE_PROMPT
+from ..agent.saved.runs import Run
+from ..agent.stepped_runs import SteppedRun, check_plan_is_open, derive_session_id, find_dispatcher
+from ..approvals.identity import digest_tools
 from ..approvals.store import ApprovalStore
 from ..decisions import Decision
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
-from .agent_outcomes import AgentOutcomes, build_end, deny_expired, has_end, load_paused
-from .agent_requests import AgentRequests
-from .approvals_beside import open_approvals_beside
+from ..steps.requests import deny_if_expired
+from .agent_outcomes import add_turns, build_end, describe_stop, has_end, load_paused, read_outcome
 from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
 from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
 from .run_jobs import AT_REST
-from .run_kinds import Activation, Ended
+from .run_kinds import Activation, ActivationEnd
+from .run_requests import RunRequests, keeps_approvals, open_approvals_beside
 
 __all__ = ["DurableAgent"]
 
@@ -110,17 +103,18 @@ class DurableAgent(Generic[T]):
         self._resources = dict(resources or {})
         self._store: ApprovalStore | None = None
         self.agent = agent
-        if not keeps_approvals(agent):
+        if not keeps_approvals(find_dispatcher(agent).approvals):
             self._store = open_approvals_beside(self.host.database)
             self.agent = with_approval_store(agent, self._store)
-        self._outcomes = AgentOutcomes(self.agent)
         self.host.register(
             _KIND,
             self._activate,
             find_requests=lambda row: load_paused(row).requests,
-            describe_stop=self._outcomes.describe_stop,
-            requests=AgentRequests(self.agent),
-            find_version=lambda: digest_agent_tools(self.agent),
+            describe_stop=describe_stop,
+            requests=RunRequests(
+                lambda: find_dispatcher(self.agent), lambda row: derive_session_id(row.id, row.secret)
+            ),
+            find_version=lambda: digest_tools(find_dispatcher(self.agent).catalog),
         )
 
     async def run(
@@ -268,9 +262,7 @@ class DurableAgent(Generic[T]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
     def read_run(self, row: RunRow) -> Run[T]:
@@ -287,7 +279,7 @@ class DurableAgent(Generic[T]):
         if row.kind != _KIND:
             raise DurableError(f"the run {row.id!r} is of kind {row.kind!r}, and not one of an agent", why="changed")
         try:
-            return self._outcomes.read(row)
+            return read_outcome(row, self.agent._options.output)  # noqa: SLF001 -- it has no public name
         except ValueError as error:
             raise DurableError(f"the run {row.id!r} cannot be read: {error}", why="changed") from error
 
@@ -295,68 +287,38 @@ class DurableAgent(Generic[T]):
         """Return the run of *row*. If no process has written how it ended, its steps say what it did."""
         run = self.read_run(row)
         if row.status in AT_REST and not has_end(row):
-            run = self._outcomes.add_turns(row, await self.host.steps(row.id), run)
+            run = add_turns(row, await self.host.steps(row.id), run)
         return run
 
     # What the host asks for.
 
-    async def _activate(self, activation: Activation) -> Ended:
+    async def _activate(self, activation: Activation) -> ActivationEnd:
         row = activation.row
-        resources = {**self._resources, **(activation.resources or {})} or None
-        if PLAN_ORDER in row.decisions:
-            return await self._execute(activation, resources)
+        stepped = SteppedRun(
+            self.agent,
+            id=row.id,
+            steps=activation.steps,
+            secret=row.secret,
+            spent_seconds=activation.spent_seconds,
+            resources={**self._resources, **(activation.resources or {})} or None,
+        )
+        if (order := row.decisions.get(PLAN_ORDER)) is not None:
+            return build_end(await stepped.execute(load_paused(row), unpack_prompt(order), order.get("mode")))
         if row.outcome is not None:
-            return await self._resume(activation, resources)
+            return await self._resume(stepped, activation)
         session_state = unpack_session(row.input)
         if session_state is None:
             _, session_state = read_own_session(self.agent, row.principal)
-        run = await run_with_steps(
-            self.agent,
-            unpack_prompt(row.input),
-            run_id=row.id,
-            steps=activation.steps,
-            secret=row.secret,
-            spent_seconds=activation.spent_seconds,
-            principal=row.principal,
-            session_state=session_state,
-            resources=resources,
-        )
-        return build_end(run)
+        prompt = unpack_prompt(row.input)
+        return build_end(await stepped.run(prompt, principal=row.principal, session_state=session_state))
 
-    async def _execute(self, activation: Activation, resources: Mapping[Any, Any] | None) -> Ended:
-        row, order = activation.row, activation.row.decisions[PLAN_ORDER]
-        run = await execute_with_steps(
-            self.agent,
-            load_paused(row),
-            unpack_prompt(order),
-            order.get("mode"),
-            steps=activation.steps,
-            secret=row.secret,
-            spent_seconds=activation.spent_seconds,
-            resources=resources,
-        )
-        return build_end(run)
-
-    async def _resume(self, activation: Activation, resources: Mapping[Any, Any] | None) -> Ended:
-        row = activation.row
-        run = load_paused(row)
-
+    async def _resume(self, stepped: SteppedRun[T], activation: Activation) -> ActivationEnd:
+        run = load_paused(activation.row)
+        decisions = {
+            request.id: decision
+            for request in run.requests
+            if (decision := activation.decisions.get(request.id) or deny_if_expired(request, activation.now))
+        }
         inner_refused: dict[str, Exception] = {}
-
-        async def resume(run: Run[Any], decisions: Mapping[str, Decision]) -> Run[Any]:
-            return await resume_with_steps(
-                self.agent,
-                run,
-                decisions,
-                steps=activation.steps,
-                secret=row.secret,
-                spent_seconds=activation.spent_seconds,
-                resources=resources,
-                refused=inner_refused,
-            )
-
-        decisions = {**deny_expired(run, activation.now), **activation.decisions}
-        known = {request.id for request in run.requests}
-        decisions = {request_id: decision for request_id, decision in decisions.items() if request_id in known}
-        run, refused = await resume_with_decisions(resume, run, decisions)
+        run, refused = await resume_with_decisions(partial(stepped.resume, refused=inner_refused), run, decisions)
         return replace(build_end(run), refused={**refused, **inner_refused})

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ..errors import ToolkitError
 
-__all__ = ["DurableError", "Fenced", "Why"]
+__all__ = ["DurableError", "RunTakenOver", "Why"]
 
 Why: TypeAlias = Literal["store", "unknown", "changed", "over", "answered", "expired", "busy", "id", "value", "fenced"]
 
@@ -22,7 +22,7 @@ class DurableError(ToolkitError):
             to a run with another prompt or of another kind, or a tool or type of a record has changed. "over": the run
             has ended. "answered": the request was answered already. "expired": the answer comes too late. "busy":
             another process works on the run. "id": the id cannot be used. "value": something is not JSON. "fenced": see
-            `Fenced`.
+            `RunTakenOver`.
     """
 
     def __init__(self, message: str, *, why: Why) -> None:
@@ -30,7 +30,7 @@ class DurableError(ToolkitError):
         self.why: Why = why
 
 
-class Fenced(DurableError):  # noqa: N818 -- the name says what happened
+class RunTakenOver(DurableError):  # noqa: N818 -- the name says what happened
     """
     Another process has taken the run over, or the step was begun by another process.
 

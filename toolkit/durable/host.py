@@ -17,9 +17,8 @@ import asyncio
 import importlib.util
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from .._option_checks import check_option_types
@@ -31,19 +30,19 @@ from ..errors import ToolkitError
 from ..storage.process_owner import owner
 from .activations import Activations
 from .database_address import resolve_address
+from .decisions import find_refusal
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
 from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
 from .journal.run_journal import Journal
-from .local_runs import LocalRuns
 from .over_runs import OverRuns
-from .refusals import find_refusal
-from .run_answers import RunAnswers
+from .run_answers import add_decisions, order_plan
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, DescribeStop, RequestKeeper, RunKind, RunKinds, describe_plain_stop
+from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
+from .run_requests import RunRequests
 
 __all__ = ["DurableHost"]
 
@@ -95,13 +94,9 @@ class DurableHost:
         self._clock = clock
         self._journal: Journal = open_journal(self.database)
         self._kinds = RunKinds()
-        self._queue = RunQueue(
-            engine or (lambda: open_dbos(self.database, name, poll_seconds)),
-            self._in_thread,
-            clock=clock,
-        )
+        build_engine = engine or (lambda: open_dbos(self.database, name, poll_seconds))
+        self._queue = RunQueue(build_engine, self._in_thread, clock=clock)
         self._over_runs = OverRuns(self._journal, self._kinds, self._queue, self._in_thread)
-        self._answers = RunAnswers(self._journal, self._kinds, self._in_thread, self.get, clock=clock)
         self._is_closed = self._has_closed = False
         self.renew_after_fork()
         renew_in_children(self)
@@ -128,13 +123,6 @@ class DurableHost:
             withdraw_requests=self._over_runs.withdraw_requests,
             clock=self._clock,
         )
-        self._local_runs = LocalRuns(
-            self._activations,
-            self._job_worker,
-            self.get,
-            is_closed=lambda: self._is_closed,
-            clock=self._clock,
-        )
 
     def register(
         self,
@@ -143,7 +131,7 @@ class DurableHost:
         *,
         find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None,
         describe_stop: DescribeStop | None = None,
-        requests: RequestKeeper | None = None,
+        requests: RunRequests | None = None,
         find_version: Callable[[], str] = lambda: "",
     ) -> None:
         """
@@ -159,18 +147,14 @@ class DurableHost:
             find_version: Returns the version of the program. Workers leave a run that began with another version to
                 workers of that version.
         """
-        self._kinds.add(
-            kind,
-            RunKind(
-                activate=activate,
-                find_requests=find_requests,
-                describe_stop=describe_stop or describe_plain_stop,
-                requests=requests,
-                find_version=find_version,
-            ),
+        own_kind = RunKind(
+            activate=activate,
+            find_requests=find_requests,
+            describe_stop=describe_stop or describe_plain_stop,
+            requests=requests,
+            find_version=find_version,
         )
-
-    # Here and now.
+        self._kinds.add(kind, own_kind)
 
     async def run(
         self,
@@ -191,8 +175,8 @@ class DurableHost:
         Raises:
             DurableError: There is a run with this id and another input (`why="changed"`).
         """
-        row = await self._create(kind, id, input, principal, deadline_seconds)
-        return await self._local_runs.bring_to_rest(row.id, resources)
+        await self._create(kind, id, input, principal, deadline_seconds)
+        return await self._bring_to_rest(id, resources)
 
     async def resume(
         self,
@@ -207,12 +191,7 @@ class DurableHost:
         Raises:
             ApprovalError: One of *decisions* was refused, here or by another process that worked on the run.
         """
-        try:
-            await finish_work(self._answers.decide(id, decisions), _CLEANUP_SECONDS)
-            row = await self._local_runs.bring_to_rest(id, resources)
-        except asyncio.CancelledError:
-            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
-            raise
+        row = await self._go_on(id, self._add_decisions(id, decisions), resources)
         refusal = find_refusal(await self.events(id), decisions) if row.status == "waiting" else None
         if refusal is not None:
             raise refusal
@@ -228,13 +207,27 @@ class DurableHost:
         """
         Carry out the plan of a run here and now, and return its row. *order* says how, for the kind of the run.
 
-        The same order again goes on with the run, or returns its row. The errors are those of `RunAnswers.order`.
+        The same order again goes on with the run, or returns its row. The errors are those of `order_plan`.
         """
+        change = order_plan(self._journal, self._in_thread, id, order, self._clock())
+        return await self._go_on(id, change, resources)
+
+    async def _add_decisions(self, run_id: str, decisions: Mapping[str, Decision]) -> RunRow:
+        row = await self.get(run_id)
+        return await add_decisions(self._journal, self._kinds, self._in_thread, row, decisions, self._clock())
+
+    async def _bring_to_rest(self, run_id: str, resources: Mapping[Any, Any] | None) -> RunRow:
+        return await self._job_worker.bring_to_rest(lambda: self.get(run_id), resources, lambda: self._is_closed)
+
+    async def _go_on(
+        self, run_id: str, change: Coroutine[Any, Any, object], resources: Mapping[Any, Any] | None
+    ) -> RunRow:
+        """Make *change*, and work on the run, which can go on by it. If the caller is cancelled, workers go on."""
         try:
-            await finish_work(self._answers.order(id, order), _CLEANUP_SECONDS)
-            return await self._local_runs.bring_to_rest(id, resources)
+            await finish_work(change, _CLEANUP_SECONDS)
+            return await self._bring_to_rest(run_id, resources)
         except asyncio.CancelledError:
-            await finish_work(self._leave_to_workers(id), _CLEANUP_SECONDS)
+            await finish_work(self._leave_to_workers(run_id), _CLEANUP_SECONDS)
             raise
 
     async def _leave_to_workers(self, run_id: str) -> None:
@@ -242,8 +235,6 @@ class DurableHost:
         row = await self.get(run_id)
         if row.status == "queued" or (row.status == "waiting" and row.decisions):
             await self._queue.enqueue(row)
-
-    # For workers.
 
     async def start(
         self,
@@ -270,7 +261,7 @@ class DurableHost:
         """Add *decisions* to a run, and leave it to any worker. This works also if no worker is alive now."""
 
         async def work() -> RunRow:
-            row = await self._answers.decide(id, decisions)
+            row = await self._add_decisions(id, decisions)
             if row.status == "waiting":  # the activation of one that is running looks for decisions when it ends
                 await self._queue.enqueue(row)
             return row
@@ -334,8 +325,6 @@ class DurableHost:
         engine = await self._queue.open_engine()
         await self._job_worker.work(engine, limits, grace_seconds)
 
-    # Looking at runs.
-
     async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
         """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
         row = await self._in_thread(lambda: self._journal.get(id))
@@ -367,8 +356,6 @@ class DurableHost:
         check_option_types({"before": before}, {"before": ((int, float), "seconds since 1970")})
         return await self._over_runs.purge(before)
 
-    # The life of a host.
-
     async def close(self) -> None:
         """Give back the runs that are under way here, and close all connections. A second call does nothing."""
         self._is_closed = True
@@ -386,9 +373,7 @@ class DurableHost:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -1,5 +1,7 @@
 """
-The work of a host on the jobs of its queue, and its look at the runs of all workers at every beat.
+The work of a host on runs: here and now for a caller, and on the jobs of its queue.
+
+At every beat, it looks at the runs of all workers.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from .workers import BEATS_PER_TAKEOVER, Heart, Observer
 __all__ = ["JobWorker"]
 
 _POLL_SECONDS = 0.5
+_FIRST_POLL_SECONDS = 0.05
 _STORE_POLL_SECONDS = 0.1
 _SEARCH_PART = 0.1
 """The search for runs without a job takes at most this part of the time, however many runs there are."""
@@ -38,15 +41,7 @@ _log = logging.getLogger("toolkit")
 
 
 class JobWorker:
-    """
-    The worker of one host.
-
-    Args:
-        name: The name of the worker.
-        takeover_seconds: After how many seconds without a life sign a worker is taken for dead.
-        withdraw_requests: Withdraws the open requests of a run that is over.
-        clock: A function that returns seconds since 1970.
-    """
+    """The worker of one host. *withdraw_requests* withdraws the open requests of a run that is over."""
 
     def __init__(
         self,
@@ -98,6 +93,38 @@ class JobWorker:
             return True
         counters = await self._activations.in_thread(self._journal.read_workers)
         return self._observer.is_dead(row.worker, counters)
+
+    async def bring_to_rest(
+        self,
+        get: Callable[[], Awaitable[RunRow]],
+        resources: Mapping[Any, Any] | None,
+        is_closed: Callable[[], bool],
+    ) -> RunRow:
+        """
+        Return the row of a run that is over or waits, and work on the run here and now until then.
+
+        If another process works on the run, its end is awaited. *get* returns the row as it is now, and *is_closed*
+        whether the host was closed.
+        """
+        wait_seconds = _FIRST_POLL_SECONDS
+        while True:
+            row = await get()
+            if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
+                return row
+            if await self.may_activate(row):
+                performed = await self._activations.perform(row, resources=resources)
+                if performed.error is not None:
+                    raise performed.error
+                if performed.delivery == "done":
+                    continue
+            if is_closed():
+                raise DurableError(f"the host was closed, and a worker goes on with the run {row.id!r}", why="busy")
+            await asyncio.sleep(wait_seconds)
+            wait_seconds = min(_POLL_SECONDS, wait_seconds * 1.5)
+
+    def _is_due(self, row: RunRow) -> bool:
+        """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
+        return bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())
 
     async def work(self, engine: Engine, limits: RunLimits, grace_seconds: float) -> None:
         """Work on jobs until this call is cancelled, or `end` is called."""

@@ -11,26 +11,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from ..agent.session_changes import read_state
-from ..agent.step_records import dump_call, dump_reply, load_call, load_reply
-from ..agent.steps import CallWork, Steps
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from ..concurrency.uninterrupted import run_to_end
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .errors import DurableError, Fenced
+from ..steps.base import CallWork, Steps, build_cut_off_result
+from ..steps.records import dump_call, dump_reply, load_call, load_reply
+from ..steps.session_changes import read_state
+from .errors import DurableError, RunTakenOver
 from .journal.records import RunRow, StepRow
 from .journal.row_texts import shorten_key
 from .journal.run_journal import Journal
 from .store_retries import PERSIST_SECONDS, persist
 
-__all__ = ["JournalSteps"]
+__all__ = ["JournalSteps", "measure_steps"]
 
 _CLEANUP_SECONDS = 30.0
 
@@ -49,7 +49,6 @@ class JournalSteps(Steps):
         is_ending: Returns whether the process has to end. Then the database is not waited for any more.
         threads: The threads in which the journal is called. By default, there is one thread for these steps.
         read_time: The clock for people, in seconds since 1970.
-        read_seconds: The clock that measures how long a step takes.
     """
 
     def __init__(
@@ -61,7 +60,6 @@ class JournalSteps(Steps):
         is_ending: Callable[[], bool] = lambda: False,
         threads: ThreadPool | None = None,
         read_time: Callable[[], float] = time.time,
-        read_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._row = row
@@ -69,7 +67,6 @@ class JournalSteps(Steps):
         self._threads = ThreadPool(1, name="toolkit-journal", idle_seconds=5.0) if threads is None else threads
         self._is_ending = is_ending
         self._read_time = read_time
-        self._read_seconds = read_seconds
         self._failure: DurableError | None = None
 
     @property
@@ -80,60 +77,61 @@ class JournalSteps(Steps):
     @property
     def failure(self) -> DurableError | None:
         """
-        The error that stopped these steps, such as `Fenced`; None while they work.
+        The error that stopped these steps, such as `RunTakenOver`; None while they work.
 
         Once there is one, every further step raises it, so that nothing happens that is not recorded.
         """
         return self._failure
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Return the model's reply of the step *key*: the one that was kept, or a new one by *ask*."""
         key = shorten_key(key)
         step = self._steps.get(key)
         if step is not None and step.record is not None:
             return self._load(key, partial(load_reply, step.record))
-        self.check_failure()
-        started = self._read_seconds()
+        self._check_failure()
+        started = time.monotonic()
         reply = await ask()
         await self._finish(key, dump_reply(reply), started)
         return reply
 
     async def call(self, key: str, call: ToolCall, work: CallWork, *, may_repeat: bool, session: Session) -> ToolResult:
-        """Return the result of the step *key*: the one that was kept, or a new one by *work*."""
         key = shorten_key(key)
         step = self._steps.get(key)
         if step is not None and step.record is not None:
             return self._load(key, partial(load_call, step.record, session))
-        self.check_failure()
+        self._check_failure()
         if self._row.decisions:
             # A process that was replaced must not use up the answer of a person, and may not know it yet.
             await self._write(lambda now: self._journal.check_newest(self._row.id, self.epoch))
-        started = self._read_seconds()
+        started = time.monotonic()
         before = read_state(session)
         if step is not None and not may_repeat:
-            result = _build_cut_off_result(
-                call, "it was cancelled" if step.epoch == self.epoch else "its process ended"
-            )
+            result = build_cut_off_result(call, "it was cancelled" if step.epoch == self.epoch else "its process ended")
             await self._finish(key, dump_call(result, session, before), started)
             return result
-        beginning = _Beginning(self, key, call, was_begun=step is not None)
-        result = await self._work(work, beginning)
-        record = dump_call(result, session, before)
-        await self._finish(key, record, started, is_only_copy=beginning.has_begun and not may_repeat)
-        return result
+        has_begun = False
 
-    async def _work(self, work: CallWork, beginning: _Beginning) -> ToolResult:
+        async def begin() -> None:
+            nonlocal has_begun
+            self._check_failure()
+            # A read-only tool has no effect that could be doubled.
+            if not has_begun and not (call.tool is not None and call.tool.facts.read_only):
+                await self._write_beginning(key, call, was_begun=step is not None)
+                has_begun = True
+
         try:
-            result = await work(beginning.begin)
+            result = await work(begin)
         except Exception:
-            self.check_failure()
+            self._check_failure()
             raise
         # A hook that raises denies the call. But a call that could not begin was not denied: the whole run has to stop.
-        if not beginning.has_begun:
-            self.check_failure()
+        if not has_begun:
+            self._check_failure()
+        record = dump_call(result, session, before)
+        await self._finish(key, record, started, is_only_copy=has_begun and not may_repeat)
         return result
 
-    async def write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
+    async def _write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
         """
         Record that the call of the step *key* is about to take effect.
 
@@ -173,9 +171,9 @@ class JournalSteps(Steps):
         With *is_only_copy*, nothing else knows it, and the step cannot be repeated. So it is also written if other
         steps could not be, and if the database comes back only after a while.
         """
-        if not is_only_copy or isinstance(self._failure, Fenced):
-            self.check_failure()
-        seconds = max(self._read_seconds() - started, 0.0)
+        if not is_only_copy or isinstance(self._failure, RunTakenOver):
+            self._check_failure()
+        seconds = max(time.monotonic() - started, 0.0)
         write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
         if is_only_copy:
             task, cancelled = await run_to_end(self._persist(key, write), PERSIST_SECONDS)
@@ -196,7 +194,7 @@ class JournalSteps(Steps):
             attempts += 1
             try:
                 await self._in_thread(partial(write, now=self._read_time()))
-            except Fenced:
+            except RunTakenOver:
                 # An attempt before may have been written, although the database could not say so.
                 if attempts == 1 or not await self._in_thread(partial(self._has_record, key)):
                     raise
@@ -239,43 +237,18 @@ class JournalSteps(Steps):
                 why="changed",
             ) from error
 
-    def check_failure(self) -> None:
-        """Raise the error that stopped these steps, if there is one."""
+    def _check_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
 
 
-class _Beginning:
-    """
-    The beginning of one call.
-
-    Attributes:
-        has_begun: Whether the journal says that the call has begun, in this activation.
-    """
-
-    def __init__(self, steps: JournalSteps, key: str, call: ToolCall, *, was_begun: bool) -> None:
-        self.has_begun = False
-        self._steps = steps
-        self._key = key
-        self._call = call
-        self._was_begun = was_begun
-
-    async def begin(self) -> None:
-        """Record that the call is about to take effect; see `Begin`."""
-        self._steps.check_failure()
-        # A read-only tool has no effect that could be doubled.
-        if self.has_begun or (self._call.tool is not None and self._call.tool.facts.read_only):
-            return
-        await self._steps.write_beginning(self._key, self._call, was_begun=self._was_begun)
-        self.has_begun = True
-
-
-def _build_cut_off_result(call: ToolCall, cause: str) -> ToolResult:
-    return ToolResult.failure(
-        "failed",
-        f"{cause} while it ran, before the result was kept: it may or may not have happened",
-        details={"happened": "maybe"},
-        advice="Find out what happened before you call it again.",
-        call_id=call.id,
-        tool=call.name,
+def measure_steps(steps: Iterable[StepRow]) -> float:
+    """Return how many seconds at least one of *steps* was under way. Steps at the same time count once."""
+    times = sorted(
+        (step.finished_at - step.seconds, step.finished_at) for step in steps if step.finished_at is not None
     )
+    total, covered_until = 0.0, float("-inf")
+    for began_at, finished_at in times:
+        total += max(0.0, finished_at - max(began_at, covered_until))
+        covered_until = max(covered_until, finished_at)
+    return total

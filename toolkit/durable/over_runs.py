@@ -7,19 +7,16 @@ makes the calls again whose requests were withdrawn, and asks again.
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any
 
 from ..approvals.records import ApprovalError
 from .journal.records import RunRow
 from .journal.run_journal import Journal
 from .run_jobs import AT_REST, job_ids
 from .run_kinds import RunKinds
-from .run_queue import RunQueue
+from .run_queue import InThread, RunQueue
 
 __all__ = ["OverRuns"]
 
@@ -29,20 +26,9 @@ _log = logging.getLogger("toolkit")
 
 
 class OverRuns:
-    """
-    The runs of one host that are over.
+    """The runs of one host that are over."""
 
-    Args:
-        in_thread: Returns what a function returns that blocks.
-    """
-
-    def __init__(
-        self,
-        journal: Journal,
-        kinds: RunKinds,
-        queue: RunQueue,
-        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
-    ) -> None:
+    def __init__(self, journal: Journal, kinds: RunKinds, queue: RunQueue, in_thread: InThread) -> None:
         self._journal = journal
         self._kinds = kinds
         self._queue = queue
@@ -65,11 +51,11 @@ class OverRuns:
             return True
         if row.kind not in self._kinds:
             return False
-        keeper = self._kinds.find_keeper(row.kind)
+        requests = self._kinds.find_run_requests(row.kind)
         try:
-            if keeper is not None:
+            if requests is not None:
                 kept_ids = row.decisions if row.status == "failed" else ()
-                await keeper.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
+                await requests.withdraw(row, kept_ids, f"the run was {row.status} before a person answered")
         except ApprovalError as error:
             _log.warning("run %r is %s, and its requests could not be withdrawn: %s", row.id, row.status, error)
             return False
@@ -91,18 +77,14 @@ class OverRuns:
             return count, [row for row in rows if self._journal.get(row.id) is None]
 
         count, rows = await self._in_thread(work)
-        for kind, group in itertools.groupby(sorted(rows, key=attrgetter("kind")), key=attrgetter("kind")):
-            await self._delete_requests(kind, list(group))
+        for kind in {row.kind for row in rows}:
+            own_rows = [row for row in rows if row.kind == kind]
+            try:
+                if (requests := self._kinds.find_run_requests(kind)) is not None:
+                    await requests.delete(own_rows)
+            except ApprovalError as error:
+                _log.warning("%d runs of kind %r were deleted, but not their requests: %s", len(own_rows), kind, error)
         return int(count)
-
-    async def _delete_requests(self, kind: str, rows: Sequence[RunRow]) -> None:
-        keeper = self._kinds.find_keeper(kind)
-        if keeper is None:
-            return
-        try:
-            await keeper.delete(rows)
-        except ApprovalError as error:
-            _log.warning("%d runs of kind %r were deleted, but not their requests: %s", len(rows), kind, error)
 
     def _iterate_over(self, before: float) -> Iterator[RunRow]:
         for status in sorted(AT_REST):

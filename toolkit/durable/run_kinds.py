@@ -5,22 +5,22 @@ Kinds of runs: what the program that has them gives to a host, and what it gets 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
-from ..agent.steps import Steps
 from ..decisions import ApprovalRequest, Decision
+from ..steps.base import Steps
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus, StepRow
 from .journal.run_changes import OVER
+from .run_requests import RunRequests
 
 __all__ = [
     "Activate",
     "Activation",
+    "ActivationEnd",
     "DescribeStop",
-    "Ended",
-    "RequestKeeper",
     "RunKind",
     "RunKinds",
     "describe_plain_stop",
@@ -39,7 +39,7 @@ class Activation:
         steps: The steps of the run. Those with a record return it.
         decisions: The answers of people since the run waits, by the ids of their requests.
         now: When the activation began, in seconds since 1970.
-        spent_seconds: How long the steps took that have a record, by the clock on the wall.
+        spent_seconds: How many seconds the steps took that have a record. Those at the same time count once.
         resources: The resources that the caller gave for this activation; None if it gave none.
     """
 
@@ -52,7 +52,7 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ActivationEnd:
     """
     How an activation has ended.
 
@@ -69,53 +69,23 @@ class Ended:
 
 
 class Activate(Protocol):
-    """Works on a run until it is over or waits. If `Fenced` is raised inside, it has to leave this function."""
+    """Works on a run until it is over or waits. If `RunTakenOver` is raised inside, it has to leave this function."""
 
-    def __call__(self, activation: Activation, /) -> Awaitable[Ended]: ...
+    def __call__(self, activation: Activation, /) -> Awaitable[ActivationEnd]: ...
 
 
 DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow]], Mapping[str, Any]]
 """Returns the outcome of a run that is stopped from outside. Its row has the outcome with which it last waited."""
 
 
-class RequestKeeper(Protocol):
-    """The requests for approval of the runs of one kind, in the store of approvals."""
-
-    async def withdraw(self, row: RunRow, kept_ids: Collection[str], reason: str) -> None:
-        """
-        Withdraw the requests of a run that is over, but for those with *kept_ids*.
-
-        Raises:
-            ApprovalError: The store cannot be used.
-        """
-
-    async def delete(self, rows: Sequence[RunRow]) -> None:
-        """
-        Delete what the store has about requests of runs that were deleted, if the store can do that.
-
-        Raises:
-            ApprovalError: The store cannot be used.
-        """
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKind:
-    """
-    A kind of runs.
-
-    Attributes:
-        activate: The function that works on its runs.
-        find_requests: Returns the requests that a run which waits has, from its row; None if that is not known.
-        describe_stop: Returns the outcome of a run that is stopped from outside: from its row, its new status, the
-            reason and its steps.
-        requests: Closes the requests of runs that are over; None if the kind has no store of approvals.
-        find_version: Returns the version of the program as it is now. A worker leaves runs that began with another one.
-    """
+    """A kind of runs. `DurableHost.register` explains the fields."""
 
     activate: Activate
     find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
     describe_stop: DescribeStop
-    requests: RequestKeeper | None = None
+    requests: RunRequests | None = None
     find_version: Callable[[], str] = lambda: ""
 
 
@@ -159,25 +129,20 @@ class RunKinds:
         versions = self.list_versions() if versions is None else versions
         return row.kind in versions and (row.status in OVER or row.version in ("", versions[row.kind]))
 
-    def knows_requests(self, row: RunRow) -> bool:
-        """Return whether the requests that the run *row* waits for can be found."""
+    def find_requests(self, row: RunRow) -> Sequence[ApprovalRequest] | None:
+        """Return the requests that the run *row* waits for; None if they cannot be found."""
         kind = self._kinds.get(row.kind)
-        return kind is not None and kind.find_requests is not None
-
-    def find_requests(self, row: RunRow) -> Sequence[ApprovalRequest]:
-        """Return the requests that the run *row* waits for, as far as they are known."""
-        kind = self._kinds.get(row.kind)
-        if kind is None or kind.find_requests is None or row.outcome is None:
-            return ()
-        return kind.find_requests(row)
+        if kind is None or kind.find_requests is None:
+            return None
+        return () if row.outcome is None else kind.find_requests(row)
 
     def find_due_time(self, row: RunRow, outcome: Mapping[str, Any]) -> float | None:
         """Return when the run *row*, which waits with *outcome*, has to go on without an answer; None if never."""
-        requests = self.find_requests(replace(row, outcome=outcome))
+        requests = self.find_requests(replace(row, outcome=outcome)) or ()
         times = [row.deadline, *(request.expires_at for request in requests)]
         return min((time for time in times if time is not None), default=None)
 
-    def find_keeper(self, name: str) -> RequestKeeper | None:
+    def find_run_requests(self, name: str) -> RunRequests | None:
         """Return what closes the requests of runs of the kind *name*; None if this host has nothing that does."""
         kind = self._kinds.get(name)
         return None if kind is None else kind.requests

@@ -7,14 +7,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from .engine import Engine
 from .errors import DurableError
 from .journal.records import RunRow
 from .run_jobs import build_job
 
-__all__ = ["RunQueue", "open_dbos"]
+__all__ = ["InThread", "RunQueue", "open_dbos"]
+
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Returns what a function returns that blocks."""
 
 _log = logging.getLogger("toolkit")
 _engines_of_parents: list[Engine | None] = []
@@ -24,16 +27,13 @@ class RunQueue:
     """
     Gives the runs of a host to workers.
 
-    Args:
-        build_engine: Returns the engine. It is called in a thread, when the engine is first needed.
-        in_thread: Returns what a function returns that blocks.
-        clock: A function that returns seconds since 1970.
+    *build_engine* returns the engine. It is called in a thread, when the engine is first needed.
     """
 
     def __init__(
         self,
         build_engine: Callable[[], Engine],
-        in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
+        in_thread: InThread,
         *,
         clock: Callable[[], float],
     ) -> None:

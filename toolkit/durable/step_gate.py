@@ -15,16 +15,16 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
 
-from ..agent.steps import CallWork, Steps
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .errors import Fenced
+from ..steps.base import CallWork, Steps
+from .errors import RunTakenOver
 
 __all__ = ["StepGate", "WorkerEnds"]
 
 
-class WorkerEnds(Fenced):
+class WorkerEnds(RunTakenOver):
     """The worker ends, and gives the run back for another one."""
 
 
@@ -47,7 +47,7 @@ class _OpenStep:
 _current: ContextVar[_OpenStep | None] = ContextVar("toolkit_open_step", default=None)
 
 
-class StepGate:
+class StepGate(Steps):
     """
     Passes steps on from `open` to `close`. It belongs to one activation and one event loop.
 
@@ -74,12 +74,10 @@ class StepGate:
         self._changed.set()
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        """Return the model's reply of the step *key*; see `Steps`."""
         async with self._pass() as steps:
             return await steps.reply(key, ask)
 
     async def call(self, key: str, call: ToolCall, work: CallWork, *, may_repeat: bool, session: Session) -> ToolResult:
-        """Return the result of the step *key*; see `Steps`."""
         async with self._pass(may_repeat=may_repeat) as steps:
             return await steps.call(key, call, work, may_repeat=may_repeat, session=session)
 

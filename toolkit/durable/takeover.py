@@ -36,10 +36,7 @@ class Takeover:
     """
     Gives work that was left behind to living workers. The methods block.
 
-    Args:
-        kinds: The kinds of runs that this worker can go on with.
-        clock: A function that returns seconds since 1970.
-        settle_seconds: How long a run has to be unchanged before its job is missed.
+    *settle_seconds* is how long a run has to be unchanged before its job is missed.
     """
 
     def __init__(

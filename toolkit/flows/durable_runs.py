@@ -9,27 +9,26 @@ from dataclasses import replace
 from typing import Any
 from weakref import ref
 
-from ..agent.run_steps import RunScope, escape_key
 from ..approvals import Approvals
 from ..approvals.identity import digest_tools
-from ..approvals.memory_store import MemoryApprovals
 from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
-from ..durable.approvals_beside import open_approvals_beside
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus, StepRow
-from ..durable.run_kinds import Activation, Ended
+from ..durable.run_kinds import Activation, ActivationEnd
+from ..durable.run_requests import RunRequests, keeps_approvals, open_approvals_beside
 from ..errors import DefinitionError
 from ..session import Session
-from .effects import find_steps_done, list_left
-from .flow_requests import FlowRequests
+from ..steps.call_step import RunScope
+from ..steps.run_steps import escape_key
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
 from .step_calls import StepCaller
 from .step_dispatchers import StepDispatchers
+from .story import find_steps_done, list_left
 from .value_types import FlowValue
 from .visits import Paused
 
@@ -83,7 +82,7 @@ class DurableRuns:
             self._activate,
             find_requests=self._find_requests,
             describe_stop=self._describe_stop,
-            requests=FlowRequests(self._open_requests, self._name_session),
+            requests=RunRequests(self._open_requests, self._name_session),
             find_version=lambda: digest_tools(node.tool for node in self._find_graph().nodes.values()),
         )
 
@@ -131,7 +130,7 @@ class DurableRuns:
         # The run was ended from outside, by something that does not know its steps.
         return replace(failed, left=list_left(await self.host.events(row.id)))
 
-    async def _activate(self, activation: Activation) -> Ended:
+    async def _activate(self, activation: Activation) -> ActivationEnd:
         row = activation.row
         start = FlowValue.from_json(row.input, f"the start of the run {row.id!r}")
         graph = self._find_graph()
@@ -159,19 +158,16 @@ class DurableRuns:
             scope,
             Session(id=self._name_session(row), principal=row.principal),
             key=escape_key(row.id),
-            epoch=row.epoch,
         )
         runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)
-        if isinstance(outcome, Paused) and caller.postponed is not None:
-            raise caller.postponed  # the host gives the run back, with its decisions
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]
             data = {"version": _VERSION, "requests": requests}
-            return Ended(status="waiting", outcome=data, refused=scope.refused)
+            return ActivationEnd(status="waiting", outcome=data, refused=scope.refused)
         if isinstance(outcome, Failed):
-            return Ended(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
-        return Ended(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
+            return ActivationEnd(status="failed", outcome={"version": _VERSION, "failed": outcome.to_json()})
+        return ActivationEnd(status="done", outcome={"version": _VERSION, "end": outcome.to_json()})
 
     async def _check_steps(self, row: RunRow, graph: Graph) -> None:
         """Raise `DurableError` if a step has happened that is gone: under a new name it would happen again."""
@@ -219,7 +215,7 @@ class DurableRuns:
 
     def _choose_approvals(self, approvals: Approvals) -> Approvals:
         """Return *approvals*, or the same with a store beside the runs if their requests would end with the process."""
-        if not isinstance(approvals.store, MemoryApprovals):
+        if keeps_approvals(approvals):
             return approvals
         if self._store is None:
             self._store = open_approvals_beside(self.host.database)

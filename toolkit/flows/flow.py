@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
-from ..agent.inner_agents import share_store
+from ..agent.decision_attempts import is_temporary
 from ..agent.resume import Decisions
-from ..agent.run_steps import CallStep, RunScope, escape_key, find_open_step
+from ..approvals import ApprovalError
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
 from ..dispatcher import Dispatcher
@@ -27,12 +27,14 @@ from ..functions.callables import get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..steps.call_step import CallStep, RunScope, find_open_step
+from ..steps.memory_steps import MemorySteps
+from ..steps.requests import check_answers, share_store
+from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts
-from .answers import check_answers
 from .durable_runs import DurableRuns, find_host
 from .graph import Graph
 from .graph_builder import build_graph
-from .memory_steps import MemorySteps
 from .mermaid import draw_graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
@@ -269,7 +271,7 @@ class Flow(Generic[E]):
         if memory.flow is not self:
             name = memory.flow.name
             raise TypeError(f"the run `{waiting.id}` is one of another flow, `{name}`; resume it with that one")
-        check_answers(waiting, decisions)
+        check_answers(decisions, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
         return await self._run_in_memory(memory, decisions)
 
     async def start(
@@ -347,8 +349,6 @@ class Flow(Generic[E]):
             outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(memory.value)
         for error in scope.refused.values():
             raise error
-        if isinstance(outcome, Paused) and caller.postponed is not None:
-            raise caller.postponed
         if isinstance(outcome, Paused):
             return Waiting(outcome.requests, id=memory.run_id, memory=memory)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)
@@ -367,11 +367,13 @@ class Flow(Generic[E]):
         built = self._dispatchers.build(dispatcher, resources or {}, lambda approvals: share_store(approvals, scope))
         async with nested.open(f"the flow `{self.name}`", digest_parts(self.name, json.dumps(start.to_json()))) as run:
             caller = StepCaller(built, scope, own_session, key=run.key, outer=step)
-            outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(start)
+            try:
+                outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(start)
+            except ApprovalError as error:
+                if is_temporary(error):
+                    step.failure = error  # the outer run is given back, and goes on a little later
+                raise
             nested.add_spent(run.number, caller.spent)
-            if isinstance(outcome, Paused) and caller.postponed is not None:
-                step.failure = caller.postponed
-                raise caller.postponed
             if isinstance(outcome, Paused):
                 await nested.pause(run.number, outcome.requests)
         return outcome if isinstance(outcome, Failed) else self._decode_end(outcome)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..spec import Tool
+from ..steps.base import may_repeat
 from .value_types import FlowTypes, TypeRef
 
 __all__ = ["Edge", "Graph", "Route", "StepNode"]
@@ -44,7 +45,7 @@ class StepNode:
     @property
     def may_repeat(self) -> bool:
         """Whether the step may be run again if it is not known whether it has happened."""
-        return self.tool.facts.idempotent and not self.tool.facts.destructive
+        return may_repeat(self.tool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,18 @@ class FlowRunner:
         self._kept_items: dict[int, ItemVisit] = {}
 
     async def run(self, value: FlowValue) -> FlowOutcome:
-        """Return the value that the flow ends with, or why it does not end with one."""
+        """
+        Return the value that the flow ends with, or why it does not end with one.
+
+        Raises:
+            ApprovalError: An answer of a person could not be applied now, although it may be right.
+        """
+        outcome = await self._run(value)
+        if isinstance(outcome, Paused) and self._caller.postponed is not None:
+            raise self._caller.postponed
+        return outcome
+
+    async def _run(self, value: FlowValue) -> FlowOutcome:
         problems = Problems()
         while (route := self._graph.find_route(value.type)) is not None:
             node = route.node

@@ -22,14 +22,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from ..agent.budgets import Spent
-from ..agent.call_pauses import CallPause, read_pause
 from ..agent.decision_attempts import is_temporary, try_patiently
-from ..agent.inner_agents import find_answer
-from ..agent.run_steps import CallStep, RunScope, RunSteps, escape_key
-from ..agent.session_requests import find_withdrawn_ids
-from ..agent.step_calls import build_claim_mark, resume_in_step
-from ..agent.step_notes import StepNotes, attach_notes, read_spent
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
@@ -38,7 +31,11 @@ from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .changed_arguments import on_arguments
+from ..steps.call_step import CallStep, RunScope
+from ..steps.expense import Expense
+from ..steps.notes import CallPause, StepNotes, attach_notes, read_pause, read_spent
+from ..steps.requests import ASK_AGAIN, find_answer
+from ..steps.run_steps import RunSteps, escape_key
 from .outcomes import Problems
 
 __all__ = ["CallHeldBack", "StepCaller", "build_key"]
@@ -77,7 +74,6 @@ class StepCaller:
         dispatcher: The dispatcher for the tools of the flow. Its last hook is `BEGIN_HOOK`.
         scope: What the run shares with the runs inside it: the steps, and the answers of people.
         key: The key of the run, with which all keys begin.
-        epoch: The number of the activation, for a durable run.
         outer: The step that the run is a part of, if there is one.
 
     Attributes:
@@ -94,20 +90,18 @@ class StepCaller:
         session: Session,
         *,
         key: str,
-        epoch: int = 0,
         outer: CallStep | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._scope = scope
         self._steps = RunSteps(scope, key, outer=outer)
         self._session = session
-        self._epoch = epoch
         self.newest_epoch = 0
         self.key = key
-        self.spent = Spent()
+        self.spent = Expense()
         self.postponed: ApprovalError | None = None
         self.held_back: set[str] = set()
-        self._changed: dict[str, Mapping[str, Any]] = {}
+        self._changed: dict[str, Mapping[str, Any] | None] = {}
         self.max_concurrency = dispatcher.settings.max_concurrency
 
     async def call(
@@ -135,13 +129,11 @@ class StepCaller:
         resources = {Problems: problems or Problems()}
         digest = _compute_digest(arguments if value is None else value)
         call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
-        call.request_id = self._steps.derive_request_id(key)
-        call.idempotency_key = self._steps.derive_idempotency_key(key)
-        call.claim_mark = build_claim_mark(call.idempotency_key, self._epoch)
+        self._steps.prepare(call, key)
 
-        def prepare(result: ToolResult, spent: Spent) -> ToolResult:
+        def prepare(result: ToolResult, spent: Expense) -> ToolResult:
             result = finish(_count_attempt(result))
-            result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._epoch}
+            result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._steps.epoch}
             return attach_notes(result, StepNotes(spent=spent))
 
         async def make_call(step: CallStep) -> ToolResult:
@@ -150,7 +142,7 @@ class StepCaller:
 
         async def resume(step: CallStep, request: ApprovalRequest, *, is_stale: bool) -> ToolResult:
             await self._wait_for_same_call(call)
-            own = None if is_stale else await self._resume(request, resources, call.idempotency_key or "")
+            own = None if is_stale else await self._resume(request, resources, key)
             if own is not None:
                 return own
             call.request_id, call.former_request = self._steps.derive_request_id(step.key), request.id
@@ -203,62 +195,34 @@ class StepCaller:
         key: str,
         call: ToolCall,
         work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]],
-        prepare: Callable[[ToolResult, Spent], ToolResult],
+        prepare: Callable[[ToolResult, Expense], ToolResult],
         *,
         call_key: str | None = None,
         pause: CallPause | None = None,
     ) -> ToolResult:
-        facts = call.tool.facts
-        may_repeat = facts.idempotent and not facts.destructive
-
-        async def tell_arguments(shown: ShownCall) -> None:
+        async def keep_changed_arguments(shown: ShownCall) -> None:
+            # The check and the undo of a step have to get the value with which the step really ran.
             is_own = (shown.name, shown.id) == (call.name, call.id)  # the step may make other calls
             if is_own and shown.arguments != call.arguments:
-                await self._keep_changed(call, shown.arguments)
+                text = "got another value, from a hook or a person"
+                await self._steps.write_note(f"{call.id}/{_CHANGED}", text, copy.deepcopy(shown.arguments))
+                self._changed.pop(call.id, None)
 
         async def work_unless_held_back(step: CallStep) -> ToolResult:
             if call.id in self.held_back:
                 raise CallHeldBack
-            token = on_arguments.set(tell_arguments)
-            try:
-                result = await step.await_result(work(step))
-            finally:
-                on_arguments.reset(token)
-            return prepare(result, step.nested.spent)
+            step.on_start = keep_changed_arguments
+            return prepare(await step.await_result(work(step)), step.nested.spent)
 
-        result = await self._steps.call(
-            key,
-            call,
-            work_unless_held_back,
-            may_repeat=may_repeat,
-            session=self._session,
-            call_key=call_key,
-            pause=pause,
-        )
+        result = await self._steps.call(key, call, work_unless_held_back, self._session, call_key=call_key, pause=pause)
         self.spent += read_spent(result)
         return result
 
-    async def find_changed_arguments(self, key: str, tool: Tool) -> Mapping[str, Any] | None:
+    async def find_changed_arguments(self, key: str) -> Mapping[str, Any] | None:
         """Return the arguments with which the call *key* ran; None if they were those that the flow gave it."""
         if key not in self._changed:
-            call = ToolCall(tool.name, {}, f"{key}/{_CHANGED}", self._session, tool=tool)
-            with contextlib.suppress(CallHeldBack):
-                result = await self._record_arguments(call, None)
-                self._changed[key] = result.value
-        return self._changed.get(key)
-
-    async def _keep_changed(self, call: ToolCall, arguments: Mapping[str, Any]) -> None:
-        record = ToolCall(call.name, {}, f"{call.id}/{_CHANGED}", self._session, tool=call.tool)
-        self._changed[call.id] = (await self._record_arguments(record, arguments)).value
-
-    async def _record_arguments(self, call: ToolCall, arguments: Mapping[str, Any] | None) -> ToolResult:
-        async def work(step: CallStep) -> ToolResult:
-            if arguments is None:
-                raise CallHeldBack
-            text = "got another value, from a hook or a person"
-            return ToolResult(text, copy.deepcopy(arguments), call_id=call.id, tool=call.name)
-
-        return await self._steps.call(call.id, call, work, may_repeat=True, session=self._session)
+            self._changed[key] = await self._steps.read_note(f"{key}/{_CHANGED}")
+        return self._changed[key]
 
     async def _wait_for_same_call(self, call: ToolCall) -> None:
         """Wait for an earlier attempt at the same call that could not be stopped, such as one in a thread."""
@@ -276,45 +240,28 @@ class StepCaller:
             with contextlib.suppress(ApprovalError):  # it was answered, or has expired
                 await self._dispatcher.resume(request, Decision.deny(reason), session=self._session)
 
-    async def _resume(
-        self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
-    ) -> ToolResult | None:
+    async def _resume(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
         """
-        Return the result of a call that a person has answered.
+        Return the result of the call *key*, which a person has answered.
 
         Return None if the request has to be made again: it was withdrawn, or is about another tool.
         """
         try:
-            return await try_patiently(lambda: self._answer(request, resources, idempotency_key), self.key)
+            return await try_patiently(lambda: self._answer(request, resources, key), self.key)
         except ApprovalError as error:
             # The calls beside this one go on. Then the run is given back, with its decisions.
             self.postponed = error
             raise _Unanswered from error
 
-    async def _answer(
-        self, request: ApprovalRequest, resources: Mapping[Any, Any], idempotency_key: str
-    ) -> ToolResult | None:
+    async def _answer(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
         """Do the work of `_resume`; raise `ApprovalError` if that is not possible now, but may be a little later."""
-        if await find_withdrawn_ids(self._dispatcher, [request]):
-            return None
-        decision = self._scope.decisions.get(request.id)
+        decision = await find_answer(self._scope, request)
         if decision is None:
-            now = self._dispatcher.approvals.clock() if self._scope.now is None else self._scope.now
-            if request.expires_at is None or now < request.expires_at:
-                raise _Unanswered
-            why = "the request has expired before a person answered"
-            return ToolResult.failure("denied", why, details={"happened": "no"}, tool=request.tool)
+            raise _Unanswered
+        if decision is ASK_AGAIN:
+            return None
         try:
-            return await resume_in_step(
-                self._dispatcher,
-                request,
-                decision,
-                self._session,
-                resources,
-                timeout_seconds=None,
-                idempotency_key=idempotency_key,
-                epoch=self._epoch,
-            )
+            return await self._steps.resume(self._dispatcher, request, decision, self._session, resources, call_id=key)
         except ApprovalError as error:
             if is_temporary(error):
                 raise
@@ -323,11 +270,10 @@ class StepCaller:
                 raise _Unanswered from error
             if error.why == "changed" and decision.approved:
                 return None
-            if error.why == "changed":
-                return ToolResult.failure("denied", decision.reason or "denied", details={"happened": "no"})
             if error.outcome is not None:
                 return ToolResult.from_json(error.outcome)
-            return ToolResult.failure("denied", str(error), details={"happened": "no"})
+            reason = str(error) if decision.approved else decision.reason or "denied"
+            return ToolResult.failure("denied", reason, details={"happened": "no"})
 
 
 def _count_attempt(result: ToolResult) -> ToolResult:

@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ..agent.run_steps import BEGIN_HOOK
 from ..approvals import Approvals
 from ..calls.resources import PER_CALL, check_resource_keys
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
-from .changed_arguments import ARGUMENTS_HOOK
+from ..steps.call_step import BEGIN_HOOK
 from .graph import Graph
 from .outcomes import Problems
 
@@ -54,7 +53,7 @@ class StepDispatchers:
         source = dispatcher or self._find_own()
         own = dict(check_resource_keys(resources))
         view = self._view_tools().provided({Problems: PER_CALL, **own})
-        return source.extended(view, hooks=[ARGUMENTS_HOOK, BEGIN_HOOK], approvals=choose_approvals(source.approvals))
+        return source.extended(view, hooks=[BEGIN_HOOK], approvals=choose_approvals(source.approvals))
 
     def build_without_tools(self, choose_approvals: ChooseApprovals) -> Dispatcher:
         """Return a dispatcher that runs no step. It needs no resources, and knows the store of approvals."""

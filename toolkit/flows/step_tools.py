@@ -7,7 +7,6 @@ Both are calls like any other: rules, hooks, time limits and the audit log see t
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from .value_types import FlowTypes, FlowValue
 
 __all__ = ["build_check_tool", "build_undo_tool"]
 
+_MAX_VALUES = 2
 _TAGGED = {
     "type": "object",
     "properties": {"type": {"type": "string"}, "value": {}},
@@ -46,8 +46,7 @@ def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> T
     """Return the tool that checks a step, or None if there is no check or a mistake in it."""
     if spec.check is None:
         return None
-    check = spec.check
-    call = _build_caller(check, "check", 2, 2, types, mistakes)
+    call = _build_caller(spec.check, "check", 2, types, mistakes, lambda answer: read_answer(answer, spec.name))
     if call is None:
         return None
     options: dict[str, Any] = (
@@ -57,7 +56,7 @@ def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> T
         f"{spec.name}.check",
         f"Check what the step `{spec.name}` returned.",
         _CHECK_SCHEMA,
-        _with_answer(call, lambda answer: read_answer(answer, spec.name)),
+        call,
         read_only=True,
         **options,
     )
@@ -71,14 +70,14 @@ def build_undo_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> To
     """
     if spec.undo is None:
         return None
-    call = _build_caller(spec.undo, "undo", 1, 2, types, mistakes)
+    call = _build_caller(spec.undo, "undo", 1, types, mistakes, lambda answer: None)
     if call is None:
         return None
     return Tool.from_schema(
         f"{spec.name}.undo",
         f"Remove the effect of the step `{spec.name}`.",
         _UNDO_SCHEMA,
-        _with_answer(call, lambda answer: None),
+        call,
         idempotent=True,
     )
 
@@ -96,19 +95,24 @@ def read_answer(answer: Any, step: str) -> list[str]:
 
 
 def _build_caller(
-    function: Callable[..., Any], role: str, fewest: int, most: int, types: FlowTypes, mistakes: list[str]
+    function: Callable[..., Any],
+    role: str,
+    fewest: int,
+    types: FlowTypes,
+    mistakes: list[str],
+    convert: Callable[[Any], Any],
 ) -> Callable[..., Any] | None:
-    """Return a handler of one JSON object that calls *function* with the values in it."""
+    """Return a handler of one JSON object that calls *function* with the values in it, and converts its answer."""
     try:
         least, highest, injected = count_data_parameters(function)
     except ValueError as error:
         mistakes.append(f"`{role}` cannot be called: {error}")
         return None
-    if highest < fewest or least > most:
+    if highest < fewest or least > _MAX_VALUES:
         wanted = "the value before and the value after" if fewest == 2 else "the value before, and the value after"
         mistakes.append(f"`{role}` takes {least} values; it is called with {wanted}")
         return None
-    count = min(highest, most)
+    count = min(highest, _MAX_VALUES)
     signature = inspect.Signature(
         [
             inspect.Parameter("arguments", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=dict),
@@ -128,35 +132,18 @@ def _build_caller(
     if is_coroutine_function(function):
 
         async def call_async(arguments: dict[str, Any], **resources: Any) -> Any:
-            return await function(*read_values(arguments), **resources)
+            return convert(await function(*read_values(arguments), **resources))
 
         call: Callable[..., Any] = call_async
     else:
 
         def call_sync(arguments: dict[str, Any], **resources: Any) -> Any:
-            return function(*read_values(arguments), **resources)
+            answer = function(*read_values(arguments), **resources)
+            return _convert_later(answer, convert) if inspect.isawaitable(answer) else convert(answer)
 
         call = call_sync
     call.__signature__ = signature  # type: ignore[attr-defined]  # read by `inspect.signature`
     return call
-
-
-def _with_answer(call: Callable[..., Any], convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Return *call* with its answer converted."""
-    if is_coroutine_function(call):
-
-        @functools.wraps(call)
-        async def answer_async(*args: Any, **resources: Any) -> Any:
-            return convert(await call(*args, **resources))
-
-        return answer_async
-
-    @functools.wraps(call)
-    def answer_sync(*args: Any, **resources: Any) -> Any:
-        answer = call(*args, **resources)
-        return _convert_later(answer, convert) if inspect.isawaitable(answer) else convert(answer)
-
-    return answer_sync
 
 
 async def _convert_later(answer: Any, convert: Callable[[Any], Any]) -> Any:

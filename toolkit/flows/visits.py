@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from ..agent.call_pauses import read_pause
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
+from ..steps.notes import read_pause
 from .graph import Graph, StepNode
 from .outcomes import Problems
 from .returned_values import find_value
@@ -165,7 +165,7 @@ class ItemVisit:
 
     async def _find_value_before(self, attempt: int) -> FlowValue:
         """Return the value with which an attempt ran. A hook or a person may have changed it."""
-        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt), self._node.tool)
+        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt))
         return self._value if changed is None else FlowValue(self._value.type, changed[self._node.parameter])
 
     def _build_run_key(self, attempt: int) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..agent.plan_mode import EXIT_PLAN
+from ..agent.prompts import EXIT_PLAN
 from ..catalogs.foreign_names import fold_name, is_foreign, reason_against
 from ..catalogs.snapshot import Table
 from ..errors import find_nearest

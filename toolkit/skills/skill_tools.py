@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from ..agent.steps import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from ..agent.subruns import is_in_run, sub_run
 from ..context import Context
 from ..errors import ToolError
 from ..facts import Arguments
 from ..spec import Tool
+from ..steps.base import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from .prompts import prompt_of
 from .records import ARGUMENT_TYPES, Argument, Skill
 

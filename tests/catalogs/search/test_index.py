@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from tests.steps import count_steps
+from tests.line_counts import count_steps
 from toolkit.catalogs.search import Document, Hit, Index
 
 FORECAST = Document(

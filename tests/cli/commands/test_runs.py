@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.kit import TOOLS
 from toolkit import Agent, BadArgs, Catalog, Context, Dispatcher, Permissions, SQLiteApprovals, ToolCall
-from toolkit.agent.step_records import dump_call, dump_reply, dump_run
+from toolkit.agent.saved.run_seal import dump_run
 from toolkit.cli.commands.run_decisions import read_answers
 from toolkit.decisions import ApprovalRequest
 from toolkit.durable.journal.opening import open_journal
@@ -21,6 +21,7 @@ from toolkit.providers.base import Reply
 from toolkit.questions import DECLINED, Question
 from toolkit.results import ToolResult
 from toolkit.session import Session
+from toolkit.steps.records import dump_call, dump_reply
 
 DATABASE = "sqlite:///runs.sqlite"
 

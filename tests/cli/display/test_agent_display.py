@@ -19,11 +19,11 @@ from toolkit.agent import (
     Compacted,
     Done,
     Event,
-    Failed,
-    Inner,
     Refused,
     Run,
-    Said,
+    RunFailed,
+    RunWaits,
+    SubRunEvent,
     Summarized,
     Summary,
     SummaryFailed,
@@ -31,7 +31,7 @@ from toolkit.agent import (
     ToolFinished,
     ToolProgress,
     ToolStarted,
-    Waiting,
+    UserInput,
 )
 from toolkit.approvals import Approvals, Callback
 from toolkit.cli.display import AgentDisplay
@@ -173,8 +173,8 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
         ended(ToolResult(f"{evil}\n{evil}")),
         ended(ToolResult.failure("failed", evil), name=evil),
         Refused(ToolCall(evil), evil),
-        Inner("c9", TextDelta(f"{evil}\n")),
-        Failed(ProviderError(evil)),
+        SubRunEvent("c9", TextDelta(f"{evil}\n")),
+        RunFailed(ProviderError(evil)),
         Done(Run(status="stopped", reason=evil, plan=evil)),
     ]
     shown = watched(*events, terminal=terminal, term=term)
@@ -225,26 +225,26 @@ def test_times_are_for_people(seconds, words):
     ("event", "line"),
     [
         (Compacted(3, 12345), "• 3 old results were cut by 12,345 characters, to make room"),
-        (Said(UserMessage.of("Hurry,\nplease.")), "• the model reads now: Hurry,\\nplease."),
+        (UserInput(UserMessage.of("Hurry,\nplease.")), "• the model reads now: Hurry,\\nplease."),
         (
             CatalogChanged((Tool.of(named),), (Tool.of(named),)),
             "• the tools have changed (added: named; removed: named)",
         ),
-        (Inner("c9", CatalogChanged((Tool.of(named),), ())), ""),
+        (SubRunEvent("c9", CatalogChanged((Tool.of(named),), ())), ""),
         (
             Summarized(Summary(text="x"), 8, 12345, Usage()),
             "• 8 old messages were summed up, which saves 12,345 characters",
         ),
         (SummaryFailed("it was empty", Usage()), "• old messages could not be summed up: it was empty"),
-        (Failed(ProviderError("no key")), "✗ failed: no key"),
+        (RunFailed(ProviderError("no key")), "✗ failed: no key"),
         (Done(Run(status="stopped", reason="50 turns are enough")), "✗ stopped: 50 turns are enough"),
         (Done(Run(status="planned", plan="1. a\n2. b")), "• the plan:\n  1. a\n  2. b"),
         (ended(OK), "✓ look  3 ms\n    an oak"),
-        (Inner("c9", started()), ""),
-        (Inner("c9", ended(OK)), "↳ ✓ look  3 ms\n↳     an oak"),
-        (Inner("c9", Inner("c8", TextDelta("Deep\n"))), "↳ ↳   Deep"),
-        (Inner("c9", Waiting((request(),))), ""),
-        (Inner("c9", Done(Run(status="stopped", reason="enough"))), "↳ ✗ stopped: enough"),
+        (SubRunEvent("c9", started()), ""),
+        (SubRunEvent("c9", ended(OK)), "↳ ✓ look  3 ms\n↳     an oak"),
+        (SubRunEvent("c9", SubRunEvent("c8", TextDelta("Deep\n"))), "↳ ↳   Deep"),
+        (SubRunEvent("c9", RunWaits((request(),))), ""),
+        (SubRunEvent("c9", Done(Run(status="stopped", reason="enough"))), "↳ ✗ stopped: enough"),
         (Done(Run(status="done")), ""),
     ],
 )
@@ -256,7 +256,7 @@ def test_each_event_has_its_line(event, line):
 @pytest.mark.parametrize(("terminal", "minus"), [(True, "\x1b[31m-old\x1b[0m"), (False, "  | -old\n")])
 def test_a_request_is_shown_whole(terminal, minus):
     """With its diff, in colour in a terminal; and nothing is redrawn below it."""
-    shown = watched(started(), Waiting((request(preview=DIFF),)), terminal=terminal)
+    shown = watched(started(), RunWaits((request(preview=DIFF),)), terminal=terminal)
     assert minus in shown.written
     assert "`burn` asks for permission" in shown.lines
     assert "⠋ look at oak" not in shown.lines
@@ -264,13 +264,13 @@ def test_a_request_is_shown_whole(terminal, minus):
 
 def test_a_request_is_left_to_whoever_asks():
     """Where they show it themselves."""
-    assert watched(Waiting((request(),)), requests=False).written == ""
+    assert watched(RunWaits((request(),)), requests=False).written == ""
 
 
 def test_a_question_of_a_tool_is_shown_when_the_run_waits():
     """With its whole text, because no asker asks it."""
     question = Question(key="size", message="Which size?", schema={"enum": ["S", "M"]})
-    shown = watched(started(), Waiting((request(questions=(question,), reason="it asks: Which size?"),)))
+    shown = watched(started(), RunWaits((request(questions=(question,), reason="it asks: Which size?"),)))
     assert "asks you a question" in shown.written
     assert "| Which size?" in shown.written
 
@@ -283,7 +283,7 @@ def test_plain_letters_do_where_a_terminal_knows_no_others():
 
 def test_foreign_exceptions_are_named():
     """What is not worded for people is told with its type."""
-    assert watched(Failed(KeyError("x"))).written == "✗ failed: KeyError: 'x'\n"
+    assert watched(RunFailed(KeyError("x"))).written == "✗ failed: KeyError: 'x'\n"
 
 
 def test_while_somebody_asks_the_terminal_is_theirs():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.durable.errors import Fenced
+from toolkit.durable.errors import RunTakenOver
 from toolkit.durable.journal.opening import open_journal
 
 ROOT = Path(__file__).parents[3]
@@ -112,7 +112,7 @@ def test_an_activation_sees_every_step_that_was_begun_before_it(journal_url):
             for place in range(60):
                 try:
                     old.begin(run, 1, f"{run}/call/{place}", {}, now=3.0)
-                except Fenced:
+                except RunTakenOver:
                     return
                 began.append(f"{run}/call/{place}")
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from toolkit.durable.errors import DurableError, Fenced
+from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.journal.opening import open_journal
 
 
@@ -91,10 +91,10 @@ def test_steps_are_kept_with_their_seconds(run):
 def test_a_step_begins_once(run):
     """A key that is taken stops the second process before its effect, in the same activation and in the next."""
     run.begin("r", 1, "r/call/1", {}, now=3.0)
-    with pytest.raises(Fenced, match="was begun already"):
+    with pytest.raises(RunTakenOver, match="was begun already"):
         run.begin("r", 1, "r/call/1", {}, now=3.0)
     run.activate("r", worker="w", now=4.0, max_lives=3)
-    with pytest.raises(Fenced, match="was begun already"):
+    with pytest.raises(RunTakenOver, match="was begun already"):
         run.begin("r", 2, "r/call/1", {}, now=5.0)
 
 
@@ -122,11 +122,11 @@ def test_only_the_newest_activation_takes_a_beginning_back(run):
 def test_a_step_that_has_a_record_keeps_it(run):
     """A second record, a beginning and a second beginning are refused."""
     run.finish("r", 1, "r/call/1", {"n": 1}, seconds=0, now=3.0)
-    with pytest.raises(Fenced, match="has a record already"):
+    with pytest.raises(RunTakenOver, match="has a record already"):
         run.finish("r", 1, "r/call/1", {"n": 2}, seconds=0, now=3.0)
-    with pytest.raises(Fenced, match="was begun already"):
+    with pytest.raises(RunTakenOver, match="was begun already"):
         run.begin("r", 1, "r/call/1", {}, now=3.0)
-    with pytest.raises(Fenced, match="has a record already"):
+    with pytest.raises(RunTakenOver, match="has a record already"):
         run.begin_again("r", 1, "r/call/1", now=3.0)
     assert run.read_steps("r")["r/call/1"].record == {"n": 1}
 
@@ -135,15 +135,15 @@ def test_an_older_activation_can_not_write(run):
     """After the next activation, the process of the one before can neither begin nor finish nor end."""
     run.begin("r", 1, "r/call/1", {}, now=3.0)
     run.activate("r", worker="v", now=4.0, max_lives=3)
-    with pytest.raises(Fenced, match="this process has activation 1, and the newest is 2"):
+    with pytest.raises(RunTakenOver, match="this process has activation 1, and the newest is 2"):
         run.begin("r", 1, "r/call/2", {}, now=5.0)
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         run.finish("r", 1, "r/call/1", {}, seconds=0, now=5.0)
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         run.begin_again("r", 1, "r/call/1", now=5.0)
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         run.note("r", 1, "x", {}, now=5.0)
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         run.end("r", 1, "done", {}, used_decisions=(), now=5.0)
     assert [step.state for step in run.read_steps("r").values()] == ["began"]
 
@@ -151,16 +151,16 @@ def test_an_older_activation_can_not_write(run):
 def test_an_activation_that_has_ended_can_not_write(run):
     """A task that was forgotten in an activation that has ended records nothing."""
     run.end("r", 1, "waiting", {}, used_decisions=(), now=3.0)
-    with pytest.raises(Fenced, match="has ended: the run is waiting"):
+    with pytest.raises(RunTakenOver, match="has ended: the run is waiting"):
         run.begin("r", 1, "r/call/1", {}, now=4.0)
 
 
 def test_a_step_begins_again_in_a_later_activation(run):
     """A step that may be repeated is begun again once in each activation, and each beginning is an event."""
-    with pytest.raises(Fenced, match="was not begun"):
+    with pytest.raises(RunTakenOver, match="was not begun"):
         run.begin_again("r", 1, "r/call/1", now=3.0)
     run.begin("r", 1, "r/call/1", {"tool": "fetch"}, now=3.0)
-    with pytest.raises(Fenced, match="was begun already"):
+    with pytest.raises(RunTakenOver, match="was begun already"):
         run.begin_again("r", 1, "r/call/1", now=3.0)
     run.activate("r", worker="w", now=4.0, max_lives=3)
     run.begin_again("r", 2, "r/call/1", now=5.0)
@@ -218,7 +218,7 @@ def test_an_activation_that_ends_gives_the_lives_back(run):
 
 def test_an_activation_may_name_the_epoch_before_it(run):
     """A worker that was given a run late does not take it from the one that has it."""
-    with pytest.raises(Fenced, match="its epoch is 1, not 0"):
+    with pytest.raises(RunTakenOver, match="its epoch is 1, not 0"):
         run.activate("r", worker="v", now=3.0, max_lives=3, epoch=0)
     assert run.get("r").worker == "w"
     assert run.activate("r", worker="v", now=3.0, max_lives=3, epoch=1).worker == "v"
@@ -229,7 +229,7 @@ def test_a_run_that_is_given_back_is_queued(run):
     run.activate("r", worker="w", now=3.0, max_lives=3)
     row = run.give_back("r", 2, now=4.0)
     assert (row.status, row.lives, row.worker) == ("queued", 0, "")
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         run.give_back("r", 2, now=5.0)
     assert run.activate("r", worker="w", now=6.0, max_lives=3).lives == 0
 
@@ -276,7 +276,7 @@ def test_a_cancelled_run_stops_its_process(run):
     row = run.cancel("r", "too late", now=3.0)
     assert (row.status, row.epoch, row.problem) == ("cancelled", 2, "too late")
     assert run.cancel("r", "again", now=4.0) == row
-    with pytest.raises(Fenced):
+    with pytest.raises(RunTakenOver):
         run.finish("r", 1, "r/reply/1", {}, seconds=0, now=5.0)
     assert [event.kind for event in run.read_events("r")] == ["created", "activated", "cancelled"]
 
@@ -404,7 +404,7 @@ def test_a_key_that_no_index_takes_is_shortened(run):
     keys = [f"r/call/{'x' * 100_000}{end}" for end in "ab"] + ["r/call/\0\ud800", "r/call/\0\ud801"]
     for key in keys:
         run.begin("r", 1, key, {}, now=3.0)
-        with pytest.raises(Fenced):
+        with pytest.raises(RunTakenOver):
             run.begin("r", 1, key, {}, now=3.0)
         run.finish("r", 1, key, {"n": key[-1]}, seconds=0, now=4.0)
     steps = run.read_steps("r")

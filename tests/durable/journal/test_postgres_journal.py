@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.durable.errors import DurableError, Fenced
+from toolkit.durable.errors import DurableError, RunTakenOver
 from toolkit.durable.journal.opening import open_journal
 
 
@@ -17,7 +17,7 @@ def test_a_run_lives_in_postgres(postgres_schema_url):
     journal.activate("r", worker="w", now=2.0, max_lives=3)
     journal.begin("r", 1, "r/call/1", {"tool": "edit"}, now=3.0)
     assert other.activate("r", worker="v", now=4.0, max_lives=3).lives == 1
-    with pytest.raises(Fenced, match="this process has activation 1, and the newest is 2"):
+    with pytest.raises(RunTakenOver, match="this process has activation 1, and the newest is 2"):
         journal.finish("r", 1, "r/call/1", {}, seconds=1, now=5.0)
     other.begin_again("r", 2, "r/call/1", now=5.0)
     other.finish("r", 2, "r/call/1", {"n": 1}, seconds=1.5, now=6.0)

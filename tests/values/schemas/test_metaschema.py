@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from tests.steps import count_steps
+from tests.line_counts import count_steps
 from toolkit import DefinitionError
 from toolkit.spec import Tool
 from toolkit.values.schemas.metaschema import _CHECKS, check_against_metaschema, is_surely_valid

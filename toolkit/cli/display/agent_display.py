@@ -30,10 +30,10 @@ from ...agent.events import (
     Compacted,
     Done,
     Event,
-    Failed,
-    Inner,
     Refused,
-    Said,
+    RunFailed,
+    RunWaits,
+    SubRunEvent,
     Summarized,
     SummaryFailed,
     TextDelta,
@@ -41,7 +41,7 @@ from ...agent.events import (
     ToolProgress,
     ToolStarted,
     TurnFinished,
-    Waiting,
+    UserInput,
 )
 from ...approvals.askers import Answer, Asker
 from ...approvals.terminal.screens import Screen
@@ -94,14 +94,14 @@ class AgentDisplay:
             ToolFinished: self._show_result,
             Refused: self._skip_refusal,
             TurnFinished: self._show_turn_end,
-            Said: self._show_said,
+            UserInput: self._show_said,
             CatalogChanged: self._show_catalog_change,
             Compacted: self._show_compaction,
             Summarized: self._show_summary,
             SummaryFailed: self._show_failed_summary,
-            Waiting: self._show_requests,
-            Failed: self._show_failure,
-            Inner: self._show_inner,
+            RunWaits: self._show_requests,
+            RunFailed: self._show_failure,
+            SubRunEvent: self._show_inner,
             Done: self._show_end,
         }
 
@@ -159,7 +159,7 @@ class AgentDisplay:
     def _show(self, event: Event, path: CallPath) -> None:
         self._handlers[type(event)](event, path)
 
-    def _show_inner(self, event: Inner, path: CallPath) -> None:
+    def _show_inner(self, event: SubRunEvent, path: CallPath) -> None:
         self._show(event.event, (*path, event.call_id))
 
     def _show_text(self, event: TextDelta, path: CallPath) -> None:
@@ -195,7 +195,7 @@ class AgentDisplay:
         self._flush(path)
         self._draw(thinking=True)
 
-    def _show_said(self, event: Said, path: CallPath) -> None:
+    def _show_said(self, event: UserInput, path: CallPath) -> None:
         self._show_note(f"the model reads now: {event.message.text}", path)
 
     def _show_catalog_change(self, event: CatalogChanged, path: CallPath) -> None:
@@ -225,7 +225,7 @@ class AgentDisplay:
         text = f"old messages could not be summed up: {event.reason}"
         self._print(render_heading(self._marks.note, text, style="yellow", indent=self._indent(path)))
 
-    def _show_requests(self, event: Waiting, path: CallPath) -> None:
+    def _show_requests(self, event: RunWaits, path: CallPath) -> None:
         if path:
             return  # the outer run waits for the same requests, and shows them
         self._flush_all()
@@ -234,7 +234,7 @@ class AgentDisplay:
             colour = self._console.is_terminal and not self._console.no_color
             Screen(cast("TextIO", self._console.file), colour=colour).show(request, time.time())
 
-    def _show_failure(self, event: Failed, path: CallPath) -> None:
+    def _show_failure(self, event: RunFailed, path: CallPath) -> None:
         self._flush(path)
         error = event.error
         text = f"failed: {error if isinstance(error, ToolkitError) else describe_value(error)}"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..._plumbing.wording import format_count
-from ..errors import DurableError, Fenced
+from ..errors import DurableError, RunTakenOver
 from .records import PLAN_ORDER, RunRow, RunStatus
 from .row_texts import is_same_json
 
@@ -71,7 +71,7 @@ def _describe_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def activate_run(row: RunRow, *, worker: str, version: str, now: float, max_lives: int, epoch: int | None) -> RunRow:
     """Take the next epoch. A run that was cut off too often fails instead."""
     if epoch is not None and row.epoch != epoch:
-        raise Fenced(f"the run {row.id!r} was taken by another process: its epoch is {row.epoch}, not {epoch}")
+        raise RunTakenOver(f"the run {row.id!r} was taken by another process: its epoch is {row.epoch}, not {epoch}")
     if row.status in OVER:
         raise DurableError(f"the run {row.id!r} is {row.status}; retry it to run it again", why="over")
     lives = row.lives + (row.status == "running")
@@ -122,13 +122,13 @@ def give_back_run(row: RunRow, epoch: int, *, now: float) -> RunRow:
 
 
 def check_newest(row: RunRow, epoch: int) -> None:
-    """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+    """Raise `RunTakenOver` unless *epoch* is the newest activation of the run, and has not ended."""
     if row.epoch != epoch:
-        raise Fenced(
+        raise RunTakenOver(
             f"the run {row.id!r} was taken over: this process has activation {epoch}, and the newest is {row.epoch}"
         )
     if row.status != "running":
-        raise Fenced(f"activation {epoch} of the run {row.id!r} has ended: the run is {row.status}")
+        raise RunTakenOver(f"activation {epoch} of the run {row.id!r} has ended: the run is {row.status}")
 
 
 def add_decisions(row: RunRow, decisions: Mapping[str, Any], answered: Collection[str], *, now: float) -> RunRow:

@@ -1,9 +1,9 @@
 """
 The journal of durable runs: what each step did, and which process may write.
 
-Every method is one transaction. A change that belongs to an activation names its epoch and raises `Fenced` if a newer
-activation has begun. So a process that was frozen, and wakes up after another one took its run over, changes nothing.
-The methods block; call them in a thread. A journal may be used from several threads and several processes.
+Every method is one transaction. A change that belongs to an activation names its epoch and raises `RunTakenOver` if a
+newer activation has begun. So a process that was frozen, and wakes up after another one took its run over, changes
+nothing. The methods block; call them in a thread. A journal may be used from several threads and several processes.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Journal(StepJournal):
             epoch: The epoch that the run has as far as the caller knows; None if it does not matter.
 
         Raises:
-            Fenced: The run has another epoch than *epoch*: another process has taken it meanwhile.
+            RunTakenOver: The run has another epoch than *epoch*: another process has taken it meanwhile.
             DurableError: There is no such run, or it is over.
         """
         check_text(worker, "the name of a worker")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from ...storage.database import Database
-from ..errors import Fenced
+from ..errors import RunTakenOver
 from .records import EventRow, StepRow
 from .row_access import RowAccess
 from .row_texts import DamagedRowError, check_id, check_number, check_text, compute_checksum, dump_json, shorten_key
@@ -35,7 +35,7 @@ class StepJournal:
         self._clock = SequenceClock()
 
     def check_newest(self, run_id: str, epoch: int) -> None:
-        """Raise `Fenced` unless *epoch* is the newest activation of the run, and has not ended."""
+        """Raise `RunTakenOver` unless *epoch* is the newest activation of the run, and has not ended."""
         self._read(lambda rows: check_newest(rows.require_run(run_id).row, epoch))
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
@@ -51,7 +51,7 @@ class StepJournal:
         Record that a step is about to take effect. *data* describes it for people.
 
         Raises:
-            Fenced: The epoch is not the newest, or the step was begun already, also by an earlier epoch.
+            RunTakenOver: The epoch is not the newest, or the step was begun already, also by an earlier epoch.
         """
         key, now = shorten_key(key), check_number(now, "the time")
         text = dump_json(data, f"the data of the step {key!r}")
@@ -61,7 +61,7 @@ class StepJournal:
         if not self._database.change_once(self._sql.begin, values):
             step = self._find_obstacle(run_id, epoch, key)
             if step is None or step.began_mark != mark:
-                raise Fenced(f"the step {key!r} was begun already")
+                raise RunTakenOver(f"the step {key!r} was begun already")
 
     def take_back(self, run_id: str, epoch: int, key: str) -> None:
         """
@@ -81,11 +81,11 @@ class StepJournal:
             check_newest(run.row, epoch)
             step = rows.find_step(run, key)
             if step is None or step.row.state == "done":
-                raise Fenced(f"the step {key!r} {'was not begun' if step is None else 'has a record already'}")
+                raise RunTakenOver(f"the step {key!r} {'was not begun' if step is None else 'has a record already'}")
             if step.began_mark == new_mark:
                 return
             if step.row.epoch >= epoch:
-                raise Fenced(f"the step {key!r} was begun already")
+                raise RunTakenOver(f"the step {key!r} was begun already")
             (earlier,) = step.events
             rows.add_event(run, earlier)
             checksum = compute_checksum(run_id, key, epoch, now, new_mark, step.data_text)
@@ -100,7 +100,7 @@ class StepJournal:
         Keep what came of a step, which need not have begun.
 
         Raises:
-            Fenced: The epoch is not the newest, or the step has a record.
+            RunTakenOver: The epoch is not the newest, or the step has a record.
         """
         key, now = shorten_key(key), check_number(now, "the time")
         text = dump_json(record, f"the record of the step {key!r}")
@@ -112,7 +112,7 @@ class StepJournal:
         if not self._database.change_once(self._sql.finish, values, durable=False):
             step = self._find_obstacle(run_id, epoch, key)
             if step is None or step.done_mark != mark:
-                raise Fenced(f"the step {key!r} has a record already")
+                raise RunTakenOver(f"the step {key!r} has a record already")
 
     def note(self, run_id: str, epoch: int, kind: str, data: Mapping[str, Any], *, now: float) -> None:
         """Add an event that is no step."""

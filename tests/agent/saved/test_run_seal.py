@@ -1,0 +1,133 @@
+"""
+Sealed runs: authority that travels, and that nobody can give themselves.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.agent.kit import Shed, call
+from toolkit.agent import Run, RunSeal, SealError
+from toolkit.builtin import Workspace, builtin_catalog
+from toolkit.decisions import Decision
+from toolkit.dispatcher import Dispatcher
+from toolkit.permissions import Permissions
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+KEY, OTHER = b"k" * 32, "o" * 32
+
+
+async def test_a_sealed_run_brings_its_authority_back():
+    """Mode, grants and principal are as they were; nobody is asked again."""
+    shed = Shed()
+    agent = shed.agent(
+        [[call("cut", wood="oak")], "Done.", [call("cut", wood="elm")], "Done."], session=Session(principal="ada")
+    )
+    run = await agent.run("go")
+    run = await agent.resume(run, {run.requests[0].id: Decision.approve(grant=run.requests[0].grants[-1])})
+    Permissions().set_mode("default", session=run.session)
+    opened = RunSeal(KEY).open(RunSeal(KEY).seal(run))
+    assert opened == run
+    assert (opened.session.mode, opened.session.grants, opened.session.principal) == (
+        "default",
+        run.session.grants,
+        "ada",
+    )
+    other = shed.agent([[call("cut", wood="elm")], "Done."])
+    assert (await other.run("more", run=opened)).status == "done"
+
+
+async def test_read_stamps_come_back(tmp_path):
+    """A file that changed since the session read it is still not overwritten."""
+    place = Workspace(tmp_path)
+    (tmp_path / "a.txt").write_text("one\n")
+    shed = Shed()
+    dispatcher = Dispatcher(builtin_catalog(place), permissions=Permissions("auto"), safety=place.safety())
+    agent = shed.agent(
+        [[call("read", path="a.txt")], "Read.", [call("write", path="a.txt", content="x")], "Hm."],
+        dispatcher=dispatcher,
+    )
+    run = RunSeal(KEY).open(RunSeal(KEY).seal(await agent.run("read")))
+    (tmp_path / "a.txt").write_text("two\n")
+    run = await agent.run("write", run=run)
+    assert "changed since it was last read" in run.messages[-2].results[0].text
+
+
+async def test_what_a_hook_put_beside_a_result_does_not_keep_a_run_from_being_sealed():
+    """It may be anything; a run that can be saved can be sealed."""
+
+    class Odd:
+        def after(self, call, result):
+            result.metadata = {"seen": {1}}
+            return result
+
+    shed = Shed()
+    run = await shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[Odd()])).run("go")
+    assert RunSeal(KEY).open(RunSeal(KEY).seal(run)) == Run.loads(run.dumps())
+
+
+async def test_a_forged_or_altered_seal_does_not_open():
+    """Whatever was changed, and whoever sealed it."""
+    run = await Shed().agent(["Hello."]).run("go")
+    text = RunSeal(KEY).seal(run)
+    with pytest.raises(SealError, match="does not fit"):
+        RunSeal(OTHER).open(text)
+    outer = json.loads(text)
+    altered = json.dumps({**outer, "content": outer["content"].replace('"principal": null', '"principal": "eve"')})
+    with pytest.raises(SealError, match="does not fit"):
+        RunSeal(KEY).open(altered)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{}", '{"content": 5, "seal": "x"}', '{"content": "", "seal": 1}', "[" * 100_000]
+)
+def test_what_is_no_sealed_run_does_not_open(text):
+    """It says so, and nothing else."""
+    with pytest.raises(SealError):
+        RunSeal(KEY).open(text)
+
+
+async def test_a_key_can_be_replaced():
+    """The first signs, all verify."""
+    run = await Shed().agent(["Hello."]).run("go")
+    assert RunSeal([OTHER, KEY]).open(RunSeal(KEY).seal(run)) == run
+    with pytest.raises(ValueError, match="at least 32 bytes"):
+        RunSeal(b"short")
+
+
+async def test_a_seal_can_be_too_old():
+    """What was granted long ago need not count for ever."""
+    now = [1000.0]
+    seal = RunSeal(KEY, clock=lambda: now[0])
+    text = seal.seal(await Shed().agent(["Hello."]).run("go"))
+    now[0] += 50
+    assert seal.open(text, max_age_seconds=60).status == "done"
+    with pytest.raises(SealError, match="sealed 50 s ago"):
+        seal.open(text, max_age_seconds=40)
+
+
+async def test_a_version_nobody_knows_is_refused():
+    """Also if it is signed."""
+    from toolkit.agent.saved import run_seal as sealing
+
+    text = json.dumps({"version": 99})
+    sealed = json.dumps({"content": text, "seal": sealing._sign_text(KEY, text)})
+    with pytest.raises(SealError, match="version 99"):
+        RunSeal(KEY).open(sealed)
+
+
+@pytest.mark.parametrize(
+    "change", [{"spent": "0"}, {"plan": "Burn it."}, {"status": "done"}], ids=lambda each: [*each][0]
+)
+async def test_what_was_spent_and_planned_cannot_be_changed_in_a_sealed_run(change):
+    """In a plain one it can: that is what the seal is for."""
+    run = await Shed().agent(["Cut it."], mode="plan").run("plan")
+    sealed = json.loads(RunSeal(KEY).seal(run))
+    content = json.loads(sealed["content"])
+    changed = {**content, "run": {**content["run"], **change}}
+    with pytest.raises(SealError, match="does not fit"):
+        RunSeal(KEY).open(json.dumps({**sealed, "content": json.dumps(changed)}))

@@ -1,0 +1,3 @@
+"""
+The messages of a run: kept valid, marked, cut and summed up.
+"""

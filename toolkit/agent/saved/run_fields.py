@@ -1,0 +1,71 @@
+"""
+The statuses of a run, and the fields of a saved run with what each has to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..budgets import LimitName
+
+__all__ = ["Status", "Stop", "check_run_fields"]
+
+Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned", "running"]
+Stop: TypeAlias = LimitName | Literal["halt", "length", "refusal", "other", "cancelled", "output"]
+"""
+What stopped a run: a limit of its budget, a hook, the length of a reply, the model, the provider, the caller, or an
+answer that is not of the agent's type.
+"""
+
+
+def check_run_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Return the fields of a saved run.
+
+    Raises:
+        ValueError: A field is missing, unknown, or of another type. The message names it.
+    """
+    data = {name: value for name, value in data.items() if name != "version"}
+    for name, (fits, expected) in _FIELD_CHECKS.items():
+        if name not in data or not fits(data[name]):
+            raise ValueError(f"not a run: `{name}` has to be {expected}")
+    if unknown_names := data.keys() - _FIELD_CHECKS.keys():
+        raise ValueError(f"not a run: unknown {', '.join(sorted(map(repr, unknown_names)))}")
+    return data
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+_STOPS: frozenset[Any] = frozenset({None, *(word for part in get_args(Stop) for word in get_args(part) or (part,))})
+
+_FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "id": (lambda value: isinstance(value, str) and bool(value), "a text that is not empty"),
+    "status": (lambda value: isinstance(value, str) and value in get_args(Status), "a status"),
+    "reason": (_is_text, "a text"),
+    "stop": (lambda value: isinstance(value, str | None) and value in _STOPS, "what stopped it, or null"),
+    "messages": (_is_list, "a list"),
+    "spent": (_is_object, "an object"),
+    "usage": (_is_object, "an object"),
+    "plan": (lambda value: isinstance(value, str | None), "a text or null"),
+    "answer": (
+        lambda value: value is None or (isinstance(value, Mapping) and value.keys() == {"json"}),
+        'an object with "json", or null',
+    ),
+    "refused_answers": (lambda value: type(value) is int and value >= 0, "a whole number"),
+    "unread": (_is_list, "a list"),
+    "subs": (_is_list, "a list"),
+    "session": (_is_object, "an object"),
+    "summary": (lambda value: value is None or _is_object(value), "an object or null"),
+    "reply_count": (lambda value: type(value) is int and value >= 0, "a whole number"),
+}

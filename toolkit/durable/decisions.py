@@ -1,0 +1,85 @@
+"""
+Decisions of people in the journal: as JSON, and as an event of their run if they were refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from ..approvals.records import ApprovalError
+from ..decisions import Decision, Grant
+from ..questions import DECLINED
+from .journal.records import EventRow
+
+__all__ = ["decision_from_json", "decision_to_json", "describe_refusals", "find_refusal"]
+
+_VERSION = 1
+
+
+def decision_to_json(decision: Decision, *, decided_at: float | None = None) -> dict[str, Any]:
+    """
+    Return *decision* as plain JSON with a version. An answer that was declined is in a list of its own.
+
+    *decided_at* takes the place of the time in the decision, because its request may expire before it is read.
+    """
+    if not isinstance(decision, Decision):
+        raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+    data: dict[str, Any] = {"version": _VERSION, "approved": decision.approved}
+    texts = {"reason": decision.reason or None, "by": decision.by, "principal": decision.principal}
+    data |= {name: text for name, text in texts.items() if text is not None}
+    decided_at = decision.decided_at if decided_at is None else decided_at
+    if decided_at is not None:
+        data["decided_at"] = decided_at
+    if decision.arguments is not None:
+        data["arguments"] = dict(decision.arguments)
+    if decision.grant is not None:
+        data["grant"] = {member.name: getattr(decision.grant, member.name) for member in fields(decision.grant)}
+    if decision.answers is not None:
+        data["answers"] = {key: answer for key, answer in decision.answers.items() if answer is not DECLINED}
+        data["declined"] = [key for key, answer in decision.answers.items() if answer is DECLINED]
+    return data
+
+
+def decision_from_json(data: Mapping[str, Any]) -> Decision:
+    """
+    Return the decision that `decision_to_json` wrote.
+
+    Raises:
+        ValueError: *data* is not a decision, or of another version.
+    """
+    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
+        raise ValueError(f"not a decision of version {_VERSION}: {data!r:.60}")
+    names = ("approved", "reason", "by", "principal", "arguments", "decided_at")
+    values = {name: data[name] for name in names if name in data}
+    try:
+        if "grant" in data:
+            values["grant"] = Grant(**data["grant"])
+        if "answers" in data:
+            values["answers"] = {**data["answers"], **dict.fromkeys(data["declined"], DECLINED)}
+        return Decision(**values)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a decision: {error}") from None
+
+
+def describe_refusals(refused: Mapping[str, Exception]) -> dict[str, Any]:
+    """Return the data of the event "refused", from the errors by the ids of their requests."""
+    return {
+        "requests": {request_id: str(error) for request_id, error in refused.items()},
+        "why": {request_id: error.why for request_id, error in refused.items() if isinstance(error, ApprovalError)},
+    }
+
+
+def find_refusal(events: Sequence[EventRow], request_ids: Collection[str]) -> ApprovalError | None:
+    """Return the error about the first of *request_ids* whose last decision was refused; None if there is none."""
+    refusals: dict[str, ApprovalError] = {}
+    for event in events:
+        if event.kind == "decided":
+            for request_id in event.data["requests"]:
+                refusals.pop(request_id, None)
+        elif event.kind == "refused":
+            whys = event.data.get("why", {})
+            for request_id, reason in event.data["requests"].items():
+                refusals[request_id] = ApprovalError(reason, why=whys.get(request_id, "answers"))
+    return next((refusals[request_id] for request_id in request_ids if request_id in refusals), None)

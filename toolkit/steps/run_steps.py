@@ -1,0 +1,255 @@
+"""
+The steps of one run, and their keys.
+
+    RUN/reply/2                     the second reply of the model
+    RUN/summary/3.1                 the first summary that was asked for before the third reply
+    RUN/call/2.t1                   the call `t1` of the second reply
+    RUN/resume/REQUEST              the call of a request that a person has answered
+    RUN/call/2.t1/reply/1           a reply in the sub-run of that call
+    RUN/call/2.t1/again/1           the same call, made again after people have answered a run inside it
+    RUN/call/2.t1/inner/1           a run that its function has started; see `nested_runs`
+
+A key says which part of the run a step is, and not when it was done. So calls that run together have the same keys in
+every order. A slash or a percent sign in an id is written as %2F or %25.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ..calls.propagation import CallAbandoned
+from ..calls.resources import check_resource_keys
+from ..calls.resume import resume_call
+from ..context import current_run_id
+from ..decisions import ApprovalRequest, Decision
+from ..dispatcher import Dispatcher
+from ..providers.base import Reply
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..values.strictjson.canonical import digest_parts
+from .base import Begin, NotKept, may_repeat, read_note, refuse_work, write_note
+from .call_step import CallStep, RunScope, current_step
+from .nested_runs import NestedRuns
+from .notes import CallPause
+from .records import ReplyToPrompts
+
+__all__ = ["RunSteps", "escape_key"]
+
+T = TypeVar("T")
+
+
+class RunSteps:
+    """
+    The steps of one run.
+
+    Args:
+        scope: What the run shares with the runs inside it.
+        key: The key of the run, which all keys of its steps begin with.
+        reply_count: How many replies the run had when it was saved.
+        outer: The step that the run is a part of, if there is one.
+        shares_budget: Whether the run uses the budget of that step's run, and not one of its own.
+
+    Attributes:
+        reply_count: How many replies the run has had so far, without those that were summaries.
+        epoch: The number of this attempt at the run; see `Steps`.
+    """
+
+    def __init__(
+        self,
+        scope: RunScope,
+        key: str,
+        *,
+        reply_count: int = 0,
+        outer: CallStep | None = None,
+        shares_budget: bool = False,
+    ) -> None:
+        self.key = key
+        self.scope = scope
+        self.reply_count = reply_count
+        self.outer = outer
+        self.epoch: int = getattr(scope.steps, "epoch", 0)
+        self.shares_budget = shares_budget
+        self._summary_count = 0
+        self._kept_reply: Reply | None = None
+
+    def for_sub_run(self, key: str, reply_count: int, outer: CallStep | None) -> RunSteps:
+        """Return the steps of a sub-run."""
+        return RunSteps(self.scope, key, reply_count=reply_count, outer=outer, shares_budget=True)
+
+    # Keys, and ids that are derived from them.
+
+    def make_call_key(self, call_id: str) -> str:
+        """Return the key of a call of the last reply."""
+        return f"{self.key}/call/{self.reply_count}.{escape_key(call_id)}"
+
+    def make_resume_key(self, request_id: str) -> str:
+        """Return the key of the step that applies a person's answer to a request."""
+        return f"{self.key}/resume/{escape_key(request_id)}"
+
+    def derive_request_id(self, key: str) -> str | None:
+        """Return the id of a request that the step *key* makes; None for a random one."""
+        return self._derive("request", key) if self.scope.secret else None
+
+    def prepare(self, call: ToolCall, key: str) -> None:
+        """Give *call* the ids that it has in every attempt at the step *key*."""
+        call.request_id = self.derive_request_id(key)
+        call.idempotency_key, call.claim_mark = self._derive_marks(call.id)
+
+    def _derive_marks(self, call_id: str) -> tuple[str, str]:
+        """
+        Return the idempotency key of a call, and the mark of its claims in the store of approvals.
+
+        A step runs its call only if no earlier attempt at it has begun, or if the tool may be run again. So it takes
+        over a claim that an earlier attempt has made. The mark tells it from the claims of other callers.
+        """
+        key = self._derive("idempotency key", self.make_call_key(call_id))
+        return key, f"{digest_parts('toolkit claim mark', key)[:16]}.{self.epoch}"
+
+    def _derive(self, purpose: str, key: str) -> str:
+        text = f"toolkit {purpose} {key}"
+        return hmac.new(self.scope.secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
+
+    # Steps.
+
+    async def reply(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Return the next reply of the model: the one that was kept, or a new one by *ask*."""
+        reply, self._kept_reply = self._kept_reply, None
+        if reply is None:
+            reply = await self._do_reply(self._next_reply_key, ask)
+        self.reply_count += 1
+        self._summary_count = 0
+        return reply
+
+    async def summary(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Return the reply to a request for a summary: the one that was kept, or a new one by *ask*."""
+        self._summary_count += 1
+        return await self._do_reply(f"{self.key}/summary/{self.reply_count + 1}.{self._summary_count}", ask)
+
+    async def has_kept_reply(self) -> bool:
+        """Return whether the next reply was kept, and the model was asked for it because people had said something."""
+        try:
+            reply = await self._do_reply(self._next_reply_key, refuse_work)
+        except NotKept:
+            return False
+        # Any other reply is one to the next prompt of the same conversation.
+        self._kept_reply = reply if isinstance(reply, ReplyToPrompts) else None
+        return self._kept_reply is not None
+
+    @property
+    def _next_reply_key(self) -> str:
+        return f"{self.key}/reply/{self.reply_count + 1}"
+
+    async def _do_reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        errors: list[BaseException] = []
+        return await self._report(self.scope.steps.reply(key, lambda: _note_error(ask, errors)), errors)
+
+    async def call(
+        self,
+        key: str,
+        call: ToolCall,
+        work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]],
+        session: Session,
+        *,
+        call_key: str | None = None,
+        pause: CallPause | None = None,
+    ) -> ToolResult:
+        """
+        Return the result of the step *key*: the one that was kept, or a new one by *work*. The call has its tool.
+
+        If the step makes a call again, *call_key* is the key of its first step, and *pause* says why it waited.
+        """
+        errors: list[BaseException] = []
+        cancellation: asyncio.CancelledError | None = None
+        repeats = may_repeat(call.tool)
+
+        async def do_call(begin: Begin) -> ToolResult:
+            nonlocal cancellation
+            nested = NestedRuns(self.scope.steps, call_key or key, pause)
+            step = CallStep(key, begin, self.scope, call, session, nested)
+            token, id_token = current_step.set(step), current_run_id.set(self.scope.durable_id)
+            try:
+                noted_work = _note_error(lambda: work(step), errors)
+                if repeats:
+                    result = await noted_work
+                else:
+                    result, cancellation = await step.await_to_end(noted_work)
+            except CallAbandoned as abandoned:
+                raise abandoned.__cause__ or abandoned from None
+            finally:
+                current_step.reset(token)
+                current_run_id.reset(id_token)
+                await step.end()
+            if (failure := step.failure or nested.failure) is not None:
+                raise failure
+            return result
+
+        kept_work = self.scope.steps.call(key, call, do_call, may_repeat=repeats, session=session)
+        result = await self._report(kept_work, errors)
+        if cancellation is not None:
+            raise cancellation  # it came after the tool had returned, and the result is kept now
+        return result
+
+    async def resume(
+        self,
+        dispatcher: Dispatcher,
+        request: ApprovalRequest,
+        decision: Decision,
+        session: Session,
+        resources: Mapping[Any, Any] | None,
+        *,
+        call_id: str,
+        timeout_seconds: float | None = None,
+    ) -> ToolResult:
+        """
+        Continue a call that waits inside its step, as `Dispatcher.resume` does.
+
+        Raises:
+            ApprovalError: The answer cannot be accepted.
+        """
+        idempotency_key, claim_mark = self._derive_marks(call_id)
+        return await resume_call(
+            request,
+            decision,
+            dispatcher.find_plan,
+            dispatcher.settings,
+            session=session,
+            principal=None,
+            resources={} if resources is None else check_resource_keys(resources),
+            timeout_seconds=timeout_seconds,
+            idempotency_key=idempotency_key,
+            claim_mark=claim_mark,
+        )
+
+    async def read_note(self, key: str) -> Any:
+        """Return the JSON that `write_note` has kept under *key*; None if there is none."""
+        return await self._report(read_note(self.scope.steps, key))
+
+    async def write_note(self, key: str, text: str, value: Any) -> None:
+        """Keep *value*, which is JSON, under *key*. *text* says what it is about."""
+        await self._report(write_note(self.scope.steps, key, text, value))
+
+    async def _report(self, step: Awaitable[T], work_errors: Sequence[BaseException] = ()) -> T:
+        """Await *step*. Report its error to the step that this run is a part of, unless the work has raised it."""
+        try:
+            return await step
+        except Exception as error:
+            # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
+            if self.outer is not None and not any(error is work_error for work_error in work_errors):
+                self.outer.failure = error
+            raise
+
+
+async def _note_error(work: Callable[[], Awaitable[T]], errors: list[BaseException]) -> T:
+    try:
+        return await work()
+    except BaseException as error:
+        errors.append(error)
+        raise
+
+
+def escape_key(text: str) -> str:
+    """Return *text* as one part of a key, in which no slash is."""
+    return text.replace("%", "%25").replace("/", "%2F")
