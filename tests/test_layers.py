@@ -41,13 +41,13 @@ ORDER = {
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder memory_steps changed_arguments step_dispatchers step_calls returned_values visits runner mermaid answers story effects flow_requests durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
-    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handlers handwritten_schemas description coroutines __init__",
+    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handwritten_schemas description handlers coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations session_owners listing answers questions progress client_log calling call_shortcut header_schemas prompts function_prompts resources completion resource_changes changes tool_server strict_messages stdio bearer_tokens http_guard event_response http_shortcut http_app web_protocol __init__",
     "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines process_watch stdio_transport login_hosts logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
-    "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust rule_gaps policy tool_names tool_statements judgement __init__",
+    "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
@@ -64,7 +64,7 @@ ORDER = {
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts token_estimates visible __init__",
-    "values/codecs": "code_writer encode_writer decode_cache ranks refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
+    "values/codecs": "code_writer encode_writer decode_cache ranks refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records typed_dicts rules hint_readers __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
@@ -150,6 +150,28 @@ def test_siblings_are_imported_by_their_file(folder):
         names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
         names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom) and not node.level]
         assert not any(name.split(".")[0] == "toolkit" for name in names), f"{path.name} imports from the package root"
+
+
+def lazy_modules(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the variable and the name of each module of the package that the file at *path* loads when it is used."""
+    for node in ast.walk(parse(path)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Name(id="LazyModule"), args=args)):
+                module = ast.unparse(args[0]).replace("{__package__}", f"toolkit.{path.parent.name}").strip("f'")
+                if module.startswith("toolkit."):
+                    yield variable, module.rpartition(".")[2]
+
+
+def test_a_module_that_is_loaded_when_it_is_used_is_imported_for_type_checkers():
+    """So the order holds for it too, and its name cannot be that of another module."""
+    count = 0
+    for path in PACKAGE.rglob("*.py"):
+        imported = {target.stem for target in relative_imports(path)}
+        for variable, module in lazy_modules(path):
+            assert variable == module, f"{path}: {variable} stands for {module}"
+            assert module in imported, f"{path}: import {module} under TYPE_CHECKING"
+            count += 1
+    assert count
 
 
 def test_no_module_shares_a_name_with_an_export():

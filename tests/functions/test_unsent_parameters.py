@@ -26,7 +26,7 @@ from toolkit import (
     tool,
 )
 from toolkit.values.codecs.base import CodecRules, HintReader, UnsendableType
-from toolkit.values.codecs.rules import _ALL_RULES as ALL_RULES
+from toolkit.values.codecs.rules import ALL_RULES
 
 
 class Session: ...

@@ -11,13 +11,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from .._plumbing.wording import format_seconds
-from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
+from ..concurrency.abandoned import (
+    AbandonedCalls,
+    CancellableJob,
+    StuckCall,
+    log_abandoned,
+    log_stuck_in_thread,
+    run_job,
+)
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
 from ..concurrency.futures import retrieve_exception
@@ -31,49 +37,13 @@ from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
 from .streams import read_async_stream, read_stream
 
-__all__ = [
-    "TimedOut",
-    "ToolAttempt",
-    "finish_within",
-    "log_abandoned",
-    "log_stuck_in_thread",
-    "run_job",
-]
-
-_log = logging.getLogger("toolkit")
+__all__ = ["TimedOut", "ToolAttempt", "finish_within"]
 
 _Threads: TypeAlias = ThreadPool | CallerThread
 
 
 class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
-
-
-class GiveUp(Protocol):
-    """What is done with a job that the caller cancelled. *has_begun* says whether a thread runs it already."""
-
-    def __call__(self, job: CancellableJob, *, has_begun: bool) -> None: ...
-
-
-async def run_job(threads: _Threads, job: CancellableJob, label: str, give_up: GiveUp) -> Any:
-    """
-    Return what *job* returns in one of *threads*.
-
-    If the caller is cancelled, a job that waits is called off. A thread cannot be stopped, so a job that runs goes on,
-    and another thread takes the place of its thread. *give_up* is called in both cases.
-    """
-    future = threads.run(job, label)
-    try:
-        return await future
-    except asyncio.CancelledError:
-        if future.cancelled():  # otherwise the job itself raised the error
-            give_up(job, has_begun=not job.cancel())
-            threads.give_up(future)
-        raise
-    finally:
-        # The future holds the error, and the traceback of the error holds this frame. Without this, only the garbage
-        # collector would free them.
-        del future
 
 
 async def finish_within(
@@ -367,16 +337,6 @@ async def _catch_exit(start: Callable[[], Coroutine[Any, Any, Any]]) -> tuple[An
         return await start(), None
     except (SystemExit, KeyboardInterrupt) as error:
         return None, error
-
-
-def log_stuck_in_thread(name: str) -> None:
-    """Log that the tool called *name* still runs in a thread although its caller is gone."""
-    _log.warning("`%s` still runs in a thread, although its caller has gone", name)
-
-
-def log_abandoned(subject: str, cleanup_seconds: float) -> None:
-    """Log that *subject* was cancelled and still runs."""
-    _log.warning("%s did not end within %s of being cancelled", subject, format_seconds(cleanup_seconds))
 
 
 def _choose_threads(tool: Tool, pool: ThreadPool) -> _Threads | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import ref
 
 from .._plumbing.wording import format_seconds
-from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of
+from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of, log_abandoned, log_stuck_in_thread
 from ..concurrency.cleanup_limit import await_with_limit
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
@@ -26,7 +26,8 @@ from ..policies.redaction import Redaction
 from ..policies.retry import retrying
 from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
 from ..results import ToolCall, ToolResult
-from .attempt import TimedOut, ToolAttempt, log_abandoned, log_stuck_in_thread
+from ..values.rendering import is_unfinished
+from .attempt import TimedOut, ToolAttempt
 from .call_frame import CallFrame, Interrupt
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
@@ -36,7 +37,7 @@ from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
-from .streams import is_unfinished
+from .tool_logger import ToolLogger
 
 if TYPE_CHECKING:
     from .question_book import CallQuestions
@@ -57,7 +58,7 @@ _log = logging.getLogger("toolkit")
 on_retry: ContextVar[Callable[[ToolCall], object] | None] = ContextVar("toolkit_retry", default=None)
 """Called with each call inside whose function is about to run again."""
 
-Ending: TypeAlias = Interrupt | ToolError | DefinitionError
+Ending: TypeAlias = AuthNeeded | Changed | AnswersNeeded | ToolError | DefinitionError
 """What an exception of a tool counts as."""
 
 
@@ -195,7 +196,7 @@ def _build_full_context(
         attempt=frame.attempts,
         deadline=None if limit is None else settings.clock() + limit,
         resources=resources,
-        logger=frame.plan.logger,
+        logger=ToolLogger(tool.name),
         permissions=frame.build_access_judge(),
         open_questions=partial(_open_questions, frame.plan.name, frame.answers, ref(frame)),
         ask_at_once=None if timer is None else partial(_ask_at_once, settings, ref(frame), timer),

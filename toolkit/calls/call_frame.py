@@ -12,31 +12,30 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from ..concurrency.abandoned import log_abandoned
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..context import Progress
-from ..decisions import AuthNeeded, Changed, Decision
 from ..hooks.base import ShownCall
-from ..permissions.judgement import AccessJudge, Judgement
 from ..policies.redaction import Redaction
-from ..questions import AnswersNeeded
 from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
 from ..values.codecs import UNSURE
-from .attempt import ToolAttempt, log_abandoned
 from .plan import CallPlan
 from .settings import Settings
 
-if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+if TYPE_CHECKING:  # not loaded here, because most calls are not judged, ask no person and need one attempt
     from ..approvals.records import Record
-    from ..decisions import ApprovalRequest, ArgumentEdit
-    from ..questions import AnsweredQuestion
+    from ..decisions import ApprovalRequest, ArgumentEdit, AuthNeeded, Changed, Decision
+    from ..permissions.judgement import AccessJudge, Judgement
+    from ..questions import AnsweredQuestion, AnswersNeeded
+    from .attempt import ToolAttempt
 
 __all__ = ["CallFrame", "Interrupt"]
 
 T = TypeVar("T")
 
-Interrupt: TypeAlias = AuthNeeded | Changed | AnswersNeeded
+Interrupt: TypeAlias = "AuthNeeded | Changed | AnswersNeeded"
 """What a tool raises if a person has to act before it can continue."""
 
 
@@ -168,10 +167,18 @@ class CallFrame(_RareFields):
         frame.requested = call
         return frame
 
-    def limit(self, resources: Mapping[Any, Any], timeout_seconds: float | None) -> None:
-        """Give the call *resources* of its own, and limit the time of all its stages together."""
+    def limit(self, resources: Mapping[Any, Any] | None, timeout_seconds: float | None) -> None:
+        """
+        Give the call *resources* of its own, and limit the time of all its stages together.
+
+        Raises:
+            TypeError: A key of *resources* is no type.
+        """
         self.is_limited = True
-        self.resources = resources
+        if resources is not None:
+            from .resources import check_resource_keys  # few calls bring resources
+
+            self.resources = check_resource_keys(resources)
         if timeout_seconds is not None:
             self.deadline = Deadline(self.settings.clock, self.started + timeout_seconds)
 
@@ -229,6 +236,8 @@ class CallFrame(_RareFields):
 
         If the call was not judged, the request of the judges is made when the tool asks for the first time.
         """
+        from ..permissions.judgement import AccessJudge  # few tools ask
+
         judges, plan, judgement, approved = self.settings.judges, self.plan, self.judgement, self.approved
         if judgement is None:
             return AccessJudge(judges, partial(judges.build_request, plan.tool, plan.names, self.call, self.decoded))

@@ -9,11 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from ..concurrency.abandoned import AbandonedCalls
+from ..concurrency.abandoned import AbandonedCalls, log_abandoned
 from ..concurrency.cleanup_limit import await_with_limit, finish_with_limit
 from ..concurrency.thread_pool import ThreadPool
 from ..hooks.base import Step
-from .attempt import log_abandoned
 
 __all__ = ["DispatcherHookRunner", "run_in_thread"]
 

@@ -32,6 +32,7 @@ from .call_frame import CallFrame
 from .kept_outputs import keep_no_outputs
 from .pipeline import run_call
 from .plan import CallPlan
+from .resources import check_resource_keys
 from .settings import MAX_NOTE_SECONDS, Settings
 
 __all__ = ["build_call", "find_record_and_plan", "resume_call"]
@@ -49,7 +50,7 @@ async def resume_call(
     *,
     session: Session | None,
     principal: str | None,
-    resources: Mapping[Any, Any],
+    resources: Mapping[Any, Any] | None,
     timeout_seconds: float | None,
     idempotency_key: str | None = None,
     claim_mark: str = "",
@@ -63,6 +64,7 @@ async def resume_call(
         ApprovalError: The decision cannot be accepted.
     """
     check_session(session)
+    check_resource_keys({} if resources is None else resources)
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)

@@ -26,20 +26,21 @@ from ..concurrency.thread_pool import ThreadPool
 from ..context import Progress
 from ..errors import ToolError
 from ..hooks.base import Chain
-from ..permissions.judge import SupportsJudge
-from ..permissions.judgement import CallJudges
-from ..policies.classify import ClassifyRules, classify_by, compile_rules
 from ..policies.redaction import Redaction, RedactionRule
-from ..policies.retry import RetryPolicy, random_chance
+from ..verdicts import allow_any_call
 from .hook_runner import DispatcherHookRunner, run_in_thread
-from .resources import check_resource_keys
 
-if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+if TYPE_CHECKING:  # not loaded here, because most calls are not judged, and succeed at once
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
     from ..functions.checker import Validation
+    from ..permissions.judge import CallGate, SupportsJudge
+    from ..permissions.judgement import CallJudges
     from ..policies.audit import AuditLog
+    from ..policies.classify import ClassifyRule, ClassifyRules
+    from ..policies.retry import RetryPolicy
     from ..safety import SafetyChecks
+    from ..spec import Tool
     from .background_jobs import CallJob
 
 __all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
@@ -53,7 +54,6 @@ _MAX_OWN_THREADS = 32
 
 
 _KINDS: OptionTypes = {
-    "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
     "resources": ((Mapping,), "a dictionary from types to values, or None"),
     "timeout_seconds": ((int, float, NoneType), "a number of seconds, or None"),
     "max_chars": ((int,), "a whole number of characters"),
@@ -112,7 +112,7 @@ class Settings:
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
         _check_names(options)
         resources = options.get("resources")
-        self.retry = options["retry"] if "retry" in options else RetryPolicy()
+        self._retry = _check_retry(options["retry"]) if "retry" in options else None
         self.repair = options.get("repair", True)
         self.validation: Validation = options.get("validation", "fast")
         self.resources: Mapping[Any, Any] = {} if resources is None else resources
@@ -125,13 +125,16 @@ class Settings:
         self.cleanup_seconds = options.get("cleanup_seconds", 5.0)
         self.clock = options.get("clock", time.monotonic)
         self.sleep = options.get("sleep", asyncio.sleep)
-        self.chance = options.get("chance", random_chance)
+        self.chance = options.get("chance", _draw_chance)
         self.audit = options.get("audit")
         self._approvals = options.get("approvals")
         self._check()
         _check_parts(options)
         self.resources = dict(self.resources)
-        check_resource_keys(self.resources)
+        if self.resources:
+            from .resources import check_resource_keys
+
+            check_resource_keys(self.resources)
         self.chain = Chain.of(require_list(options.get("hooks", ()), "hooks"))
         self.redaction = Redaction(options.get("redact", ()))
         self._tool_threads = ThreadPool(self.max_concurrency, name="toolkit")
@@ -142,14 +145,16 @@ class Settings:
         self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
-        own_files = _files_of(self._approvals, self.audit)
-        self.judges = CallJudges(options.get("safety"), options.get("permissions"), own_files)
+        self._judge_options = options.get("safety"), options.get("permissions"), _files_of(self._approvals, self.audit)
+        self._judges: CallJudges | None = None
+        if options.get("permissions") is not None:
+            _ = self.judges  # a judge that is none is refused here
         self.abandoned = AbandonedCalls()
         self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, self.cleanup_seconds)
         self.call_numbers = itertools.count(1)
         self.background_jobs: set[CallJob] = set()
         self._is_in_job: Callable[[], bool] | None = None
-        self._classify = compile_rules(options.get("classify", ()))
+        self._classify = _compile_classify(options["classify"]) if "classify" in options else []
         self._source: Settings | None = None
 
     def extended(
@@ -169,7 +174,7 @@ class Settings:
         _ = self.approvals  # made now if it is the default, so that both settings have the same object
         settings = copy.copy(self)
         settings._source = self  # noqa: SLF001 -- an object of this class; the threads end when the source is freed
-        settings.judges = self.judges.with_judges(permissions, _files_of(approvals, None))
+        settings._judges = self.judges.with_judges(permissions, _files_of(approvals, None))  # noqa: SLF001 -- as above
         settings._approvals = settings._approvals if approvals is None else approvals  # noqa: SLF001 -- as above
         settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
@@ -209,6 +214,34 @@ class Settings:
         return self._approvals
 
     @property
+    def retry(self) -> RetryPolicy:
+        """How transient failures are retried. The default is made for the first of them."""
+        if self._retry is None:
+            from ..policies.retry import RetryPolicy
+
+            self._retry = RetryPolicy()
+        return self._retry
+
+    @property
+    def judges(self) -> CallJudges:
+        """The checks and judges of calls. Those of a dispatcher without permissions are made when they are needed."""
+        if self._judges is None:
+            from ..permissions.judgement import CallJudges
+
+            self._judges = CallJudges(*self._judge_options)
+        return self._judges
+
+    def build_gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
+        """Return a quick check whether a call of *tool* may run; None if every call has to be judged."""
+        facts = tool.facts
+        states_nothing = facts.preflight is None and facts.approval == "never" and not tool.signature.accesses
+        return allow_any_call if states_nothing and self._judges is None else self.judges.gate(tool, names)
+
+    def find_rule_mistakes(self, tools: Iterable[Tool]) -> list[str]:
+        """Return the mistakes that the judges find in their own rules, for these *tools*."""
+        return [] if self._judges is None else self._judges.mistakes(tools)
+
+    @property
     def has_asker(self) -> bool:
         """Whether a person can be asked at once. The default `approvals` have no asker, and are not made for this."""
         return getattr(self._approvals, "asker", None) is not None
@@ -222,6 +255,8 @@ class Settings:
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
+        from ..policies.classify import classify_by  # most calls succeed
+
         return classify_by(self._classify, error)
 
     @property
@@ -253,6 +288,27 @@ class Settings:
             for pool in self.pools:
                 stack.enter_context(pool.lend_slot())
             yield
+
+
+def _check_retry(retry: RetryPolicy) -> RetryPolicy:
+    from ..policies.retry import RetryPolicy
+
+    check_option_types(
+        {"retry": retry}, {"retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once")}
+    )
+    return retry
+
+
+def _compile_classify(rules: ClassifyRules) -> list[ClassifyRule]:
+    from ..policies.classify import compile_rules
+
+    return compile_rules(rules)
+
+
+def _draw_chance() -> float:
+    from ..policies.retry import random_chance
+
+    return random_chance()
 
 
 def _check_names(options: Mapping[str, Any]) -> None:

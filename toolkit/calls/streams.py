@@ -5,21 +5,14 @@ Read the iterators that tools return, sync or async, into lists.
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from ..errors import ToolError
 from ..values.arrays import check_stream_size
-from ..values.rendering import is_async_stream, is_stream
 from ..values.unsendable_value import UnsendableValue
 
-__all__ = ["is_unfinished", "read_async_stream", "read_stream"]
-
-
-def is_unfinished(value: Any) -> bool:
-    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
-    return inspect.isawaitable(value) or is_stream(type(value)) or is_async_stream(type(value))
+__all__ = ["read_async_stream", "read_stream"]
 
 
 def read_stream(stream: Any, on_item: Callable[[Any], None], is_stopped: Callable[[], bool]) -> list[Any]:

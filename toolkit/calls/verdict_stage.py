@@ -6,8 +6,10 @@ What it takes to ask a person is in `ApprovalStage`, which is loaded when the fi
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from ..results import ToolResult
 from .call_frame import CallFrame
 
 if TYPE_CHECKING:  # not loaded here, because most calls are not judged
@@ -21,6 +23,7 @@ __all__ = [
     "record_cut_short",
     "record_intent",
     "record_outcome",
+    "settle_interrupt",
 ]
 
 
@@ -82,3 +85,15 @@ async def record_cut_short(frame: CallFrame, error: BaseException) -> None:
         stage = get_approval_stage(frame)
         frame.approval_stage = None  # as above
         await stage.approval.record_cut_short(error, frame.attempts)
+
+
+async def settle_interrupt(frame: CallFrame, run_again: Callable[[CallFrame], Awaitable[ToolResult]]) -> None:
+    """Ask the person whom the tool needs, and run the tool again with *run_again* if they agree at once."""
+    while frame.interrupt is not None and frame.result is not None and frame.result.kind == "waiting":
+        interrupt, frame.interrupt = frame.interrupt, None
+        frame.attempts, frame.has_run = 0, False  # the call has had no effect yet
+        frame.result = await get_approval_stage(frame).handle_interrupt(interrupt)
+        if frame.result is not None:
+            return
+        await get_approval_stage(frame).record_intent()
+        frame.result = await run_again(frame)

@@ -37,6 +37,7 @@ __all__ = [
     "is_async_stream",
     "is_stream",
     "is_strict_json",
+    "is_unfinished",
     "may_have_json_form",
     "replace_surrogates",
     "require_json",
@@ -116,6 +117,11 @@ def is_stream(kind: type) -> bool:
 def is_async_stream(kind: type) -> bool:
     """Return the same as `is_stream`, for objects that `async for` reads."""
     return issubclass(kind, AsyncIterable) and not _has_own_form(kind)
+
+
+def is_unfinished(value: Any) -> bool:
+    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
+    return inspect.isawaitable(value) or is_stream(type(value)) or is_async_stream(type(value))
 
 
 def may_have_json_form(kind: type) -> bool:

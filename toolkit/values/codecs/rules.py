@@ -1,5 +1,5 @@
 """
-Add up the rules of all families of types, and make readers that follow them.
+Add up the rules of all families of types.
 
 The family of types that are written as text is loaded with its first type, because it needs the modules of all of them.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from typing import Any, get_origin
 
 from .aliases import RULES as ALIASES
@@ -23,7 +22,7 @@ from .scalars import RULES as SCALARS
 from .typed_dicts import RULES as TYPED_DICTS
 from .unions import RULES as UNIONS
 
-__all__ = ["all_families", "create_hint_reader"]
+__all__ = ["ALL_RULES", "all_families"]
 
 _FAMILIES: tuple[CodecRules, ...] = (
     FOREIGN,  # a class of pydantic or msgspec may also look like a record
@@ -65,7 +64,7 @@ def _read_text_type(hint: Any, reader: HintReader) -> Codec:
     return _text_rules().by_origin[get_origin(hint) or hint](hint, reader)
 
 
-_ALL_RULES = CodecRules(
+ALL_RULES = CodecRules(
     {
         **{origin: factory for family in _FAMILIES for origin, factory in family.by_origin.items()},
         # These need no module that is not loaded anyway.
@@ -73,17 +72,3 @@ _ALL_RULES = CodecRules(
     },
     [(_is_written_as_text, _read_text_type), *(entry for family in _FAMILIES for entry in family.by_predicate)],
 )
-
-
-def create_hint_reader(
-    global_names: Mapping[str, Any] | None = None,
-    local_names: Mapping[str, Any] | None = None,
-    *,
-    for_output: bool = False,
-) -> HintReader:
-    """
-    Return a reader that knows all types. It looks up forward references in the two namespaces.
-
-    With *for_output*, its codecs are those of return values.
-    """
-    return HintReader(_ALL_RULES, global_names, local_names, for_output=for_output)
