@@ -218,6 +218,7 @@ class HintReader:
     def read_hint(self, hint: Any) -> Codec:
         """Return the same as `codec`, which is made anew."""
         origin = hint if type(hint) is type else get_origin(hint) or hint
+        factory: Factory | None
         try:
             factory = find_registered_factory(origin)
         except TypeError:  # an unhashable object is used where a type should be
