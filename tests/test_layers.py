@@ -27,14 +27,17 @@ ORDER = {
     "builtin/memory": "notes secret_texts memory_folder memory_tools __init__",
     "builtin/search": "file_types globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses bodies html_tokens html_elements html_text page_text fetcher page_cache page_frame web_fetch_tool __init__",
-    "calls": "background_jobs resources progress question_timer streams propagation attempt hook_runner settings tool_logger plan error_results call_frame argument_check call_store approval_steps approval_request request_opening approval_results approval call_audit approval_stage verdict_stage kept_outputs truncation render_result question_book live_questions attempts tool_run call_end call_failures hook_stages around_hooks pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
+    "calls": "resources progress propagation attempt settings tool_logger plan error_results call_frame argument_check approval/ kept_outputs truncation render_result questions/ attempts tool_run call_end call_failures hook_stages around_hooks pipeline background/ planner resume unstarted batch call_copies call_keywords trio_check __init__",
+    "calls/approval": "case request opening results claim settlement stage __init__",
+    "calls/background": "jobs detached_calls __init__",
+    "calls/questions": "book live __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values atomic_files output settings_options display/ completion/ server_targets targets user_extensions settings_servers kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop run_database confirmation commands/ main __init__",
     "cli/commands": "prompt_text saved_files run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
-    "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",
+    "concurrency": "futures question_timer abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",
     "durable": "errors database_address decisions_json journal/ step_seconds store_retries journal_steps step_gate engine run_kinds refusals dbos_json dbos_clock dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker local_runs host approvals_beside run_input agent_outcomes agent_requests durable_agent __init__",
     "durable/journal": "records base row_texts statements database run_changes sequences stored_rows row_access tables sqlite_database postgres_database sql_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
@@ -64,7 +67,7 @@ ORDER = {
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts token_estimates visible __init__",
-    "values/codecs": "code_writer encode_writer decode_cache ranks refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records typed_dicts rules hint_readers __init__",
+    "values/codecs": "code_writer encode_writer decode_cache ranks refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
@@ -157,7 +160,7 @@ def lazy_modules(path: Path) -> Iterator[tuple[str, str]]:
     for node in ast.walk(parse(path)):
         match node:
             case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Name(id="LazyModule"), args=args)):
-                module = ast.unparse(args[0]).replace("{__package__}", f"toolkit.{path.parent.name}").strip("f'")
+                module = ast.unparse(args[0]).replace("{__package__}", "toolkit").strip("f'")
                 if module.startswith("toolkit."):
                     yield variable, module.rpartition(".")[2]
 

@@ -31,15 +31,16 @@ from .session import Session, check_session
 
 if TYPE_CHECKING:
     from .approvals import Approvals
-    from .calls import background_jobs, background_start, batch, resume, trio_check, unstarted
+    from .calls import batch, resume, trio_check, unstarted
+    from .calls.background import detached_calls, jobs
     from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
 else:  # most calls come alone, name a tool that exists, and are neither resumed nor run in the background
-    background_jobs = LazyModule("toolkit.calls.background_jobs")
-    background_start = LazyModule("toolkit.calls.background_start")
     batch = LazyModule("toolkit.calls.batch")
+    detached_calls = LazyModule("toolkit.calls.background.detached_calls")
+    jobs = LazyModule("toolkit.calls.background.jobs")
     resume = LazyModule("toolkit.calls.resume")
     trio_check = LazyModule("toolkit.calls.trio_check")
     unstarted = LazyModule("toolkit.calls.unstarted")
@@ -185,7 +186,7 @@ class Dispatcher:
             frame.limit(resources, timeout_seconds)
         if not plan.may_detach:
             return run_call(frame)
-        return background_start.run_or_detach(frame, self.settings)
+        return detached_calls.run_or_detach(frame, self.settings)
 
     # Running several calls.
 
@@ -387,8 +388,8 @@ class Dispatcher:
         """
         self._is_closed = True
         if self._owns_threads:
-            if jobs := list(self.settings.background_jobs):
-                background_jobs.end_jobs(jobs, self.settings.cleanup_seconds)
+            if running := list(self.settings.background_jobs):
+                jobs.end_jobs(running, self.settings.cleanup_seconds)
             self._background.close()
         self._finalizer()
 

@@ -27,15 +27,16 @@ from ..concurrency.abandoned import (
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
 from ..concurrency.futures import retrieve_exception
+from ..concurrency.question_timer import QuestionTimer, wait_within
 from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
+from ..values.arrays import check_stream_size
 from ..values.rendering import as_json, is_async_stream, is_stream
+from ..values.unsendable_value import UnsendableValue
 from .propagation import must_propagate
-from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
-from .streams import read_async_stream, read_stream
 
 __all__ = ["TimedOut", "ToolAttempt", "finish_within"]
 
@@ -89,27 +90,6 @@ class ToolAttempt:
         began: Whether the function was called. Before that, the call can have had no effect.
         returned: Whether the function returned. A failure after that comes too late for a retry.
     """
-
-    __slots__ = (
-        "_abandoned",
-        "_arguments",
-        "_build_stuck_call",
-        "_cleanup_seconds",
-        "_context",
-        "_holders_note",
-        "_interrupt",
-        "_is_async",
-        "_is_cut_short",
-        "_is_stuck",
-        "_job",
-        "_sources",
-        "_stream_threads",
-        "_threads",
-        "_timer",
-        "_tool",
-        "began",
-        "returned",
-    )
 
     def __init__(
         self,
@@ -290,7 +270,7 @@ class ToolAttempt:
     async def _await_value(self, value: Any) -> Any:
         while inspect.isawaitable(value):
             value = await value
-        return await read_async_stream(value, self._report_item) if is_async_stream(type(value)) else value
+        return await _read_async_items(value, self._report_item) if is_async_stream(type(value)) else value
 
     async def _run_in_thread(self, threads: _Threads, work: Callable[[], Any]) -> Any:
         self._job = CancellableJob(work)
@@ -314,7 +294,7 @@ class ToolAttempt:
         """Return what a sync function returned, or the list of all items if that is an iterator."""
         if not is_stream(type(value)):
             return value
-        return read_stream(value, self._report_item, self._is_stopped)
+        return _read_items(value, self._report_item, self._is_stopped)
 
     def _is_stopped(self) -> bool:
         self._is_cut_short = self._context.cancelled
@@ -344,3 +324,32 @@ def _choose_threads(tool: Tool, pool: ThreadPool) -> _Threads | None:
     if tool.signature.style not in ("sync", "generator") or not tool.facts.thread:
         return None
     return find_caller_thread() if tool.facts.thread == "caller" else pool
+
+
+def _read_items(stream: Any, on_item: Callable[[Any], None], is_stopped: Callable[[], bool]) -> list[Any]:
+    """Return the items of *stream* until its end, or until *is_stopped*. *on_item* gets each; the stream is closed."""
+    items: list[Any] = []
+    with contextlib.closing(stream) if hasattr(stream, "close") else contextlib.nullcontext():
+        for item in stream:
+            if is_stopped():
+                break
+            _add_item(items, item, on_item)
+    return items
+
+
+async def _read_async_items(stream: Any, on_item: Callable[[Any], None]) -> list[Any]:
+    """Return the items of *stream* until its end. *on_item* gets each; the stream is closed."""
+    items: list[Any] = []
+    async with contextlib.aclosing(stream) if hasattr(stream, "aclose") else contextlib.nullcontext():
+        async for item in stream:
+            _add_item(items, item, on_item)
+    return items
+
+
+def _add_item(items: list[Any], item: Any, on_item: Callable[[Any], None]) -> None:
+    items.append(item)
+    try:
+        check_stream_size(len(items))
+    except UnsendableValue as error:
+        raise ToolError(str(error)) from None
+    on_item(item)

@@ -18,6 +18,7 @@ from weakref import ref
 from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of, log_abandoned, log_stuck_in_thread
 from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.question_timer import QuestionTimer
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient
@@ -33,14 +34,13 @@ from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
 from .progress import build_progress_reporter
 from .propagation import must_propagate
-from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
 from .tool_logger import ToolLogger
 
 if TYPE_CHECKING:
-    from .question_book import CallQuestions
+    from .questions.book import CallQuestions
 
 __all__ = [
     "abandon_job",
@@ -349,7 +349,7 @@ _SPECIAL_ERRORS = (AuthNeeded, Changed, AnswersNeeded, BaseExceptionGroup, Defin
 
 
 def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref[CallFrame]) -> CallQuestions:
-    from .question_book import CallQuestions  # few tools ask
+    from .questions.book import CallQuestions  # few tools ask
 
     call = owner()
     return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
@@ -357,7 +357,7 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
 
 async def _ask_at_once(settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
-    from .live_questions import ask_at_once  # few tools ask
+    from .questions.live import ask_at_once  # few tools ask
 
     call = owner()
     if call is None:

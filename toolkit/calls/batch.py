@@ -109,7 +109,7 @@ class Batch:
         waiting = [item for item in self._calls if item.result is not None and item.result.kind == "waiting"]
         if not waiting:
             return
-        from .approval import withdraw_undelivered  # not loaded above, because few batches ask a person
+        from .approval.claim import withdraw_undelivered  # not loaded above, because few batches ask a person
 
         for item in waiting:
             if item.result is not None:

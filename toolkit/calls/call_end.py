@@ -41,7 +41,7 @@ def finish(frame: CallFrame) -> None:
         frame.inner_result = None  # the traceback of its error holds frames that hold the frame
     if plan.needs_redaction:
         frame.redaction().mask_result(result)
-    if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):
+    if frame.approval_case is not None and (frame.edits or frame.repeats is not None):
         _add_notes(frame, result)
     if len(result.text) > max_chars:
         truncation.truncate_result(result, max_chars, plan, frame.session, frame.principal)
@@ -62,7 +62,7 @@ def stamp(frame: CallFrame) -> ToolResult:
     result.duration_seconds = clock() - frame.started
     result.repairs = frame.repairs
     result.retries = frame.retries
-    if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):
+    if frame.approval_case is not None and (frame.edits or frame.repeats is not None):
         metadata = dict(result.metadata or {})
         if frame.edits:
             metadata["edits"] = [edit.to_json() for edit in frame.edits]

@@ -92,7 +92,7 @@ class CallFrame(_RareFields):
         is_modified: Whether a before-hook has changed the arguments.
         replacement: The result that a before-hook has given in place of running the tool.
         answer: The stored request and the answer of a person, if the call continues after it.
-        approval_stage: The `ApprovalStage`, if the call was judged. `approval_stage.get_stage` makes it.
+        approval_case: The `ApprovalCase`, if the call was judged. `approval.stage.get_case` makes it.
         judgement: The last judgement of the call. The approval stage sets this and the next four fields.
         approved: The request that a person agreed to. The rules, checks, hooks and modes that asked in it do not ask
             again.
@@ -118,7 +118,7 @@ class CallFrame(_RareFields):
         "__dict__",
         "__weakref__",
         "answer",
-        "approval_stage",
+        "approval_case",
         "arguments",
         "attempts",
         "decoded",
@@ -157,7 +157,7 @@ class CallFrame(_RareFields):
         self.repairs: Sequence[str] = ()
         self.retries: Sequence[str] = ()
         self.answer: tuple[Record, Decision] | None = None
-        self.approval_stage: object | None = None
+        self.approval_case: object | None = None
         self.shown: ShownCall | None = None
 
     @classmethod

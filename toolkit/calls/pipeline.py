@@ -24,13 +24,14 @@ from .render_result import render
 from .tool_run import must_be_finished, start
 
 if TYPE_CHECKING:
-    from . import around_hooks, attempts, call_failures, hook_stages, verdict_stage
+    from . import around_hooks, attempts, call_failures, hook_stages
+    from .approval import stage
 else:  # a call that no hook and no judge sees, and that succeeds at once, enters none of these stages
     around_hooks = LazyModule(f"{__package__}.around_hooks")
     attempts = LazyModule(f"{__package__}.attempts")
     call_failures = LazyModule(f"{__package__}.call_failures")
     hook_stages = LazyModule(f"{__package__}.hook_stages")
-    verdict_stage = LazyModule(f"{__package__}.verdict_stage")
+    stage = LazyModule(f"{__package__}.approval.stage")
 
 __all__ = ["run_call"]
 
@@ -44,12 +45,12 @@ async def run_call(frame: CallFrame) -> ToolResult:
                 await check(frame)
             if plan.before_hooks and frame.result is None:
                 await hook_stages.ask_before_hooks(frame)
-            if plan.may_be_judged and frame.result is None and verdict_stage.needs_verdict(frame):
-                await verdict_stage.judge(frame)
+            if plan.may_be_judged and frame.result is None and needs_verdict(frame):
+                await stage.judge(frame)
             if plan.before_hooks and frame.result is None:
                 frame.result = frame.replacement
         else:  # a person has answered: the verdict is taken again, and before-hooks have been asked
-            await verdict_stage.accept_answer(frame)
+            await stage.accept_answer(frame)
 
         if (
             frame.result is None
@@ -64,22 +65,31 @@ async def run_call(frame: CallFrame) -> ToolResult:
             except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
                 frame.result = await call_failures.recover(frame, error)
                 if frame.interrupt is not None:
-                    await verdict_stage.settle_interrupt(frame, attempts.run_attempts)
+                    await stage.settle_interrupt(frame, attempts.run_attempts)
         elif frame.result is None:
-            await verdict_stage.record_intent(frame)
+            if plan.is_recorded:
+                await stage.record_intent(frame)
             run = around_hooks.run_in_hooks if plan.has_around_hooks else attempts.run_attempts
             frame.result = await run(frame)
             if frame.interrupt is not None:
-                await verdict_stage.settle_interrupt(frame, run)
+                await stage.settle_interrupt(frame, run)
     except BaseException as error:  # noqa: BLE001 -- as above
         frame.result = await call_failures.build_failure(frame, error)
 
     if plan.after_hooks:
         await hook_stages.tell_after_hooks(frame)
     finish(frame)
-    if frame.approval_stage is not None or plan.is_recorded:
-        await verdict_stage.record_outcome(frame)
+    if frame.approval_case is not None or plan.is_recorded:
+        await stage.record_outcome(frame)
     try:
         return frame.result
     finally:
         frame.result = None  # the traceback of its error holds frames that hold the frame
+
+
+def needs_verdict(frame: CallFrame) -> bool:
+    """Return whether the call has to be judged. A quick check of the tool's plan lets most calls run without it."""
+    plan = frame.plan
+    if plan.is_recorded or plan.gate is None or frame.ask_reasons:
+        return True
+    return not plan.gate(frame.session, frame.decoded)

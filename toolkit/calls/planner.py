@@ -65,7 +65,7 @@ class Planner:
         if not tool.facts.background:
             return self._settings
         if self._background_settings is None:
-            from .background_start import settings_for_background
+            from .background.detached_calls import settings_for_background
 
             self._background_settings = settings_for_background(self._settings)
         return self._background_settings

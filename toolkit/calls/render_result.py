@@ -36,7 +36,7 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     keep it.
     """
     plan = frame.plan
-    is_plain = plan.defers_text and frame.approval_stage is None
+    is_plain = plan.defers_text and frame.approval_case is None
     result = _new_result(ToolResult)  # the constructor costs more than the result itself
     kind = plan.plain_output_type
     if kind is int and type(value) is int and -(2**62) < value < 2**62:

@@ -10,10 +10,12 @@ import copy
 import itertools
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from .._lazy_names import LazyModule
 from .._option_checks import (
     OptionTypes,
     check_option_types,
@@ -21,27 +23,30 @@ from .._option_checks import (
     explain_unknown_choice,
     require_list,
 )
-from ..concurrency.abandoned import AbandonedCalls
-from ..concurrency.thread_pool import ThreadPool
+from ..concurrency.abandoned import AbandonedCalls, log_abandoned
+from ..concurrency.cleanup_limit import await_with_limit, finish_with_limit
+from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..context import Progress
 from ..errors import ToolError
-from ..hooks.base import Chain
+from ..hooks.base import Chain, Step
 from ..policies.redaction import Redaction, RedactionRule
 from ..verdicts import allow_any_call
-from .hook_runner import DispatcherHookRunner, run_in_thread
 
-if TYPE_CHECKING:  # not loaded here, because most calls are not judged, and succeed at once
+if TYPE_CHECKING:
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
     from ..functions.checker import Validation
     from ..permissions.judge import CallGate, SupportsJudge
     from ..permissions.judgement import CallJudges
+    from ..policies import classify, retry
     from ..policies.audit import AuditLog
-    from ..policies.classify import ClassifyRule, ClassifyRules
+    from ..policies.classify import ClassifyRules
     from ..policies.retry import RetryPolicy
     from ..safety import SafetyChecks
     from ..spec import Tool
-    from .background_jobs import CallJob
+else:  # most calls succeed at once
+    classify = LazyModule("toolkit.policies.classify")
+    retry = LazyModule("toolkit.policies.retry")
 
 __all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
 
@@ -112,7 +117,7 @@ class Settings:
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
         _check_names(options)
         resources = options.get("resources")
-        self._retry = _check_retry(options["retry"]) if "retry" in options else None
+        self._retry = options.get("retry")
         self.repair = options.get("repair", True)
         self.validation: Validation = options.get("validation", "fast")
         self.resources: Mapping[Any, Any] = {} if resources is None else resources
@@ -125,11 +130,14 @@ class Settings:
         self.cleanup_seconds = options.get("cleanup_seconds", 5.0)
         self.clock = options.get("clock", time.monotonic)
         self.sleep = options.get("sleep", asyncio.sleep)
-        self.chance = options.get("chance", _draw_chance)
+        self.chance = options.get("chance", lambda: retry.random_chance())  # noqa: PLW0108 -- it is not loaded here
         self.audit = options.get("audit")
         self._approvals = options.get("approvals")
         self._check()
         _check_parts(options)
+        if "retry" in options:
+            remedy = "RetryPolicy(...); RetryPolicy(attempts=1) tries once"
+            check_option_types(options, {"retry": ((retry.RetryPolicy,), remedy)})
         self.resources = dict(self.resources)
         if self.resources:
             from .resources import check_resource_keys
@@ -152,9 +160,9 @@ class Settings:
         self.abandoned = AbandonedCalls()
         self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, self.cleanup_seconds)
         self.call_numbers = itertools.count(1)
-        self.background_jobs: set[CallJob] = set()
+        self.background_jobs: set[Any] = set()  # of `CallJob`, which is made with these settings
         self._is_in_job: Callable[[], bool] | None = None
-        self._classify = _compile_classify(options["classify"]) if "classify" in options else []
+        self._classify = classify.compile_rules(options["classify"]) if "classify" in options else []
         self._source: Settings | None = None
 
     def extended(
@@ -217,9 +225,7 @@ class Settings:
     def retry(self) -> RetryPolicy:
         """How transient failures are retried. The default is made for the first of them."""
         if self._retry is None:
-            from ..policies.retry import RetryPolicy
-
-            self._retry = RetryPolicy()
+            self._retry = retry.RetryPolicy()
         return self._retry
 
     @property
@@ -255,9 +261,7 @@ class Settings:
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
-        from ..policies.classify import classify_by  # most calls succeed
-
-        return classify_by(self._classify, error)
+        return classify.classify_by(self._classify, error)
 
     @property
     def threads(self) -> ThreadPool:
@@ -288,27 +292,6 @@ class Settings:
             for pool in self.pools:
                 stack.enter_context(pool.lend_slot())
             yield
-
-
-def _check_retry(retry: RetryPolicy) -> RetryPolicy:
-    from ..policies.retry import RetryPolicy
-
-    check_option_types(
-        {"retry": retry}, {"retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once")}
-    )
-    return retry
-
-
-def _compile_classify(rules: ClassifyRules) -> list[ClassifyRule]:
-    from ..policies.classify import compile_rules
-
-    return compile_rules(rules)
-
-
-def _draw_chance() -> float:
-    from ..policies.retry import random_chance
-
-    return random_chance()
 
 
 def _check_names(options: Mapping[str, Any]) -> None:
@@ -352,3 +335,28 @@ def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
     """
     paths = [getattr(part, "path", None) for part in (None if approvals is None else approvals.store, audit)]
     return [os.path.realpath(path) for path in paths if isinstance(path, str)]
+
+
+class DispatcherHookRunner:
+    """The `HookRunner` of a dispatcher."""
+
+    def __init__(self, threads: ThreadPool, abandoned: AbandonedCalls, cleanup_seconds: float) -> None:
+        self._threads = threads
+        self._abandoned = abandoned
+        self._cleanup_seconds = cleanup_seconds
+
+    async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
+        """Run *work* in a thread for hooks."""
+        return await run_in_thread(self._threads, work, label)
+
+    def await_hook(self, work: Awaitable[Any], step: Step) -> Coroutine[Any, Any, Any]:
+        """Return a coroutine that awaits *work*. After a cancellation its cleanup has a limit; then it is abandoned."""
+        return await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
+
+    def finish_hook(self, work: Coroutine[Any, Any, Any], waits_for: Any, step: Step) -> Awaitable[Any]:
+        """Await the rest of *work*, whose first step ran in the same task and yielded *waits_for*, with that limit."""
+        return finish_with_limit(work, waits_for, self._cleanup_seconds, partial(self._abandon, step))
+
+    def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
+        log_abandoned(f"the hook {step.name}", self._cleanup_seconds)
+        self._abandoned.keep_alive(task)

@@ -13,7 +13,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from .._plumbing.forks import renew_in_children
 from .._plumbing.records import record
@@ -215,25 +215,13 @@ class AbandonedCalls:
                 self._waiters.remove(waiter)
 
 
-class JobThreads(Protocol):
-    """The threads that run jobs: a pool, or the one thread of a sync caller."""
-
-    def run(self, function: Callable[[], Any], label: str) -> asyncio.Future[Any]: ...
-    def give_up(self, future: asyncio.Future[Any]) -> None: ...
-
-
-class GiveUp(Protocol):
-    """What is done with a job that the caller cancelled. *has_begun* says whether a thread runs it already."""
-
-    def __call__(self, job: CancellableJob, *, has_begun: bool) -> None: ...
-
-
-async def run_job(threads: JobThreads, job: CancellableJob, label: str, give_up: GiveUp) -> Any:
+async def run_job(threads: Any, job: CancellableJob, label: str, give_up: Callable[..., object]) -> Any:
     """
-    Return what *job* returns in one of *threads*.
+    Return what *job* returns in one of *threads*, which are a pool, or the one thread of a sync caller.
 
     If the caller is cancelled, a job that waits is called off. A thread cannot be stopped, so a job that runs goes on,
-    and another thread takes the place of its thread. *give_up* is called in both cases.
+    and another thread takes the place of its thread. *give_up* is called in both cases, with the job and `has_begun`:
+    whether a thread runs it already.
     """
     future = threads.run(job, label)
     try:

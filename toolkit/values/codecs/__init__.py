@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from .definitions import assemble_schema
     from .encode_writer import compile_encode
     from .foreign import register_codec
-    from .hint_readers import create_hint_reader
     from .objects import MISSING, ObjectField, object_codec, read_field_default
     from .refusals import OutputRefusal, Refusal
     from .registered import has_registered_codec
+    from .rules import create_hint_reader
     from .schema_code import build_schema_emitter
     from .schema_first import make_strict_codec
     from .typed_dicts import read_typed_dict_fields
@@ -88,7 +88,7 @@ __getattr__ = _lazy_getattr(
         "assemble_schema": "definitions",
         "compile_encode": "encode_writer",
         "register_codec": "foreign",
-        "create_hint_reader": "hint_readers",
+        "create_hint_reader": "rules",
         **dict.fromkeys(("MISSING", "ObjectField", "object_codec", "read_field_default"), "objects"),
         **dict.fromkeys(("OutputRefusal", "Refusal"), "refusals"),
         "has_registered_codec": "registered",

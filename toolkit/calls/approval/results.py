@@ -4,13 +4,13 @@ The results of calls that end because of their approval: denied, asked before, l
 
 from __future__ import annotations
 
-from ..approvals.policy import Approvals
-from ..approvals.process_owner import is_alive, is_this_process
-from ..approvals.records import Record
-from ..approvals.repeated_calls import WITHDRAWN
-from ..permissions.judgement import Judgement
-from ..results import ToolResult
-from .request_opening import RequestIdTakenError
+from ...approvals.policy import Approvals
+from ...approvals.process_owner import is_alive, is_this_process
+from ...approvals.records import Record
+from ...approvals.repeated_calls import WITHDRAWN
+from ...permissions.judgement import Judgement
+from ...results import ToolResult
+from .opening import RequestIdTakenError
 
 __all__ = [
     "build_cut_short_result",
