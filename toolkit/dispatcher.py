@@ -31,7 +31,7 @@ from .session import Session, check_session
 
 if TYPE_CHECKING:
     from .approvals import Approvals
-    from .calls import batch, resume, trio_check, unstarted
+    from .calls import batch, resume, unstarted
     from .calls.background import detached_calls, jobs
     from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
@@ -42,7 +42,6 @@ else:  # most calls come alone, name a tool that exists, and are neither resumed
     detached_calls = LazyModule("toolkit.calls.background.detached_calls")
     jobs = LazyModule("toolkit.calls.background.jobs")
     resume = LazyModule("toolkit.calls.resume")
-    trio_check = LazyModule("toolkit.calls.trio_check")
     unstarted = LazyModule("toolkit.calls.unstarted")
 
 __all__ = ["Dispatcher"]
@@ -164,9 +163,9 @@ class Dispatcher:
         if session is not None and type(session) is not Session:  # a quick answer for nearly all calls
             check_session(session)
         plan = self._plans_by_name.get(name) if type(name) is str else None
-        if "trio" in modules and trio_check.is_under_trio():
+        if "trio" in modules and unstarted.is_under_trio():
             call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers)
-            return trio_check.refuse_under_trio(call)
+            return unstarted.refuse_under_trio(call)
         is_plain = resources is None and timeout_seconds is None and request_id is None
         if is_plain and plan is not None and not plan.may_detach:
             return run_call(CallFrame(plan, arguments, id, session, principal))
@@ -212,8 +211,8 @@ class Dispatcher:
         withdrawn, unless *run_call* has got their results.
         """
         copies = copy_batch(calls, session, principal, self.settings.call_numbers)
-        if trio_check.is_under_trio():
-            return [await trio_check.refuse_under_trio(call) for call in copies]
+        if "trio" in modules and unstarted.is_under_trio():
+            return [await unstarted.refuse_under_trio(call) for call in copies]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             if run_call is not None:
@@ -264,8 +263,8 @@ class Dispatcher:
 
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
-        if trio_check.is_under_trio():
-            return await trio_check.refuse_under_trio()
+        if "trio" in modules and unstarted.is_under_trio():
+            return await unstarted.refuse_under_trio()
         return await resume.resume_call(
             request,
             decision,

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -38,7 +40,9 @@ from ..values.unsendable_value import UnsendableValue
 from .propagation import must_propagate
 from .resources import build_resources, build_resources_in_thread
 
-__all__ = ["TimedOut", "ToolAttempt", "finish_within"]
+__all__ = ["TimedOut", "ToolAttempt", "build_progress_reporter", "finish_within"]
+
+_log = logging.getLogger("toolkit")
 
 _Threads: TypeAlias = ThreadPool | CallerThread
 
@@ -353,3 +357,35 @@ def _add_item(items: list[Any], item: Any, on_item: Callable[[Any], None]) -> No
     except UnsendableValue as error:
         raise ToolError(str(error)) from None
     on_item(item)
+
+
+def build_progress_reporter(
+    listener: Callable[[Progress], object], loop: asyncio.AbstractEventLoop | None = None
+) -> Callable[[Progress], None]:
+    """
+    Return a function that passes progress to *listener*, always in the thread of *loop*, or of the running loop.
+
+    So the listener may be plain async code. If the listener raises, the error is logged and does not affect the call.
+    """
+    loop = loop or asyncio.get_running_loop()
+    # The context says which call this is. A thread that the tool has started itself does not have it.
+    context = contextvars.copy_context()
+
+    def call_listener(progress: Progress) -> None:
+        try:
+            listener(progress)
+        except Exception:  # noqa: BLE001 -- the listener is user code; the docstring above says why
+            _log.exception("a listener to progress failed")
+
+    def report(progress: Progress) -> None:
+        try:
+            is_on_loop = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            is_on_loop = False
+        if is_on_loop:
+            call_listener(progress)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more
+                loop.call_soon_threadsafe(call_listener, progress, context=context)
+
+    return report

@@ -28,11 +28,10 @@ from ..policies.retry import retrying
 from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
 from ..results import ToolCall, ToolResult
 from ..values.rendering import is_unfinished
-from .attempt import TimedOut, ToolAttempt
+from .attempt import TimedOut, ToolAttempt, build_progress_reporter
 from .call_frame import CallFrame, Interrupt
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
-from .progress import build_progress_reporter
 from .propagation import must_propagate
 from .render_result import render_result
 from .resources import PER_CALL

@@ -106,10 +106,13 @@ class ApprovalCase:
         self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
     ) -> T:
         """Do the same for an outcome that has to be recorded, even if the call is out of time or is cancelled."""
-        left: float | None = self.settings.cleanup_seconds
-        if not is_cancelled:
-            left = self.frame.deadline.with_minimum(self.settings.cleanup_seconds).seconds_left()
-        return await self.store_runner.run(operation, name, work, seconds=left, must_happen=True)
+        seconds = self.seconds_at_end(is_cancelled=is_cancelled)
+        return await self.store_runner.run(operation, name, work, seconds=seconds, must_happen=True)
+
+    def seconds_at_end(self, *, is_cancelled: bool) -> float | None:
+        """Return how long the end of the call may take to be recorded; None if the call has no limit."""
+        seconds = self.settings.cleanup_seconds
+        return seconds if is_cancelled else self.frame.deadline.with_minimum(seconds).seconds_left()
 
     def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
         """Start *work*, and do not wait for it."""

@@ -17,7 +17,7 @@ from ...approvals.process_owner import is_alive, is_this_process
 from ...approvals.records import ApprovalError, Record
 from ...approvals.repeated_calls import WITHDRAWN, has_approved_askers
 from ...approvals.store import ApprovalStore, check_takes_answers, may_settle_with
-from ...approvals.store_runner import StoreTimeoutError
+from ...approvals.store_runner import StoreRunner, StoreTimeoutError
 from ...decisions import Decision
 from ...questions import AnsweredQuestion
 from ...results import ToolCall, ToolResult
@@ -25,11 +25,11 @@ from ...values.rendering import describe_value
 from ..settings import Settings
 from .case import ApprovalCase
 from .opening import close_pending
-from .results import build_cut_short_result, build_lost_result
 
 __all__ = [
     "RunInStore",
     "ask_person",
+    "build_lost_result",
     "build_repeated_result",
     "claim_request",
     "close_cut_short",
@@ -70,6 +70,27 @@ async def build_repeated_result(case: ApprovalCase, record: Record) -> ToolResul
         f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
         details={"happened": "maybe"},
         advice="Wait for its result; it is not started a second time.",
+    )
+
+
+def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
+    """
+    Return the result of a call that was claimed but has no outcome in the store, and does not run.
+
+    The result says why the outcome is missing. Before the request expires, only a process that is dead loses a claim.
+    """
+    claimed_by = "" if record.claim is None else record.claim.owner
+    if record.request.id in approvals.lost and is_this_process(claimed_by):
+        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
+    elif is_alive(claimed_by) is False or not record.is_expired(approvals.clock()):
+        why = "it was approved and started, but its process ended before the outcome was kept"
+    else:
+        why = "it was approved and started where this process cannot see it, and no outcome was kept"
+    return ToolResult.failure(
+        "failed",
+        f"{why}: it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
     )
 
 
@@ -149,7 +170,7 @@ async def _claim_with(case: ApprovalCase, record: Record, work: Callable[[Approv
 
     def close_unused(store: ApprovalStore, is_ours: bool) -> None:
         if is_ours and not case.is_step:
-            _write_outcome(case, store, record, build_cut_short_result(0))
+            _write_outcome(case, store, record, _build_cut_short_result(0))
 
     if not await case.run_in_store("claim request", name, work, on_late=close_unused):
         raise ApprovalError(f"request {name} was answered by another person or process in the meantime", why="answered")
@@ -188,18 +209,23 @@ async def withdraw_request(case: ApprovalCase, record: Record, error: BaseExcept
         return
     if error is not None and (is_resumed or (case.is_step and not isinstance(error, Exception))):
         return
+    seconds = case.seconds_at_end(is_cancelled=isinstance(error, asyncio.CancelledError))
+    await _close_request(
+        case.store_runner, name, lambda store: close_pending(store, record, case.approvals), seconds, error
+    )
+
+
+async def _close_request(
+    store_runner: StoreRunner, name: str, work: Callable[[Any], object], seconds: float | None, error: object
+) -> None:
+    """Close the request *name* with *work*: in the background if *error*, which ends its call, forbids to wait."""
     # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
     if isinstance(error, (GeneratorExit, StoreTimeoutError)):
-        case.detach("withdraw request", lambda store: close_pending(store, record, case.approvals))
+        store_runner.detach("withdraw request", work)
         return
     try:
-        await case.run_in_store_at_end(
-            "withdraw request",
-            name,
-            lambda store: close_pending(store, record, case.approvals),
-            is_cancelled=isinstance(error, asyncio.CancelledError),
-        )
-    except Exception as store_error:  # noqa: BLE001 -- the call's own ending matters more than this failure
+        await store_runner.run("withdraw request", name, work, seconds=seconds, must_happen=True)
+    except Exception as store_error:  # noqa: BLE001 -- the end of the call matters more than this failure
         _log.error("request %s may not have been withdrawn: %s", name, store_error)
 
 
@@ -238,6 +264,13 @@ async def _store_outcome(case: ApprovalCase, record: Record, result: ToolResult,
     return problems[0]
 
 
+def _build_cut_short_result(attempts: int) -> ToolResult:
+    """Return the outcome of a call that ended before it had a result."""
+    how = "it may or may not have happened" if attempts else "before it started"
+    happened = {"happened": "maybe" if attempts else "no"}
+    return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
+
+
 async def close_cut_short(case: ApprovalCase, error: BaseException, attempts: int) -> None:
     """
     Close the open request and the claim, because *error* ends the call and no result carries them further.
@@ -252,10 +285,10 @@ async def close_cut_short(case: ApprovalCase, error: BaseException, attempts: in
     if record is not None and isinstance(error, GeneratorExit):
         case.detach(
             "keep the outcome of request",
-            lambda store: _write_outcome(case, store, record, build_cut_short_result(attempts)),
+            lambda store: _write_outcome(case, store, record, _build_cut_short_result(attempts)),
         )
     elif record is not None:
-        await _store_outcome(case, record, build_cut_short_result(attempts), is_cancelled=True)
+        await _store_outcome(case, record, _build_cut_short_result(attempts), is_cancelled=True)
 
 
 def _write_outcome(case: ApprovalCase, store: ApprovalStore, record: Record, result: ToolResult) -> str:
@@ -297,14 +330,7 @@ async def withdraw_undelivered(
     def close(store: ApprovalStore) -> None:
         store.settle(name, "denied", by=WITHDRAWN, owner=None, now=now)
 
-    if isinstance(error, GeneratorExit):
-        settings.store_runner.detach("withdraw request", close)
-        return
-    seconds = settings.cleanup_seconds
-    try:
-        await settings.store_runner.run("withdraw request", name, close, seconds=seconds, must_happen=True)
-    except Exception as store_error:  # noqa: BLE001 -- the end of the caller matters more than this failure
-        _log.error("request %s may not have been withdrawn: %s", name, store_error)
+    await _close_request(settings.store_runner, name, close, settings.cleanup_seconds, error)
 
 
 def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:

@@ -27,7 +27,7 @@ from ...approvals.repeated_calls import (
 )
 from ...approvals.store import ApprovalStore
 from ...decisions import ApprovalRequest, Precondition
-from ...results import GeneratedId
+from ...results import GeneratedId, ToolResult
 from .case import ApprovalCase, Unasked
 from .request import complete_record, is_unaltered, start_record
 
@@ -49,6 +49,16 @@ class RequestIdTakenError(ApprovalError):
             why="changed",
         )
         self.request_id = request_id
+
+    def to_result(self) -> ToolResult:
+        """Return the result of the call, which is not started."""
+        return ToolResult.failure(
+            "failed",
+            f"it was not started: {self}",
+            details={"happened": "no"},
+            cause=self,
+            advice="The program that makes the call has to choose another request_id.",
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RequestIdTakenError, (self.request_id,)

@@ -16,6 +16,7 @@ from ...approvals.identity import canonical_arguments
 from ...approvals.previews import PreviewFailed, find_changed_paths
 from ...approvals.read_only_guard import WriteRefused
 from ...approvals.records import ApprovalError, Record
+from ...approvals.repeated_calls import WITHDRAWN
 from ...decisions import Decision
 from ...errors import ToolError
 from ...permissions.grants import is_described
@@ -29,6 +30,7 @@ from ..error_results import build_error_result
 from .case import Answered, ApprovalCase, Asking, Unasked
 from .claim import (
     ask_person,
+    build_lost_result,
     build_repeated_result,
     claim_request,
     deny_request,
@@ -47,9 +49,8 @@ from .request import (
     render_reason,
     restore_masked_secrets,
 )
-from .results import build_denied_result, build_lost_result, build_repeated_denial, build_taken_id_result
 
-__all__ = ["judge_call", "settle"]
+__all__ = ["build_denied_result", "judge_call", "settle"]
 
 # The limit stops an endless loop between an asker that agrees to everything and a tool that always reports a change.
 _MAX_QUESTIONS = 10
@@ -64,6 +65,17 @@ async def judge_call(case: ApprovalCase, hook_reasons: Sequence[str] = ()) -> Ju
     verdict = judgement.verdict
     await case.write_line("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
     return judgement
+
+
+def build_denied_result(judgement: Judgement) -> ToolResult:
+    """Return the result of a call whose verdict is a denial."""
+    verdict = judgement.verdict
+    decisive = verdict.findings[0] if verdict.findings else None
+    sources = [finding.source for finding in verdict.findings if finding.word == "deny"]
+    if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
+        return ToolResult.failure("denied", verdict.reason)
+    # The model may correct wrong arguments, unless a check refuses the call as well.
+    return ToolResult.failure("safety" if "check" in sources else "bad_args", verdict.reason)
 
 
 async def settle(case: ApprovalCase, step: Unasked | Asking | Answered | ToolResult | None) -> ToolResult | None:
@@ -98,7 +110,7 @@ async def _open(case: ApprovalCase, question: Unasked) -> Asking | Answered | To
     except RequestIdTakenError as error:
         if case.settings.raise_bugs:
             raise
-        return build_taken_id_result(error)
+        return error.to_result()
     except PreviewFailed as error:
         if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
             raise
@@ -121,7 +133,9 @@ def _find_answer(case: ApprovalCase, record: Record) -> Answered:
 async def _repeat(case: ApprovalCase, record: Record) -> ToolResult:
     """Return the result of a call that asks again although *record*, its request, was answered before."""
     if record.state == "denied":
-        return build_repeated_denial(record)
+        is_withdrawn = record.decided_by == WITHDRAWN
+        why = "the same call ended before a person answered" if is_withdrawn else "the user said no"
+        return ToolResult.failure("denied", record.denial or why)
     case.frame.repeats = record
     if record.outcome is None:  # a recorded result says itself what people changed
         case.frame.edits = find_edits(record, case.plan.tool)

@@ -20,8 +20,7 @@ from ..call_frame import CallFrame
 from .case import Answered, ApprovalCase, Unasked
 from .claim import close_cut_short, store_outcome, withdraw_request, withdraw_unless_carried_by
 from .request import has_to_ask
-from .results import build_denied_result
-from .settlement import judge_call, settle
+from .settlement import build_denied_result, judge_call, settle
 
 __all__ = [
     "accept_answer",

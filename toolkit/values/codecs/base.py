@@ -218,7 +218,6 @@ class HintReader:
     def read_hint(self, hint: Any) -> Codec:
         """Return the same as `codec`, which is made anew."""
         origin = hint if type(hint) is type else get_origin(hint) or hint
-        factory: Factory | None
         try:
             factory = find_registered_factory(origin)
         except TypeError:  # an unhashable object is used where a type should be
@@ -226,7 +225,8 @@ class HintReader:
         if factory is None:
             return self._rules.read_hint(hint, self)
         self.encodes_exactly = False
-        return factory(hint, self)
+        codec: Codec = factory(hint, self)
+        return codec
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
         """
