@@ -34,23 +34,23 @@ _SCENARIOS = {
 
 
 async def run(count: int, *, seed: int = 7) -> Report:
-    """Kill or freeze *count* processes of each scenario, half of them on PostgreSQL if it is installed."""
+    """Kill or freeze *count* processes, as many of each scenario, a quarter on PostgreSQL if it is installed."""
     return await asyncio.to_thread(_run, count, seed)
 
 
 def _run(count: int, seed: int) -> Report:
     from tests.postgres import find_programs, run_server  # needs pytest
 
-    programs = find_programs()
+    programs, share = find_programs(), -(-count // len(_SCENARIOS))
     if programs is None:
-        reports = [_kill(scenario, count, seed, None) for scenario in _SCENARIOS]
+        reports = [_kill(scenario, share, seed, None) for scenario in _SCENARIOS]
         reports[0].line = f"without PostgreSQL, which is not installed: {reports[0].line}"
     else:
         with run_server(programs) as server:
             reports = []
             for scenario in _SCENARIOS:
                 with server.database() as url:  # the ids of the runs are the same in each scenario
-                    reports += [_kill(scenario, count - count // 2, seed, None), _kill(scenario, count // 2, seed, url)]
+                    reports += [_kill(scenario, share - share // 4, seed, None), _kill(scenario, share // 4, seed, url)]
     lines = "; ".join(report.line for report in reports)
     return Report(lines, [violation for report in reports for violation in report.violations])
 

@@ -99,7 +99,7 @@ PARTS: dict[str, tuple[Callable[[int], Awaitable[Report]], int]] = {
     "races": (_races, 25_000),
     "trust": (_trust, 6_000),
     "answers": (_answers, 20_000),
-    "durable": (_durable, 300),
+    "durable": (_durable, 400),
     "runs": (_runs, 10_000),
 }
 """The parts that count, and how many it takes; the soak is measured in minutes."""

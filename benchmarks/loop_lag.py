@@ -227,7 +227,8 @@ def _describe_threads(frames: dict[int, FrameType], loop_thread: int) -> str:
 def _describe_frames(frame: FrameType | None) -> str:
     """Return where *frame* is and what called it. No source is read: that would hold up the loop, and fill memory."""
     places: list[str] = []
-    while frame is not None and len(places) < _NOTED_FRAMES:
+    # The frames of a thread that runs change meanwhile, and Python 3.11 has been seen to give something else for one.
+    while isinstance(frame, FrameType) and len(places) < _NOTED_FRAMES:
         code = frame.f_code
         places.insert(0, f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}")
         frame = frame.f_back

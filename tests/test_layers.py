@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ settings/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
-    "_plumbing": "attribute_layout decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
+    "_plumbing": "decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
     "agent": "budgets call_pauses compaction final_answers missing_answers valid_messages summaries run_fields run_inbox runs session_changes step_records step_notes steps nested_runs run_steps events call_watcher plan_mode options result_marks kept_messages conversation kept_turns own_tools step_calls session_requests toolbox plan_execution active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts stepped_agents inner_agents agent_inputs event_stream agent stepped_runs run_seal __init__",
     "approvals": "edits askers records answers store repeated_calls packed_record memory_store seal request_holders policy file_diffs read_only_guard previews stored_rows private_files sqlite_errors sqlite_store terminal/ identity process_owner postgres_connections owner_locks postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
@@ -48,7 +48,7 @@ ORDER = {
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
-    "mcp/serving": "sealed_state conversations session_owners listing answers questions progress client_log calling call_shortcut header_schemas prompts function_prompts resources completion resource_changes changes tool_server strict_messages stdio bearer_tokens http_guard event_response http_shortcut http_app web_protocol __init__",
+    "mcp/serving": "sealed_state conversations session_owners listing answers questions progress client_log calling header_schemas prompts function_prompts resources completion resource_changes changes tool_server strict_messages stdio bearer_tokens http_guard http_app web_protocol __init__",
     "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines process_watch stdio_transport login_hosts logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules toml_lines hook_scripts project_files toml_files file_ownership instruction_names trust rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls redirections __init__",

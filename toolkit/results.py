@@ -12,7 +12,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
-from ._plumbing.attribute_layout import reserve_attributes
 from ._plumbing.records import record
 from ._plumbing.versioned_json import check_field_types, split_version
 from ._secret_arguments import mask_secret_arguments
@@ -259,11 +258,6 @@ def build_call_id(number: int | str) -> str:
     return GeneratedId(format_call_id(number)) if type(number) is int else str(number)
 
 
-# First come the attributes of a plain call, then those that hooks, containers as values and failures add.
-@reserve_attributes(
-    *("text", "value", "attempts", "tool", "number", "duration_seconds"),
-    *("returned", "parts", "bound_full_text", "repairs", "retries", "deferred_text", "kind", "error"),
-)
 class ToolResult:
     """
     The result of a call.

@@ -71,8 +71,13 @@ def freeze() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def live_and_freeze(place: AgentPlace, line: int) -> dict[str, Any]:
-    """Work on the run, frozen at *line*; once more if a process that is frozen locks this one out of the database."""
+def live_and_freeze(place: AgentPlace, line: int, first: FrozenChild | None = None) -> dict[str, Any]:
+    """
+    Work on the run, frozen at *line*.
+
+    A process that is frozen inside a transaction locks all others out of a SQLite database. So *first* wakes up when
+    the database is locked, and this process tries again.
+    """
     while True:
         try:
             return live_and_count(place, line, freeze)
@@ -80,6 +85,8 @@ def live_and_freeze(place: AgentPlace, line: int) -> dict[str, Any]:
             if error.why != "store":
                 raise
             line = 0
+            if first is not None:
+                first.wake()
 
 
 def freeze_run(place: AgentPlace, first_line: int, second_line: int) -> dict[str, Any]:
@@ -87,7 +94,7 @@ def freeze_run(place: AgentPlace, first_line: int, second_line: int) -> dict[str
     first = FrozenChild(lambda: live_and_freeze(place, first_line))
     first.wait()
     frozen = int(not first.has_ended)
-    second = FrozenChild(lambda: live_and_freeze(place, second_line))
+    second = FrozenChild(lambda: live_and_freeze(place, second_line, first))
     second.wait()
     frozen += not second.has_ended
     first.wake()

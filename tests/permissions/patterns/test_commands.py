@@ -344,6 +344,41 @@ def test_a_deny_leaves_a_written_script_alone_that_runs_something_else(line):
     assert not commands_concerned(line, "rm:*")
 
 
+CHOSEN_PROGRAMS = [
+    "rsync -e 'rm -rf /' a host:b",
+    "rsync -erm a host:b",
+    "rsync --rsh=/bin/rm a host:b",
+    "rsync --rsync-path='cd /; rm x' a host:b",
+    "ssh -o ProxyCommand='rm -rf /' host",
+    "ssh -oProxyCommand='nc %h %p|rm x' host",
+    "scp -S /bin/rm a host:b",
+    "vim -c '!rm -rf /' a",
+    "vim '+!rm x' a",
+    "tar -I 'rm -rf /' -xf a.tar",
+    "tar --use-compress-prog=rm -xf a.tar",
+    "git grep -Orm x",
+    "git grep --open-files-in-pager=/bin/rm x",
+    "sort --compress-program=rm a",
+    "split --filter='rm $FILE' a",
+]
+
+
+@pytest.mark.parametrize("line", CHOSEN_PROGRAMS)
+def test_a_deny_holds_for_a_program_that_an_option_chooses(line):
+    assert commands_concerned(line, "rm:*")
+    assert commands_concerned(line, "rm -rf:*")
+
+
+@pytest.mark.parametrize("line", [*CHOSEN_PROGRAMS, "rsync -av rm host:b", "ssh -p 22 host ls rm", "tar -czf a.tar rm"])
+def test_a_deny_leaves_other_programs_alone_where_an_option_chooses_one(line):
+    assert not commands_concerned(line, "curl:*")
+
+
+@pytest.mark.parametrize("line", ["rsync -av rm host:b", "tar -czf a.tar rm", "tar -I zstd -xf rm.tar", "git grep rm"])
+def test_a_file_with_the_name_of_a_denied_program_is_no_program(line):
+    assert not commands_concerned(line, "rm:*")
+
+
 def test_without_the_grammar_nothing_is_allowed_and_all_is_denied():
     """The extra is missing: what cannot be parsed is not allowed, and is denied."""
     code = (

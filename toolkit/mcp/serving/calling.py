@@ -13,13 +13,19 @@ that it was asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ElicitRequest, ElicitResult
+from mcp_types import (
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    CallToolRequestParams,
+    ElicitRequest,
+    ElicitResult,
+)
 from mcp_types import ElicitRequestFormParams as FormParams
 from mcp_types import ElicitRequestURLParams as UrlParams
 from pydantic import ValidationError
@@ -36,7 +42,7 @@ from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progr
 from .questions import UnusableAnswers, build_forms, can_ask, describe_inability, kind_of, read_decision
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
-__all__ = ["CallParams", "ToolCaller"]
+__all__ = ["ToolCaller"]
 
 _MAX_QUESTIONS = 20
 """The most questions that one call of an older revision asks."""
@@ -46,15 +52,6 @@ _UNINTERRUPTED = ("await", "loop")
 
 _MISTAKES = ("answers", "grant")
 """Why an answer is refused that its user can correct. The question stays open, and is asked again."""
-
-
-class CallParams(Protocol):
-    """The parameters of a `tools/call` request. `CallToolRequestParams` of the SDK has them."""
-
-    name: str
-    arguments: dict[str, Any] | None
-    input_responses: Any
-    request_state: str | None
 
 
 class ToolCaller:
@@ -92,7 +89,7 @@ class ToolCaller:
         self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
         self._unusable = UnusableAnswers()
 
-    async def call(self, context: ServerRequestContext[Any, Any], params: CallParams) -> dict[str, Any]:
+    async def call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
         """
         Return the result of one request.
 
@@ -119,33 +116,6 @@ class ToolCaller:
         return await self._ask_now(context, name, result, session, principal)
 
     # Running.
-
-    def is_plain(self, name: str, session: Session, *, may_wait: bool) -> bool:
-        """
-        Return whether a call of the tool *name* can neither ask for approval nor report progress.
-
-        Unless it *may_wait*, it also has to end before a cancellation could reach it.
-        """
-        plan = self._dispatcher.find_plan(name)
-        if plan is None or plan.direct_call is None or self._dispatcher.settings.chain.hooks:
-            return False
-        return (may_wait or plan.direct_call in _UNINTERRUPTED) and plan.may_run(session)
-
-    async def call_plain(
-        self, name: str, arguments: dict[str, Any] | None, session: Session, principal: str | None
-    ) -> dict[str, Any] | None:
-        """
-        Return the result of a call that `is_plain`; None if its tool needs credentials, and has to be called elsewhere.
-
-        Raises:
-            MCPError: The tool is gone.
-        """
-        result = await self._dispatcher.call(name, arguments, session=session, principal=principal)
-        if result.kind != "waiting":
-            return self._answer(name, result)
-        # The tool needs credentials. It has done nothing yet, so the call can be made again where it can ask.
-        await self._withdraw(_request_of(result), principal)
-        return None
 
     async def _run(
         self,
@@ -257,7 +227,7 @@ class ToolCaller:
         }
 
     async def _continue(
-        self, context: ServerRequestContext[Any, Any], params: CallParams, principal: str | None
+        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, principal: str | None
     ) -> ToolResult | dict[str, Any]:
         """
         Return the result of the call that the state of *params* belongs to, or the question again if it has no answer.
@@ -280,7 +250,7 @@ class ToolCaller:
     async def _use_answers(
         self,
         context: ServerRequestContext[Any, Any],
-        params: CallParams,
+        params: CallToolRequestParams,
         result: ToolResult,
         session: Session,
         principal: str | None,
@@ -395,5 +365,5 @@ def _request_of(result: ToolResult) -> ApprovalRequest:
     return result.request
 
 
-def _responses_of(params: CallParams) -> dict[str, Any]:
+def _responses_of(params: CallToolRequestParams) -> dict[str, Any]:
     return {key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()}

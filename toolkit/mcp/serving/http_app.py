@@ -15,7 +15,6 @@ from ..._option_checks import require_list
 from ...dispatcher import Dispatcher
 from .bearer_tokens import TokenCheck, Tokens
 from .http_guard import HttpGuard, Receive, Scope, Send, is_loopback
-from .http_shortcut import HttpShortcut
 from .session_owners import SessionOwners
 from .tool_server import ServerOptions, ToolServer, build_server
 
@@ -105,12 +104,10 @@ class HttpApp:
             max_request_body_size=max_body_bytes,
         )
         self._is_running = False
-        self._shortcut = HttpShortcut(server)
         self._owners = SessionOwners(server.conversations)
         server.middleware.append(self._owners)
         self._guard = HttpGuard(
-            self._handle,
-            answer_plain_call=self._shortcut.answer,
+            self._manager.handle_request,
             owners=self._owners,
             tokens=tokens,
             is_local=is_local,
@@ -157,11 +154,6 @@ class HttpApp:
             await _send_not_found(send, self._path)
         else:
             await self._guard(scope, receive, send)
-
-    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] == "DELETE":
-            self._shortcut.forget(dict(scope["headers"]).get(b"mcp-session-id", b""))
-        await self._manager.handle_request(scope, receive, send)
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -21,15 +21,12 @@ from .bearer_tokens import TokenCheck
 from .session_owners import SessionOwners
 from .strict_messages import build_error_message, find_message_id, parse_message
 
-__all__ = ["ASGIApp", "HttpGuard", "PlainCallAnswer", "Receive", "Scope", "Send", "is_loopback", "send_json"]
+__all__ = ["ASGIApp", "HttpGuard", "Receive", "Scope", "Send", "is_loopback", "send_json"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-PlainCallAnswer: TypeAlias = Callable[[Scope, dict[bytes, bytes], Any, Receive, Send], Awaitable[bool]]
-"""A function that answers a request itself, given its headers and its message; False if *app* has to answer it."""
-
 
 _MAX_LENGTH_DIGITS = 20
 _REQUEST_HEADERS = (
@@ -64,7 +61,6 @@ class HttpGuard:
 
     Args:
         app: The application behind the guard.
-        answer_plain_call: Answers requests that do not need the application.
         owners: Knows whose sessions are open.
         tokens: The check of bearer tokens; None if no token is needed.
         is_local: Whether only names of the loopback address are accepted as the host.
@@ -77,7 +73,6 @@ class HttpGuard:
         self,
         app: ASGIApp,
         *,
-        answer_plain_call: PlainCallAnswer,
         owners: SessionOwners,
         tokens: TokenCheck | None,
         is_local: bool,
@@ -86,7 +81,6 @@ class HttpGuard:
         body_seconds: float,
     ) -> None:
         self._app = app
-        self._answer_plain_call = answer_plain_call
         self._owners = owners
         self._tokens = tokens
         self._is_local = is_local
@@ -129,16 +123,13 @@ class HttpGuard:
         if body is None:
             await _refuse(send, 413, self._explain_length())
             return
-        if scope["method"] != "POST":
-            await self._app(scope, _replay(body, receive), send)
-            return
-        try:
-            message = parse_message(body)
-        except ValueError as error:
-            await send_json(send, 400, build_error_message(find_message_id(body), str(error)))
-            return
-        if not await self._answer_plain_call(scope, headers, message, receive, send):
-            await self._app(scope, _replay(body, receive), send)
+        if scope["method"] == "POST":
+            try:
+                parse_message(body)
+            except ValueError as error:
+                await send_json(send, 400, build_error_message(find_message_id(body), str(error)))
+                return
+        await self._app(scope, _replay(body, receive), send)
 
     def _check_addresses(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")

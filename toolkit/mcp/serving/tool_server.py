@@ -35,7 +35,6 @@ from ...session import Session
 from ...skills.records import Skill
 from ...skills.skill_tools import skill_of
 from ...spec import Tool
-from .call_shortcut import install_shortcut
 from .calling import ToolCaller
 from .changes import ChangeNotifier
 from .client_log import ClientLog
@@ -150,7 +149,6 @@ class ToolServer(Server[Any]):
     The server for the tools of one dispatcher, with *options* that `build_server` has checked.
 
     Attributes:
-        shortcut: The short way for plain calls, which a transport may take as well.
         conversations: The principals and sessions of the calls.
     """
 
@@ -194,7 +192,6 @@ class ToolServer(Server[Any]):
         )
         self.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
         self.add_request_handler("tools/call", CallToolRequestParams, caller.call)
-        self.shortcut = install_shortcut(self, caller)
         self.add_request_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
         self.add_request_handler("prompts/get", GetPromptRequestParams, self._get_prompt)
         self.add_request_handler("completion/complete", CompleteRequestParams, self._complete)

@@ -16,7 +16,8 @@ A deny holds if any part of the line could match, at any position. Programs are 
 (`/bin/rm`). Options before the next word do not hide that word (`git -C x push`). The words are compared, not their
 meaning: `rm -fr` is not `rm -rf`, so write a deny rule about `rm:*`. A shell may run a text that is not known before
 the line runs (`echo $x | sh`, `sh -c "$(cat f)"`). Such a text could be any command, so every deny holds for it. A
-script that the line writes and then runs is read as a part of the line.
+script that the line writes and then runs is read as a part of the line. An option may choose a program
+(`rsync -e 'rm x'`, `tar -I rm`): there, a deny about `rm` holds wherever a word names `rm`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ...safety.commands.dangers import chooses_program
 from ...safety.commands.written_scripts import WrittenText, find_runs_of_written_files
 from ...safety.shell.evaluation import runs_unseen_text
 from ...safety.shell.known_input import SHELLS
@@ -38,6 +40,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _FEEDERS = ("xargs", "parallel")
 _FINDERS = ("find", "fd", "fdfind")
+_NAME_ENDS = re.compile(r"""[\s;|&!()<>=:,%'"`$]+""")
 _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
 
 
@@ -82,6 +85,16 @@ class CommandPattern:
             if not places:
                 return False
         return len(self.words) in places
+
+    def concerns_choice(self, command: SimpleCommand) -> bool:
+        """Return whether *command* runs a program that one of its words names, and that could be the pattern's."""
+        if not self.words:
+            return True
+        program = _program_name(self.words[0])
+        parts = [_program_name(part) for word in command.plain[1:] for part in _NAME_ENDS.split(word)]
+        # The program may be joined to a letter: `-erm`.
+        is_named = any(part == program or (part.startswith("-") and part.endswith(program)) for part in parts)
+        return is_named and chooses_program(command)
 
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
@@ -135,6 +148,8 @@ def commands_concerned(text: str, pattern: str) -> bool:
         for command in script.commands
         for reading in _readings(_mark_unknown_words(command))
     ):
+        return True
+    if any(map(parsed_pattern.concerns_choice, script.commands)):
         return True
     return any(
         not isinstance(outcome, WrittenText) or commands_concerned(outcome.text, pattern)

@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..shell.records import CannotParse
+from ..shell.records import CannotParse, SimpleCommand
 from ..shell.sed_scripts import SEDS, sed_actions
 from .options import Args
 from .printed_texts import input_text
 from .table_reach import REACH_RISKS
 from .table_runners import RUNNER_RISKS
-from .table_system import SYSTEM_RISKS, Risk
+from .table_system import CHOICE, SYSTEM_RISKS, Risk
 from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
 from .targets import Danger, removal_danger, writing_danger
 
-__all__ = ["command_dangers"]
+__all__ = ["chooses_program", "command_dangers"]
 
 
 def command_dangers(args: Args) -> Iterator[Danger]:
@@ -35,6 +35,11 @@ def command_dangers(args: Args) -> Iterator[Danger]:
             yield Danger(ready.risk.verdict, ready.risk.why)
     if name in _DANGER_FUNCTIONS:
         yield from filter(None, _DANGER_FUNCTIONS[name](args))
+
+
+def chooses_program(command: SimpleCommand) -> bool:
+    """Return whether one of the words of *command* names the program to run, as in `rsync -e 'ssh -x'`."""
+    return any(danger.why == CHOICE for danger in command_dangers(Args(command)))
 
 
 class _CompiledRisk(NamedTuple):

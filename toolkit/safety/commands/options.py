@@ -86,6 +86,8 @@ _LETTERS_WITH_VALUE = {
     "rsync": "BefMT",
     "mysql": "DehPpSu",
     "mariadb": "DehPpSu",
+    "perl": "DEFIMemx",
+    "ruby": "CEFIKTWerx",
 }
 _NO_OPTIONS: frozenset[str] = frozenset()
 _MIN_ABBREVIATION_CHARS = 3

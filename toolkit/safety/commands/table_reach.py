@@ -7,11 +7,10 @@ give away secrets, or change what is installed or runs.
 
 from __future__ import annotations
 
-from .table_system import Risk
+from .table_system import CHOICE, Risk
 
 __all__ = ["REACH_RISKS"]
 
-_CHOICE = "runs a program of the command's choice"
 _LOADS = "loads code of the command's choice"
 _SETTINGS = "runs with settings of the command's choice"
 _LOSES = "throws away work that is not committed"
@@ -66,17 +65,17 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("git", _REWRITES, "http-push|send-pack", "-f --force --mirror -d -D --delete"),
     Risk("git", _REWRITES, "repack", "--cruft-expiration --unpack-unreachable"),
     Risk("git", _REWRITES, "fetch|pull|remote update", "-P --prune-tags"),
-    Risk("git", _CHOICE, "instaweb"),
+    Risk("git", CHOICE, "instaweb"),
     Risk("git", "writes files that something else names", "fast-import", "--allow-unsafe-features"),
-    Risk("git", _CHOICE, word=r"--[\w-]+=ext::.*"),
+    Risk("git", CHOICE, word=r"--[\w-]+=ext::.*"),
     Risk("git", _GIT_RUNS, "config", "--rename-section"),
     Risk("git", _GIT_RUNS, "config rename-section|config remove-section|config edit"),
     Risk("git", _SETTINGS, options="--git-dir", value=r"(?!(.*/)?[\w.-]*\.git/?$)(?!\$).+"),
     Risk("git", "changes what runs by the clock", "maintenance stop|maintenance unregister"),
     # other repositories
     Risk("hg", _LISTENS, "serve"),
-    Risk("hg", _CHOICE, "transplant", "--filter"),
-    Risk("hg", _CHOICE, options="--tool", value=r".*/.*"),
+    Risk("hg", CHOICE, "transplant", "--filter"),
+    Risk("hg", CHOICE, options="--tool", value=r".*/.*"),
     Risk("hg", _PUBLISHES, "email|phabsend|phabupdate"),
     Risk("hg", _REWRITES, "censor"),
     Risk("hg", _LOSES, "shelve", "-d --delete --cleanup"),
@@ -88,18 +87,18 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("curl", "reads files in place of addresses", options="--proto-default", value=r"(?i)file"),
     Risk("curl", "works out what it does from variables", word=r"--expand-.*"),
     Risk("wget", _SETTINGS, options="--config", value=r"(?!/dev/null$).+"),
-    Risk("wget", _CHOICE, options="-e --execute", value=_WGETRC),
+    Risk("wget", CHOICE, options="-e --execute", value=_WGETRC),
     Risk("wget", _THEIR_NAMES, options="--retr-symlinks"),
     Risk("ssh scp sftp", _TUNNEL, word=_FORWARDS),
     Risk("ssh scp sftp", "hands a command or variables to another machine", word=_SSH_SENDS),
     Risk("scp", _THEIR_NAMES, options="-T"),
     Risk("sftp", "runs a script", options="-b", value=r"(?!-$).+"),
-    Risk("sftp", _CHOICE, options="-s", value=r".*/.*"),
+    Risk("sftp", CHOICE, options="-s", value=r".*/.*"),
     Risk("ssh-keygen", "changes the keys of this machine", options="-A"),
     Risk("ssh-add", "takes keys out of the agent", options="-D"),
     Risk("rsync", _THEIR_NAMES, options="--trust-sender --insecure-links --write-devices"),
-    Risk("lynx", _CHOICE, options="-locexec"),
-    Risk("lynx", _CHOICE, word=r"(?i)lynx(exec|prog|cgi):.*"),
+    Risk("lynx", CHOICE, options="-locexec"),
+    Risk("lynx", CHOICE, word=r"(?i)lynx(exec|prog|cgi):.*"),
     Risk(
         "nc ncat netcat",
         "reaches the service that runs the containers",
@@ -110,18 +109,18 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("nmap", _SETTINGS, options="--resume"),
     Risk("http https httpie", "installs a package, which runs its scripts", "plugins install|cli plugins install"),
     Risk("http https httpie", "installs a package, which runs its scripts", "plugins upgrade|cli plugins upgrade"),
-    Risk("ftp", _CHOICE, word=r"\|.*"),
-    Risk("mail mailx", _CHOICE, options="-S -X -Y --exec -:"),
-    Risk("mail mailx", _CHOICE, word=r"(?s)(.*\n)?~[!|:<r].*", reads=True),
+    Risk("ftp", CHOICE, word=r"\|.*"),
+    Risk("mail mailx", CHOICE, options="-S -X -Y --exec -:"),
+    Risk("mail mailx", CHOICE, word=r"(?s)(.*\n)?~[!|:<r].*", reads=True),
     Risk("rclone", _LISTENS, "serve|rcd"),
     Risk("rclone", _LISTENS, options="--rc --rc-addr"),
     Risk("rclone", _SETTINGS, options="--config", value=r"(?!/dev/null$).+"),
-    Risk("rclone", _CHOICE, word=r"--[\w-]+-command(=.*)?"),
+    Risk("rclone", CHOICE, word=r"--[\w-]+-command(=.*)?"),
     Risk("rclone", _PUBLISHES, "link"),
     Risk("rclone", "changes where files are sent to", "config create|config update|config delete|config password"),
     Risk("rclone", _SERVICES, "mount|selfupdate"),
     Risk("telnetd ftpd inetd tcpsvd udpsvd sshd dropbear vsftpd tftpd", _LISTENS),
-    Risk("udhcpc udhcpc6", _CHOICE, options="-s"),
+    Risk("udhcpc udhcpc6", CHOICE, options="-s"),
     # containers
     Risk(_CONTAINERS, _PUBLISHES, options="--push"),
     Risk(_CONTAINERS, _PUBLISHES, "manifest push|compose push|image scp|trust sign|trust revoke|trust signer"),
@@ -140,7 +139,7 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk(_CONTAINERS, _CLOUD, "swarm init|swarm join|swarm update|swarm ca|swarm unlock|node update|node promote"),
     Risk(_CONTAINERS, _CLOUD, "node demote|service create|service update|service scale|service rollback|stack deploy"),
     Risk(_CONTAINERS, _LOADS, "plugin create|plugin set|plugin disable"),
-    Risk("podman", _CHOICE, "container runlabel|machine ssh"),
+    Risk("podman", CHOICE, "container runlabel|machine ssh"),
     Risk("podman", "leaves the surroundings that it was given", "unshare"),
     Risk("podman", _LISTENS, "system service"),
     Risk("podman", _STOPS, "stop|pause|restart|kill|pod stop|pod pause|pod restart", "-a --all"),
@@ -151,7 +150,7 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("podman", _SERVICES, "system connection add|system connection remove|system connection default|auto-update"),
     Risk("podman", _SERVICES, "machine init|machine set|machine start|machine stop|system migrate|system renumber"),
     # clusters and clouds
-    Risk("kubectl oc", _CHOICE, "config set-credentials|config set|config set-cluster|config rename-context"),
+    Risk("kubectl oc", CHOICE, "config set-credentials|config set|config set-cluster|config rename-context"),
     Risk("kubectl oc", _TELLS, "config view", "--raw --flatten"),
     Risk("kubectl oc", _TELLS, "create token"),
     Risk("kubectl oc helm", _SETTINGS, options="--kubeconfig", value=_KUBECONFIG),
@@ -163,7 +162,7 @@ REACH_RISKS: tuple[Risk, ...] = (
         options="-s --server",
         value=_ELSEWHERE,
     ),
-    Risk("kubectl oc", _CHOICE, options="--enable-exec --enable-alpha-plugins --helm-command"),
+    Risk("kubectl oc", CHOICE, options="--enable-exec --enable-alpha-plugins --helm-command"),
     Risk("kubectl", _LOADS, "krew install|krew upgrade"),
     Risk("kubectl oc", _CLOUD, "debug", "--replace"),
     Risk("kubectl oc", _CLOUD, "create", "--raw"),
@@ -173,10 +172,10 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("gcloud", "reads its options from a file", options="--flags-file"),
     Risk("gcloud", "runs with another user's rights", options="--impersonate-service-account"),
     Risk(
-        "ansible ansible-playbook", _CHOICE, options="--vault-password-file --vault-pass-file --vault-id --playbook-dir"
+        "ansible ansible-playbook", CHOICE, options="--vault-password-file --vault-pass-file --vault-id --playbook-dir"
     ),
-    Risk("ansible ansible-playbook", _CHOICE, options="--become-password-file --become-pass-file"),
-    Risk("ansible ansible-playbook", _CHOICE, options="--connection-password-file --conn-pass-file"),
+    Risk("ansible ansible-playbook", CHOICE, options="--become-password-file --become-pass-file"),
+    Risk("ansible ansible-playbook", CHOICE, options="--connection-password-file --conn-pass-file"),
     Risk("helm", "sends its token to another machine", options="--kube-apiserver"),
     Risk("helm", "runs with another user's rights", options="--kube-as-user --kube-as-group"),
     Risk("helm", _PUBLISHES, "push"),
@@ -184,10 +183,10 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("gsutil", _CLOUD, "rsync", "-d"),
     Risk("gsutil", _CLOUD, word="rsync", options="-d"),
     Risk("gsutil", _PUBLISHES, word=r"all(Authenticated)?Users(:.*)?|public-read(-write)?"),
-    Risk("fly flyctl", _CHOICE, "ssh console|ssh sftp|console|machine exec|machine run"),
+    Risk("fly flyctl", CHOICE, "ssh console|ssh sftp|console|machine exec|machine run"),
     Risk("fly flyctl", _CLOUD, "secrets set|secrets unset|secrets import|scale|machine kill|machine update"),
     Risk("heroku", _CLOUD, word=r"(pg|ps|config|addons|domains|features|access|webhooks):(?!info|index|$)\w+"),
-    Risk("heroku", _CHOICE, "run|run:detached|ps:exec"),
+    Risk("heroku", CHOICE, "run|run:detached|ps:exec"),
     Risk("vercel", _PUBLISHES, options="--prod"),
     Risk("bq", _CLOUD, "rm|cp|mk|load|update|insert|cancel"),
     Risk("bq", _CLOUD, word=r"(?is).*\b(delete\s+from|update\s.*\sset|merge\s+into|insert\s+into)\b.*", reads=True),
@@ -198,7 +197,7 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("gh", _PUBLISHES, "pr review", "-a --approve"),
     Risk("gh", _PUBLISHES, f"repo fork|run cancel|run rerun|gpg-key delete|issue lock|issue develop|{_GH_PROJECT}"),
     Risk("gh", _PUBLISHES, "codespace stop|codespace rebuild|codespace edit|codespace ports|agent-task create"),
-    Risk("gh", _CHOICE, "repo clone|gist clone|repo fork", word=_FROM_GIT),
+    Risk("gh", CHOICE, "repo clone|gist clone|repo fork", word=_FROM_GIT),
     # the machine
     Risk("ip", _CHANGES_NETWORK, _IP),
     Risk("openvpn", _CHANGES_NETWORK, unless=_SHOWS_ONLY),

@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 from ...verdicts import Word
 
-__all__ = ["SYSTEM_RISKS", "Risk"]
+__all__ = ["CHOICE", "SYSTEM_RISKS", "Risk"]
+
+CHOICE = "runs a program of the command's choice"
+"""The danger of every option whose value is a program or a command line."""
 
 
 class Risk(NamedTuple):

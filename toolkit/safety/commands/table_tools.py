@@ -7,11 +7,10 @@ file that the line does not name, or open a port.
 
 from __future__ import annotations
 
-from .table_system import Risk
+from .table_system import CHOICE, Risk
 
 __all__ = ["TOOL_RISKS"]
 
-_CHOICE = "runs a program of the command's choice"
 _LOADS = "loads code of the command's choice"
 _SETTINGS = "runs with settings of the command's choice"
 _ARGUMENTS = "reads its options from a file"
@@ -57,12 +56,12 @@ _CERTBOT_PROGRAMS = "--apache-ctl --apache-bin --apache-enmod --apache-dismod --
 
 TOOL_RISKS: tuple[Risk, ...] = (
     # pagers and searching
-    Risk("less", _CHOICE, word=_LESS),
-    Risk("man", _CHOICE, options="-M --manpath"),
-    Risk("man", _CHOICE, options="-r --prompt", value=r"(?s).*[`$\"\\].*"),
+    Risk("less", CHOICE, word=_LESS),
+    Risk("man", CHOICE, options="-M --manpath"),
+    Risk("man", CHOICE, options="-r --prompt", value=r"(?s).*[`$\"\\].*"),
     Risk("ack", _SETTINGS, options="--ackrc"),
-    Risk("fzf", _CHOICE, options="--with-shell --info-command"),
-    Risk("rename", _CHOICE, word=_CODE_IN_PERL),
+    Risk("fzf", CHOICE, options="--with-shell --info-command"),
+    Risk("rename", CHOICE, word=_CODE_IN_PERL),
     # archives
     Risk("tar gtar", "removes what stands where it unpacks", options="--recursive-unlink"),
     Risk("unzip", _OUTSIDE, options="-:"),
@@ -77,50 +76,48 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk("sox", _LOADS, word="ladspa"),
     Risk("convert magick", _LOADS, options="-process"),
     Risk("convert magick", _LISTENS, options="-distribute-cache"),
-    Risk("dvips ftp", _CHOICE, options="-o", value=_PIPE),
-    Risk("gs", _CHOICE, options="-o -sOutputFile", value=_PIPE),
-    Risk("gs", _CHOICE, word="-dDELAYSAFER"),
+    Risk("dvips ftp", CHOICE, options="-o", value=_PIPE),
+    Risk("gs", CHOICE, options="-o -sOutputFile", value=_PIPE),
+    Risk("gs", CHOICE, word="-dDELAYSAFER"),
     Risk("luatex lualatex", _LOADS, options="--fmt -fmt", value=_DISTANT),
     Risk("pandoc", _LOADS, options="--data-dir"),
-    Risk("psql", _CHOICE, options="-o --output", value=_PIPE),
+    Risk("psql", CHOICE, options="-o --output", value=_PIPE),
     # data
     Risk("yq", _UNNAMED, options="--split-exp"),
     Risk("yq", _UNNAMED, options="-s", value=r"\.\w[\w.]*|.*\$index.*"),
     Risk("duckdb", _LOADS, word=r"(?is).*(\binstall\s+\w|\bload\s+\w|\.(shell|system|open|read)\b).*", reads=True),
     Risk("duckdb", _SETTINGS, options="-init --init", value=r"(?!/dev/null$).+"),
-    Risk("snowsql", _CHOICE, word=r"(?is).*!(system|source|load|edit|spool)\b.*", reads=True),
-    Risk("sqlcmd", _CHOICE, word=r"(?is).*(!!|:\s*(r|out|error|ed)\b|xp_cmdshell).*", reads=True),
-    Risk("sqlplus", _CHOICE, word=r"(?is)@.+|.*(\bhost\b|^\s*!|\bspool\b).*", reads=True),
+    Risk("snowsql", CHOICE, word=r"(?is).*!(system|source|load|edit|spool)\b.*", reads=True),
+    Risk("sqlcmd", CHOICE, word=r"(?is).*(!!|:\s*(r|out|error|ed)\b|xp_cmdshell).*", reads=True),
+    Risk("sqlplus", CHOICE, word=r"(?is)@.+|.*(\bhost\b|^\s*!|\bspool\b).*", reads=True),
     # editors
     Risk("vim vi nvim ex view gvim mvim vimx", _LISTENS, options="--listen"),
     Risk("vim vi ex view gvim mvim vimx", _LISTENS, word=r"-nb.*"),
     Risk("emacs", _LOADS, options="--init-directory -u --user"),
-    Risk("kak", _CHOICE, options="-p"),
+    Risk("kak", CHOICE, options="-p"),
     Risk("mg", _SETTINGS, options="-u"),
     Risk("hx", _SETTINGS, options="-c --config", value=_DISTANT),
     Risk("code codium", _LOADS, options="--extensions-dir --extensionDevelopmentPath", value=_DISTANT),
     # debuggers and tracers
     Risk("lldb", _LOADS, options="--local-lldbinit"),
     Risk("strace rr firejail daemonize flatpak-spawn", _LOADS, options="-E -v --env", value=_CARRIED_VARIABLE),
-    Risk(
-        "expect", _CHOICE, options="-c", value=r"(?s).*(\bopen\b|log_file|\bfile\s+delete|\bsource\b|\bsocket\b|\|).*"
-    ),
-    Risk("perf", _CHOICE, options="--exec-path"),
-    Risk("perf", _CHOICE, "script", "-s --script"),
+    Risk("expect", CHOICE, options="-c", value=r"(?s).*(\bopen\b|log_file|\bfile\s+delete|\bsource\b|\bsocket\b|\|).*"),
+    Risk("perf", CHOICE, options="--exec-path"),
+    Risk("perf", CHOICE, "script", "-s --script"),
     Risk("perf", "changes the running kernel", "probe|ftrace|daemon"),
-    Risk("rr", _CHOICE, "replay", "-d --debugger -x --gdb-x"),
+    Risk("rr", CHOICE, "replay", "-d --debugger -x --gdb-x"),
     Risk("valgrind", "sends data to another machine", options="--log-socket --xml-socket --debuginfo-server"),
     # programs that start another one
-    Risk("rlwrap", _CHOICE, options="-z --filter"),
+    Risk("rlwrap", CHOICE, options="-z --filter"),
     Risk("cpulimit", "kills processes that it does not name one by one", options="-k --kill"),
     Risk("flatpak-spawn", "leaves the surroundings that it was given", options="--host"),
-    Risk("dbus-run-session", _CHOICE, options="--dbus-daemon --config-file"),
+    Risk("dbus-run-session", CHOICE, options="--dbus-daemon --config-file"),
     Risk("fakeroot", _LOADS, options="--lib --faked"),
     Risk("fakeroot", _LOADS, options="-l", value=r".*\.(so|dylib)(\.[\d.]+)?"),
-    Risk("faketime", _CHOICE, options="--date-prog"),
-    Risk("parallel", _CHOICE, options="--sql --sql-worker --sql-master --sql-and-worker --retry-failed --rsync-opts"),
-    Risk("parallel", _CHOICE, options="--group-by --shard --bin", value=r"(?s).*(system|exec|qx|`|open|unlink|eval).*"),
-    Risk("tmux", _CHOICE, "source-file|source|run-shell|run|if-shell|pipe-pane|pipep|set-hook|bind-key|bind"),
+    Risk("faketime", CHOICE, options="--date-prog"),
+    Risk("parallel", CHOICE, options="--sql --sql-worker --sql-master --sql-and-worker --retry-failed --rsync-opts"),
+    Risk("parallel", CHOICE, options="--group-by --shard --bin", value=r"(?s).*(system|exec|qx|`|open|unlink|eval).*"),
+    Risk("tmux", CHOICE, "source-file|source|run-shell|run|if-shell|pipe-pane|pipep|set-hook|bind-key|bind"),
     Risk("tmux", "types and clicks in place of the user", "send-keys|send|set-buffer|paste-buffer"),
     Risk("screen", "types and clicks in place of the user", word="stuff|paste|exec|eval"),
     Risk("tmux", _SETTINGS, options="-f", value=r"(?!/dev/null$)[^#{}]*[./].*"),
@@ -131,11 +128,11 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk(_LINKERS, _LOADS, options="-mllvm --mllvm", value=r".*load.*"),
     Risk(f"{_COMPILERS} {_LINKERS} as ar nm ranlib strip java javac rustc ghc", _ARGUMENTS, word=r"@.+"),
     Risk("ar", "runs a script", word="-M"),
-    Risk("make gmake", _CHOICE, word=r"(?s)\w+[:?+]?=.*[;|&`\n].*"),
+    Risk("make gmake", CHOICE, word=r"(?s)\w+[:?+]?=.*[;|&`\n].*"),
     Risk("rustc cargo", _LOADS, word=_RUSTC_WORDS),
     Risk("go", _LOADS, word=r"(?s).*-extldflags.*(plugin|wrapper|specs|-B|-fuse-ld|error-handling).*"),
     Risk("go", "sends data to another machine", "telemetry on"),
-    Risk("ghc ghci", _CHOICE, word=r"-pgm\w+(=.*)?|-fplugin=.*|--frontend|-ghci-script"),
+    Risk("ghc ghci", CHOICE, word=r"-pgm\w+(=.*)?|-fplugin=.*|--frontend|-ghci-script"),
     Risk("javac", _LOADS, options="-processorpath --processor-path --processor-module-path", value=_DISTANT),
     Risk("javac", _LOADS, word=r"-J-XX:(On\w+|VMOptionsFile|Flags)=.*"),
     Risk("java", _LISTENS, word=r"-Dcom\.sun\.management\.jmxremote.*port.*"),
@@ -149,17 +146,17 @@ TOOL_RISKS: tuple[Risk, ...] = (
         value=_DISTANT,
     ),
     Risk("mvn", _SETTINGS, options="-s --settings -gs --global-settings -t --toolchains -gt", value=_DISTANT),
-    Risk("mvn", _CHOICE, word=r".*exec-maven-plugin.*"),
+    Risk("mvn", CHOICE, word=r".*exec-maven-plugin.*"),
     Risk(
         "mvn",
         "runs what anyone may have published",
         word=r"(?!org\.(apache\.maven|codehaus\.mojo))[\w.-]+:[\w.-]+:[\w.:-]+",
     ),
     # languages
-    Risk("R Rscript", _CHOICE, options="-d --debugger"),
-    Risk("elixir", _CHOICE, options="--erl --vm-args --boot --rpc-eval --pipe-to"),
-    Risk("erl", _CHOICE, options="-args_file -epmd_module -remsh -loader"),
-    Risk("erl", _CHOICE, options="-run -s", word="os|file|filelib|erlang|rpc|httpc|open_port|inet|ftp|ssh"),
+    Risk("R Rscript", CHOICE, options="-d --debugger"),
+    Risk("elixir", CHOICE, options="--erl --vm-args --boot --rpc-eval --pipe-to"),
+    Risk("erl", CHOICE, options="-args_file -epmd_module -remsh -loader"),
+    Risk("erl", CHOICE, options="-run -s", word="os|file|filelib|erlang|rpc|httpc|open_port|inet|ftp|ssh"),
     Risk("maxima", _LOADS, options="-X --lisp-options --userdir --init"),
     Risk(
         "node nodejs", _LOADS, options="--test-reporter --test-global-setup --experimental-config-file", value=_DISTANT
@@ -167,13 +164,13 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk("node nodejs", _LOADS, options="--experimental-network-imports"),
     Risk("node nodejs", _LISTENS, word=r"--inspect-port=(0\.0\.0\.0|\[?::).*"),
     Risk("julia", _LOADS, options="-L --load -J --sysimage --machine-file", value=_DISTANT),
-    Risk("pwsh powershell", _CHOICE, word=_POWERSHELL, reads=True),
+    Risk("pwsh powershell", CHOICE, word=_POWERSHELL, reads=True),
     Risk("swift", "leaves the surroundings that it was given", options="--disable-sandbox"),
     Risk("dotnet", _INSTALLS, "tool install|tool update|new install|workload install"),
     Risk("php", _LISTENS, options="-S --server -b --bindpath", value=_NETWORK),
-    Risk("pip pip3 pipx", _CHOICE, options="--python", value=r"(/(?!usr/(local/)?bin/)|~|\.\./).*"),
+    Risk("pip pip3 pipx", CHOICE, options="--python", value=r"(/(?!usr/(local/)?bin/)|~|\.\./).*"),
     Risk("pipx", "changes a start-up file of a shell", "ensurepath"),
-    Risk("tox", _CHOICE, options="-x --override"),
+    Risk("tox", CHOICE, options="-x --override"),
     Risk("tox", _FROM_ANYBODY, options="-i --index-url"),
     Risk("bundle", _FROM_ANYBODY, "add|inject", "--git --source --github"),
     Risk("bundle", _INSTALLS, "plugin install"),
@@ -198,10 +195,10 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk("hatch", _SOURCES, "config set", word=r"publish\..*|.*\b(index|shell)\b.*"),
     Risk("pdm", "runs what anyone may have published", "init|new", word=_WEB),
     Risk("yarn", _SETTINGS, options="--use-yarnrc", value=_DISTANT),
-    Risk("yarn", _CHOICE, "policies set-version|set version", word=rf"{_WEB}|{_DISTANT}"),
+    Risk("yarn", CHOICE, "policies set-version|set version", word=rf"{_WEB}|{_DISTANT}"),
     Risk(
         "pnpm",
-        _CHOICE,
+        CHOICE,
         word=r"(?i)--config\.(script-?shell|.*registry|node-?options|shell|global-?pnpmfile|pnpmfile)=.*",
     ),
     Risk("pnpm", _LOADS, options="--pnpmfile --global-pnpmfile", value=_DISTANT),
@@ -209,21 +206,21 @@ TOOL_RISKS: tuple[Risk, ...] = (
     Risk("bun", _LOADS, options="--compile-executable-path"),
     Risk("bun", _INSTALLS, "pm trust"),
     Risk("deno", _LOADS, options="--preload --require -c --config --import-map", value=rf"{_WEB}|{_DISTANT}"),
-    Risk("deno", _CHOICE, "task", "--eval"),
+    Risk("deno", CHOICE, "task", "--eval"),
     Risk("deno", _PUBLISHES, "publish|deploy"),
     Risk("deno bun node nodejs", _LISTENS, options="--inspect --inspect-brk --inspect-wait", value=_ANY_ADDRESS),
     Risk("prettier", _LOADS, options="--plugin --config", value=_DISTANT),
     Risk("biome", _SETTINGS, options="--config-path", value=_DISTANT),
-    Risk("maturin", _CHOICE, options="-i --interpreter --pip-path", value=_DISTANT),
+    Risk("maturin", CHOICE, options="-i --interpreter --pip-path", value=_DISTANT),
     Risk("maturin", _LOADS, options="--config"),
-    Risk("perl", _CHOICE, word=r"(?s)-[mM].*(;|`|\b(system|exec|qx|unlink|open|eval|do)\b).*"),
+    Risk("perl", CHOICE, word=r"(?s)-[mM].*(;|`|\b(system|exec|qx|unlink|open|eval|do)\b).*"),
     # keys
     Risk("gpg gpg2", _SETTINGS, options="--homedir --options"),
     Risk("gpg gpg2", _UNNAMED, options="--use-embedded-filename"),
     Risk("gpg gpg2", "changes whose keys are trusted", options=_GPG_TRUST),
     Risk("openssl", _LOADS, options="-keygen_engine -ssl_client_engine -module"),
     Risk("openssl", _LISTENS, "ocsp|cmp", "-port"),
-    Risk("certbot", _CHOICE, options=_CERTBOT_PROGRAMS),
+    Risk("certbot", CHOICE, options=_CERTBOT_PROGRAMS),
     Risk(
         "certbot", "changes what runs on this machine", "delete|revoke|unregister|rollback|install|enhance|reconfigure"
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .table_system import Risk
+from .table_system import CHOICE, Risk
 
 __all__ = ["WORK_RISKS"]
 
@@ -18,7 +18,6 @@ _GIT_KEYS = (
     r"|submodule\..*\.(update|url)|http\.(.*\.)?(sslverify|cookiefile|savecookies|sslca\w+|curloptresolve)|sendemail\..*(cmd|server)|help\.browser|http\..*proxy|safe\..*|extensions\..*"
     r"|gc\..*hook|maintenance\..*|clean\.requireforce|branch\..*\.(push)?remote|lfs\..*)"
 )
-_CHOICE = "runs a program of the command's choice"
 _DATA = "destroys data"
 _SQL = (
     r"(?is).*\b(drop\s+(database|table|schema|user|role|index|view)|truncate\s+\w"
@@ -56,17 +55,17 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk("git", _GIT_RUNS, word=rf"(--config=|--config-env=|-c)?{_GIT_KEYS}=.*"),
     Risk("git", _GIT_RUNS, "config", "--global --system --unset-all --remove-section -e --edit --replace-all"),
     Risk("git", _GIT_RUNS, "remote set-url|remote remove|remote rm|remote add|remote rename"),
-    Risk("git", _CHOICE, options="--upload-pack --receive-pack --extcmd --template --sendmail-cmd --to-cmd --cc-cmd"),
-    Risk("git", _CHOICE, options="--header-cmd --access-hook --browser --ext-diff --open-files-in-pager"),
-    Risk("git", _CHOICE, word=r"--exec-path=.+|ext::.*|-O.+"),
-    Risk("git", _CHOICE, "grep", "-O"),
-    Risk("git", _CHOICE, "difftool|mergetool", "-x"),
-    Risk("git", _CHOICE, "push|fetch|pull|clone|archive|ls-remote|fetch-pack|send-pack", "--exec"),
-    Risk("git", _CHOICE, "clone", "-u"),
-    Risk("git", _CHOICE, "instaweb", "-b"),
-    Risk("git", _CHOICE, "send-email", "--smtp-server", value=r"[/~.].*"),
-    Risk("git", _CHOICE, "merge-index|hook run|web--browse|daemon|shell|credential"),
-    Risk("git", _CHOICE, "remote-ext|remote-fd|for-each-repo|credential-store|credential-cache|http-fetch"),
+    Risk("git", CHOICE, options="--upload-pack --receive-pack --extcmd --template --sendmail-cmd --to-cmd --cc-cmd"),
+    Risk("git", CHOICE, options="--header-cmd --access-hook --browser --ext-diff --open-files-in-pager"),
+    Risk("git", CHOICE, word=r"--exec-path=.+|ext::.*|-O.+"),
+    Risk("git", CHOICE, "grep", "-O"),
+    Risk("git", CHOICE, "difftool|mergetool", "-x"),
+    Risk("git", CHOICE, "push|fetch|pull|clone|archive|ls-remote|fetch-pack|send-pack", "--exec"),
+    Risk("git", CHOICE, "clone", "-u"),
+    Risk("git", CHOICE, "instaweb", "-b"),
+    Risk("git", CHOICE, "send-email", "--smtp-server", value=r"[/~.].*"),
+    Risk("git", CHOICE, "merge-index|hook run|web--browse|daemon|shell|credential"),
+    Risk("git", CHOICE, "remote-ext|remote-fd|for-each-repo|credential-store|credential-cache|http-fetch"),
     Risk("git", _PUBLISHES, "send-email|imap-send"),
     Risk("git", "changes what runs by the clock", "maintenance start|maintenance register"),
     # other repositories
@@ -149,7 +148,7 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk(
         "aws", _TELLS, word=r"get-session-token|get-federation-token|decrypt|get-authorization-token|--with-decryption"
     ),
-    Risk("aws", _CHOICE, "configure set", word=r"(?i).*(credential_process|endpoint|aws_).*"),
+    Risk("aws", CHOICE, "configure set", word=r"(?i).*(credential_process|endpoint|aws_).*"),
     Risk("az", _TELLS, word=r"get-access-token|list-keys|show-connection-string"),
     Risk("az", _TELLS, "keyvault secret show|keyvault secret download"),
     Risk("az", _CLOUD, "vm run-command|webapp ssh|aks command"),
