@@ -12,12 +12,13 @@ from typing import Any
 from ..concurrency.cleanup_limit import FINISHED
 from ..hooks.base import Run, Step
 from ..results import ToolResult
+from ..values.rendering import is_unfinished
 from .attempts import finish_value, run_attempts
 from .call_failures import build_failure, build_hook_failure, recover
 from .call_frame import CallFrame
 from .hook_stages import raise_wrong_return
 from .render_result import render, render_hook_result
-from .tool_run import must_be_finished, start
+from .tool_run import start
 
 __all__ = ["run_in_hooks"]
 
@@ -88,7 +89,7 @@ async def _run_tool(frame: CallFrame) -> ToolResult:
         return await run_attempts(frame)
     try:
         value = await start(frame)
-        return render(frame, await finish_value(frame, value) if must_be_finished(value) else value)
+        return render(frame, await finish_value(frame, value) if is_unfinished(value) else value)
     except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
         return await recover(frame, error)
 

@@ -38,8 +38,6 @@ class _BatchCall:
         result: The result, once there is one.
     """
 
-    __slots__ = ("call", "plan", "result", "tool")
-
     def __init__(self, call: ToolCall, tool: Tool | None, planner: Planner) -> None:
         self.call = call
         self.tool = tool

@@ -76,9 +76,8 @@ def _add_notes(frame: CallFrame, result: ToolResult) -> None:
     """Tell the model, before the text of *result*, what people changed and whether the call has run before."""
     plan = frame.plan
     notes = _render_notes(frame, plan.max_chars // 2)
-    shorten = (
-        truncation.keep_full_text if len(result.text) + len(notes) <= plan.max_chars else truncation.truncate_result
-    )
+    fits = len(result.text) + len(notes) <= plan.max_chars
+    shorten = truncation.keep_full_text if fits else truncation.truncate_result
     shorten(result, plan.max_chars - len(notes), plan, frame.call.session, frame.call.principal)
     result.text = notes + result.text
 

@@ -168,12 +168,7 @@ class CallFrame(_RareFields):
         return frame
 
     def limit(self, resources: Mapping[Any, Any] | None, timeout_seconds: float | None) -> None:
-        """
-        Give the call *resources* of its own, and limit the time of all its stages together.
-
-        Raises:
-            TypeError: A key of *resources* is no type.
-        """
+        """Give the call *resources* of its own, and limit the time of all its stages together."""
         self.is_limited = True
         if resources is not None:
             from .resources import check_resource_keys  # few calls bring resources

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from .._lazy_names import LazyModule
 from ..results import ToolResult
+from ..values.rendering import FINAL_TYPES, is_unfinished
 from .argument_check import check, check_quickly
 from .call_end import finish
 from .call_frame import CallFrame
 from .render_result import render
-from .tool_run import must_be_finished, start
+from .tool_run import start
 
 if TYPE_CHECKING:
     from . import around_hooks, attempts, call_failures, hook_stages
@@ -59,7 +60,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
         ):
             try:
                 value = await start(frame)
-                if must_be_finished(value):
+                if type(value) not in FINAL_TYPES and is_unfinished(value):
                     value = await attempts.finish_value(frame, value)
                 frame.result = render(frame, value)
             except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass

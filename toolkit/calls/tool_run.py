@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .._lazy_names import LazyModule
 from ..concurrency.abandoned import CancellableJob, run_job
 from ..concurrency.cleanup_limit import finish_with_limit
-from ..values.rendering import is_stream, is_unfinished
+from ..values.rendering import is_stream
 from .call_frame import CallFrame
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ else:  # most functions return one value in time
     attempt = LazyModule(f"{__package__}.attempt")
     attempts = LazyModule(f"{__package__}.attempts")
 
-__all__ = ["must_be_finished", "start"]
+__all__ = ["start"]
 
 
 def start(frame: CallFrame) -> Awaitable[Any]:
@@ -78,11 +78,3 @@ async def _run_on_loop(frame: CallFrame) -> Any:
         return frame.plan.function(**frame.decoded)
     except StopIteration as stop:  # a coroutine would take it for its own end
         raise RuntimeError(f"the tool raised {stop!r}") from stop
-
-
-def must_be_finished(value: Any) -> bool:
-    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
-    return type(value) not in _FINAL_TYPES and is_unfinished(value)
-
-
-_FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})

@@ -20,8 +20,7 @@ from ..functions.callables import is_same_callable
 from ..spec import Tool
 from .snapshot import Change, Listener, Table, check_listener, diff_tables, has_foreign, merge_tables
 
-# These modules are loaded for the first search or session; most programs start without either. Most catalogs have only
-# tools of the program.
+# These modules are loaded for the first search, session or tool from outside; most programs start without any.
 if TYPE_CHECKING:
     from ..formats import Definitions
     from ..session import Session

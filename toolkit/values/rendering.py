@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .codecs import Codec
 
 __all__ = [
+    "FINAL_TYPES",
     "as_json",
     "as_text",
     "copy_arguments",
@@ -122,6 +123,10 @@ def is_async_stream(kind: type) -> bool:
 def is_unfinished(value: Any) -> bool:
     """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
     return inspect.isawaitable(value) or is_stream(type(value)) or is_async_stream(type(value))
+
+
+FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+"""The types of most values, which are never unfinished."""
 
 
 def may_have_json_form(kind: type) -> bool:

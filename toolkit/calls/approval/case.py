@@ -114,10 +114,6 @@ class ApprovalCase:
         seconds = self.settings.cleanup_seconds
         return seconds if is_cancelled else self.frame.deadline.with_minimum(seconds).seconds_left()
 
-    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        """Start *work*, and do not wait for it."""
-        self.store_runner.detach(operation, work)
-
     # The lines in the audit log about the call. Without an audit log, nothing is written.
 
     async def write_line(self, event: str, **fields: Any) -> None:
@@ -161,11 +157,8 @@ class ApprovalCase:
         redaction = frame.plan.redaction(frame.decoded, frame.arguments, arguments)
         return redaction.mask_value(as_json(mask_secrets(arguments, frame.plan.tool)))
 
-    async def write_intent(self, arguments: Any) -> None:
-        """Add the line that the call is about to run, with its *arguments* and what people have changed in them."""
-        await self.write_line("intent", arguments=arguments, **self._describe_edits())
-
-    def _describe_edits(self) -> dict[str, Any]:
+    def describe_edits(self) -> dict[str, Any]:
+        """Return the field of a line that says what people have changed in the arguments; empty if nothing."""
         edits = self.frame.edits
         return {"edits": [edit.to_json() for edit in edits]} if edits else {}
 
@@ -183,7 +176,7 @@ class ApprovalCase:
                     duration_seconds=round(result.duration_seconds, 6),
                     chars=len(result.text),
                     truncated=result.truncated,
-                    **self._describe_edits(),
+                    **self.describe_edits(),
                     **({} if self.frame.repeats is None else {"repeats": self.frame.repeats.request.id}),
                 )
         except AuditError as error:

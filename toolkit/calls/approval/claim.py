@@ -34,7 +34,6 @@ __all__ = [
     "claim_request",
     "close_cut_short",
     "deny_request",
-    "find_answered",
     "find_decision_time",
     "find_running",
     "has_approval_before",
@@ -49,13 +48,6 @@ _log = logging.getLogger("toolkit")
 RunInStore: TypeAlias = Callable[[str, str, Callable[[Any], Any]], Awaitable[Any]]
 
 _TAKEN_OVER = "the claim of this process was taken over, because the process seemed to be dead"
-
-
-async def find_answered(case: ApprovalCase, record: Record) -> Record | None:
-    """Return the present state of *record* if another caller has answered it; None if it still waits."""
-    name = record.request.id
-    present = await case.run_in_store("find request", name, lambda store: store.get(name))
-    return None if present is None or present.state == "pending" else present
 
 
 async def build_repeated_result(case: ApprovalCase, record: Record) -> ToolResult:
@@ -283,7 +275,7 @@ async def close_cut_short(case: ApprovalCase, error: BaseException, attempts: in
     if case.is_step:
         return
     if record is not None and isinstance(error, GeneratorExit):
-        case.detach(
+        case.store_runner.detach(
             "keep the outcome of request",
             lambda store: _write_outcome(case, store, record, _build_cut_short_result(attempts)),
         )

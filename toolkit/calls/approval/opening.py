@@ -26,7 +26,7 @@ from ...approvals.repeated_calls import (
     is_settled,
 )
 from ...approvals.store import ApprovalStore
-from ...decisions import ApprovalRequest, Precondition
+from ...decisions import ApprovalRequest
 from ...results import GeneratedId, ToolResult
 from .case import ApprovalCase, Unasked
 from .request import complete_record, is_unaltered, start_record
@@ -64,12 +64,11 @@ class RequestIdTakenError(ApprovalError):
         return RequestIdTakenError, (self.request_id,)
 
 
-async def open_request(case: ApprovalCase, question: Unasked, preconditions: tuple[Precondition, ...] = ()) -> Record:
+async def open_request(case: ApprovalCase, question: Unasked) -> Record:
     """
     Return the request that a person has to answer. It is stored, unless requests are sealed.
 
-    If the same call has asked before, its record is returned. It may be answered already. *preconditions* are those
-    of an earlier approval of the call.
+    If the same call has asked before, its record is returned. It may be answered already.
     """
     started = start_record(case, question.judgement)
     chosen_id = case.call.request_id if question.replaces is None else None
@@ -83,7 +82,7 @@ async def open_request(case: ApprovalCase, question: Unasked, preconditions: tup
         if known is not None:
             started = replace(started, request=replace(started.request, id=known))
     question = replace(question, reason=question.reason or await _explain_change(case))
-    record = await complete_record(case, started, question, preconditions)
+    record = await complete_record(case, started, question)
     if question.replaces is not None and not record.request.is_approval:
         record = replace(record, replaces=question.replaces.request.id)
     if case.approvals.seal is not None:

@@ -13,7 +13,7 @@ from ...approvals.edits import build_edit
 from ...approvals.identity import canonical_arguments, describe_tool, digest_of_call, identity_of
 from ...approvals.previews import Preview, PreviewFailed, preview_of
 from ...approvals.records import ApprovalError, Record
-from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant, Precondition
+from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant
 from ...permissions.grants import find_rule, is_answerable, offer_grants
 from ...permissions.judge import PermissionRequest
 from ...permissions.judgement import Judgement
@@ -23,7 +23,6 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ...values.strictjson.canonical import encode_canonical
 from ...values.visible import make_visible
-from ...verdicts import Finding
 from .case import ApprovalCase, Unasked, mask_secrets
 
 __all__ = [
@@ -76,19 +75,12 @@ def start_record(case: ApprovalCase, judgement: Judgement) -> Record:
     )
 
 
-async def complete_record(
-    case: ApprovalCase, started: Record, question: Unasked, preconditions: tuple[Precondition, ...] = ()
-) -> Record:
-    """
-    Return the *started* record with the *question* that a person has to answer. It is not stored yet.
-
-    *preconditions* are those of an earlier approval. They still have to hold if the request asks for credentials or
-    has questions of the tool.
-    """
+async def complete_record(case: ApprovalCase, started: Record, question: Unasked) -> Record:
+    """Return the *started* record with the *question* that a person has to answer. It is not stored yet."""
     frame, tool, judgement = case.frame, case.plan.tool, question.judgement
     redaction = frame.redaction()
-    # A person who gives credentials or answers questions sees no preview.
-    preview = Preview(text="", preconditions=preconditions)
+    # Who gives credentials or answers questions sees no preview, but what an earlier approval relies on has to hold.
+    preview = Preview(text="", preconditions=case.claimed_record.request.preconditions if case.claimed_record else ())
     is_approval = question.auth is None and not question.questions
     if is_approval:
         preview = await frame.within(_make_preview(case, judgement.request.arguments, redaction))
@@ -132,22 +124,15 @@ def has_to_ask(case: ApprovalCase, judgement: Judgement) -> bool:
     approved = case.frame.approved
     if approved is None:
         return True
-    # A check or a judge may ask another question this time, and the person has not answered what they have not
-    # read.
-    if any(
-        finding.source in ("check", "judge") and not _was_read(case, finding, approved.reason)
-        for finding in judgement.asks
-    ):
+    # A check or a judge may ask another question this time, and the person has not answered what they have not read.
+    reasons = [finding.reason for finding in judgement.asks if finding.source in ("check", "judge")]
+    if any(render_reason(reason, case.frame.redaction()) not in approved.reason for reason in reasons):
         return True
     # The name of the verdict counts too, because a judge may ask without a finding that asks.
     askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
     unanswered = askers.difference(approved.asked_by)
     # An approval under one mode counts under another mode, because both modes ask about the same thing.
     return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
-
-
-def _was_read(case: ApprovalCase, finding: Finding, reason: str) -> bool:
-    return render_reason(finding.reason, case.frame.redaction()) in reason
 
 
 def is_about(case: ApprovalCase, record: Record) -> bool:

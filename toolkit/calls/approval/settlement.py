@@ -34,7 +34,6 @@ from .claim import (
     build_repeated_result,
     claim_request,
     deny_request,
-    find_answered,
     has_approval_before,
     withdraw_request,
 )
@@ -105,8 +104,7 @@ async def _open(case: ApprovalCase, question: Unasked) -> Asking | Answered | To
     earlier attempt at the call claimed the approval, and never began.
     """
     try:
-        claimed = case.claimed_record
-        record = await open_request(case, question, () if claimed is None else claimed.request.preconditions)
+        record = await open_request(case, question)
     except RequestIdTakenError as error:
         if case.settings.raise_bugs:
             raise
@@ -170,8 +168,11 @@ async def _accept(case: ApprovalCase, answered: Answered) -> Unasked | Asking | 
     except ApprovalError as error:
         if answered.is_resumed:
             raise
-        if error.why == "answered" and (present := await find_answered(case, record)) is not None:
-            return await _repeat(case, present)
+        if error.why == "answered":
+            name = record.request.id
+            present: Record | None = await case.run_in_store("find request", name, lambda store: store.get(name))
+            if present is not None and present.state != "pending":  # another caller has answered it
+                return await _repeat(case, present)
         if error.why not in ("arguments", "grant", "answers"):
             raise
         # The person made a mistake in their answer, so they are told about it and asked again. The request still

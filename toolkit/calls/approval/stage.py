@@ -58,9 +58,8 @@ async def judge(frame: CallFrame) -> None:
         frame.result = await settle(case, Unasked(judgement))
         if frame.result is not None and frame.result.kind == "waiting" and frame.replacement is not None:
             await withdraw_unless_carried_by(case, None)
-            reason = judgement.verdict.reason
-            why = f"{reason}; a hook has replaced what it would do, so it cannot be agreed to later"
-            frame.result = ToolResult.failure("denied", why)
+            why = "a hook has replaced what it would do, so it cannot be agreed to later"
+            frame.result = ToolResult.failure("denied", f"{judgement.verdict.reason}; {why}")
 
 
 async def accept_answer(frame: CallFrame) -> None:
@@ -120,8 +119,9 @@ async def _handle_interrupt(case: ApprovalCase, interrupt: AuthNeeded | Changed 
 
 async def record_intent(frame: CallFrame) -> None:
     """Write to the audit log, if there is one, that the tool is about to run. If this raises, the call does not run."""
-    arguments = frame.arguments
-    await get_case(frame).write_intent(dict(arguments) if isinstance(arguments, dict) else arguments)
+    case, arguments = get_case(frame), frame.arguments
+    arguments = dict(arguments) if isinstance(arguments, dict) else arguments
+    await case.write_line("intent", arguments=arguments, **case.describe_edits())
 
 
 async def record_outcome(frame: CallFrame) -> None:
@@ -150,7 +150,5 @@ async def record_outcome(frame: CallFrame) -> None:
 
 async def record_cut_short(frame: CallFrame, error: BaseException) -> None:
     """Note in the store of approvals that *error* ended the call before it had a result."""
-    if frame.approval_case is not None:
-        case = get_case(frame)
-        frame.approval_case = None  # as above
-        await close_cut_short(case, error, frame.attempts)
+    case, frame.approval_case = get_case(frame), None  # as above
+    await close_cut_short(case, error, frame.attempts)

@@ -64,17 +64,12 @@ def _read_text_type(hint: Any, reader: HintReader) -> Codec:
 @functools.cache
 def all_rules() -> CodecRules:
     """Return the rules of all families together."""
-    return CodecRules(
-        {
-            **{origin: factory for family in _load_families() for origin, factory in family.by_origin.items()},
-            # These need no module that is not loaded anyway.
-            **dict.fromkeys((bytes, bytearray, complex, os.PathLike, re.Pattern), _read_text_type),
-        },
-        [
-            (_is_written_as_text, _read_text_type),
-            *(entry for family in _load_families() for entry in family.by_predicate),
-        ],
-    )
+    families = _load_families()
+    by_origin = {origin: factory for family in families for origin, factory in family.by_origin.items()}
+    # These need no module that is not loaded anyway.
+    by_origin |= dict.fromkeys((bytes, bytearray, complex, os.PathLike, re.Pattern), _read_text_type)
+    by_predicate = [entry for family in families for entry in family.by_predicate]
+    return CodecRules(by_origin, [(_is_written_as_text, _read_text_type), *by_predicate])
 
 
 _SCALARS_FIRST = CodecRules(
