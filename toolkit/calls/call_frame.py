@@ -212,7 +212,7 @@ class CallFrame(_RareFields):
     async def within(self, work: Awaitable[T]) -> T:
         """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
         limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        return await self.deadline.within(limited)
+        return await (limited if self.deadline.at is None else self.deadline.within(limited))
 
     def extend_deadline(self) -> None:
         """Leave enough time to end the call properly, also if its own time is over."""

@@ -4,7 +4,7 @@ The content of a request for approval: what a person is shown, and whether that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ...values.strictjson.canonical import encode_canonical
 from ...values.visible import make_visible
+from ...verdicts import Finding
 from .case import ApprovalCase, Unasked, mask_secrets
 
 __all__ = [
@@ -91,7 +92,7 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
     may_grant = may_grant and all(is_answerable(finding, tool) for finding in asks)
     request = replace(
         started.request,
-        reason="; ".join(dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(question))),
+        reason="; ".join(dict.fromkeys(render_reason(text, redaction) for text in _collect_reasons(question, asks))),
         asked_by=tuple(dict.fromkeys([*answered_askers, *asked_by, *(finding.by for finding in asks)])),
         preview=preview.text or None,
         is_cut=preview.is_cut,
@@ -125,11 +126,12 @@ def has_to_ask(case: ApprovalCase, judgement: Judgement) -> bool:
     if approved is None:
         return True
     # A check or a judge may ask another question this time, and the person has not answered what they have not read.
-    reasons = [finding.reason for finding in judgement.asks if finding.source in ("check", "judge")]
+    asks = judgement.asks
+    reasons = [finding.reason for finding in asks if finding.source in ("check", "judge")]
     if any(render_reason(reason, case.frame.redaction()) not in approved.reason for reason in reasons):
         return True
     # The name of the verdict counts too, because a judge may ask without a finding that asks.
-    askers = {judgement.verdict.by, *(finding.by for finding in judgement.asks)}
+    askers = {judgement.verdict.by, *(finding.by for finding in asks)}
     unanswered = askers.difference(approved.asked_by)
     # An approval under one mode counts under another mode, because both modes ask about the same thing.
     return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
@@ -237,7 +239,7 @@ def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
     return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
 
 
-def _collect_reasons(question: Unasked) -> list[str]:
+def _collect_reasons(question: Unasked, asks: Sequence[Finding]) -> list[str]:
     """Return all reasons that a person has to know. Why they are asked again stands first."""
     needs = []
     if (auth := question.auth) is not None:
@@ -245,9 +247,8 @@ def _collect_reasons(question: Unasked) -> list[str]:
         needs.append(f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else ""))
     if question.questions:
         needs.append(str(AnswersNeeded(question.questions)))
-    judgement = question.judgement
     again = [] if question.reason is None else [question.reason]
-    return [*again, *(needs or [finding.reason for finding in judgement.asks])] or [judgement.verdict.reason]
+    return [*again, *(needs or [finding.reason for finding in asks])] or [question.judgement.verdict.reason]
 
 
 def _make_visible(auth: AuthRequest) -> AuthRequest:
