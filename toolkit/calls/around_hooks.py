@@ -13,8 +13,8 @@ from ..concurrency.cleanup_limit import FINISHED
 from ..hooks.base import Run, Step
 from ..results import ToolResult
 from ..values.rendering import is_unfinished
-from .attempts import finish_value, run_attempts
-from .call_failures import build_failure, build_hook_failure, recover
+from .attempts import finish_value, recover, run_attempts
+from .call_failures import build_failure, build_hook_failure
 from .call_frame import CallFrame
 from .hook_stages import raise_wrong_return
 from .render_result import render, render_hook_result

@@ -44,11 +44,10 @@ if TYPE_CHECKING:
 __all__ = [
     "abandon_job",
     "abandon_task",
-    "find_ending",
     "finish_value",
     "on_retry",
     "read_stream_in_thread",
-    "recover_from",
+    "recover",
     "run_attempts",
 ]
 
@@ -65,10 +64,8 @@ async def run_attempts(frame: CallFrame) -> ToolResult:
     """Attempt the call until it succeeds or must not be retried, and return its result."""
     try:
         return render_result(await _attempt(frame), frame.plan)
-    except BaseException as error:  # every failure becomes a result, unless it has to pass
-        if must_propagate(error):
-            raise
-        return await recover_from(frame, error, find_ending(error, frame.settings))
+    except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
+        return await recover(frame, error)
 
 
 async def finish_value(frame: CallFrame, value: Any) -> Any:
@@ -87,14 +84,18 @@ def read_stream_in_thread(frame: CallFrame, value: Any, loop: asyncio.AbstractEv
     return attempt.read(value)  # type: ignore[no-any-return]  # a stream becomes a list
 
 
-async def recover_from(frame: CallFrame, error: BaseException, ending: Ending) -> ToolResult:
+async def recover(frame: CallFrame, error: BaseException) -> ToolResult:
     """
-    Return the result after a failed attempt: from another attempt if that is harmless, or else the failure.
+    Return the result after an attempt that raised *error*: from another attempt if that is harmless, or the failure.
 
-    *ending* is what *error* counts as, see `find_ending`.
+    If *error* has to pass, it is raised again.
     """
+    if must_propagate(error):
+        frame.passing_id = id(error)
+        raise error
+    ending: Ending | None = None
     try:
-        frame.last_error = error
+        frame.last_error, ending = error, _find_ending(error, frame.settings)
         if isinstance(ending, (AuthNeeded, Changed, AnswersNeeded)):
             return _record_interrupt(frame, ending)
         if isinstance(ending, Transient):
@@ -321,7 +322,7 @@ def _explain_no_retry(frame: CallFrame, error: Transient) -> str | None:
     return None
 
 
-def find_ending(error: BaseException, settings: Settings) -> Ending:
+def _find_ending(error: BaseException, settings: Settings) -> Ending:
     """
     Return what *error*, which a tool raised, counts as, or raise *error* again if it is a bug that has to be raised.
 

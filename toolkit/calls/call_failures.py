@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy_names import LazyModule
-from ..decisions import AuthNeeded, Changed
-from ..errors import ToolError, ToolkitError, Transient
+from ..errors import ToolError, ToolkitError
 from ..hooks.base import Step
-from ..questions import AnswersNeeded
 from ..results import ToolResult
 from ..values.rendering import describe_value
 from .attempt import TimedOut
-from .attempts import find_ending, recover_from
 from .call_frame import CallFrame
 from .error_results import build_error_result, build_hook_error_result
 from .propagation import must_propagate
@@ -27,22 +24,7 @@ if TYPE_CHECKING:
 else:  # most calls that fail ask no person
     stage = LazyModule(f"{__package__}.approval.stage")
 
-__all__ = ["build_failure", "build_hook_failure", "has_to_raise", "recover"]
-
-
-async def recover(frame: CallFrame, error: BaseException) -> ToolResult:
-    """Return the result of a call whose function was called directly and raised *error*."""
-    if must_propagate(error):
-        frame.passing_id = id(error)
-        raise error
-    ending: BaseException | None = None
-    try:
-        ending = find_ending(error, frame.settings)
-        if isinstance(ending, (Transient, AuthNeeded, Changed, AnswersNeeded)):
-            return await recover_from(frame, error, ending)
-        return build_error_result(ending, frame.plan, cause=error, redaction=frame.redaction())
-    finally:
-        del ending, error  # their tracebacks may hold this frame
+__all__ = ["build_failure", "build_hook_failure", "has_to_raise"]
 
 
 async def build_failure(frame: CallFrame, error: BaseException) -> ToolResult:

@@ -64,7 +64,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
                     value = await attempts.finish_value(frame, value)
                 frame.result = render(frame, value)
             except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-                frame.result = await call_failures.recover(frame, error)
+                frame.result = await attempts.recover(frame, error)
                 if frame.interrupt is not None:
                     await stage.settle_interrupt(frame, attempts.run_attempts)
         elif frame.result is None:
