@@ -10,6 +10,10 @@ import pytest
 
 import toolkit
 
+MAX_MODULES = 90
+MAX_LINES = 14_500
+"""What one good call of a plain function may load of this package."""
+
 EXPORTS = [
     "DECLINED",
     "PER_CALL",
@@ -154,3 +158,27 @@ assert Tool.of(add).check({"a": 1}) == {"a": 1, "b": 2}
 sys.exit(bool({"jsonschema", "httpx", "pydantic"} & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("keyword", ["def", "async def"])
+def test_one_good_call_loads_few_modules(keyword):
+    """What judges, asks, retries and resumes comes with the first call that needs it."""
+    code = f"""
+import asyncio, sys
+from toolkit import Catalog, Dispatcher, tool
+
+catalog = Catalog()
+
+@tool(catalog=catalog)
+{keyword} add(a: int, b: int) -> int:
+    '''Add two numbers.'''
+    return a + b
+
+assert asyncio.run(Dispatcher(catalog).call("add", {{"a": 1, "b": 2}})).value == 3
+paths = [module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "toolkit"]
+print(len(paths), sum(open(path, encoding="utf-8").read().count("\\n") for path in paths))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    modules, lines = map(int, done.stdout.split())
+    assert modules <= MAX_MODULES
+    assert lines <= MAX_LINES

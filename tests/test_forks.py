@@ -34,7 +34,7 @@ from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.builtin.commands.start_state import StartStates
 from toolkit.builtin.files.encodings import EditableText
 from toolkit.builtin.web.page_cache import PageCache
-from toolkit.calls.background_jobs import SessionJobs
+from toolkit.calls.background.jobs import SessionJobs
 from toolkit.catalog import Catalog
 from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.vocabulary import Vocabulary

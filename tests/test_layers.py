@@ -29,27 +29,30 @@ ORDER = {
     "builtin/memory": "notes secret_texts memory_folder memory_tools __init__",
     "builtin/search": "file_types globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses html_tokens html_elements html_text page_text fetcher page_cache web_fetch_tool __init__",
-    "calls": "background_jobs resources progress question_timer streams propagation attempt hook_runner settings tool_logger plan error_results call_frame argument_check call_store approval_steps approval_request request_opening approval_results approval call_audit approval_stage verdict_stage kept_outputs truncation render_result question_book live_questions attempts tool_run call_end call_failures hook_stages around_hooks pipeline background_start planner resume unstarted batch call_copies call_keywords trio_check __init__",
+    "calls": "resources propagation attempt settings tool_logger plan error_results call_frame argument_check approval/ kept_outputs truncation render_result questions/ attempts tool_run call_end call_failures hook_stages around_hooks pipeline background/ planner resume unstarted batch call_copies call_keywords __init__",
+    "calls/approval": "case request opening claim settlement stage __init__",
+    "calls/background": "jobs detached_calls __init__",
+    "calls/questions": "book live __init__",
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ server_targets targets user_extensions settings_servers kept_rules approval_prompt exit_codes failures resources call_policy command interruptible_loop run_database confirmation commands/ main __init__",
     "cli/commands": "prompt_text saved_files run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
-    "concurrency": "futures abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",
+    "concurrency": "futures question_timer abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",
     "durable": "errors database_address journal/ decisions store_retries journal_steps step_gate engine run_requests run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker host run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records row_texts statements run_changes sequences stored_rows row_access step_journal run_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_dispatchers step_calls returned_values visits runner mermaid story durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
-    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handlers handwritten_schemas description coroutines __init__",
+    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handwritten_schemas description handlers coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations session_owners listing answers questions progress client_log calling header_schemas prompts function_prompts resources completion resource_changes changes tool_server strict_messages stdio bearer_tokens http_guard http_app web_protocol __init__",
     "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines process_watch stdio_transport login_hosts logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
-    "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules rule_gaps policy tool_names tool_statements judgement __init__",
+    "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
@@ -154,6 +157,28 @@ def test_siblings_are_imported_by_their_file(folder):
         names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
         names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom) and not node.level]
         assert not any(name.split(".")[0] == "toolkit" for name in names), f"{path.name} imports from the package root"
+
+
+def lazy_modules(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the variable and the name of each module of the package that the file at *path* loads when it is used."""
+    for node in ast.walk(parse(path)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Name(id="LazyModule"), args=args)):
+                module = ast.unparse(args[0]).replace("{__package__}", "toolkit").strip("f'")
+                if module.startswith("toolkit."):
+                    yield variable, module.rpartition(".")[2]
+
+
+def test_a_module_that_is_loaded_when_it_is_used_is_imported_for_type_checkers():
+    """So the order holds for it too, and its name cannot be that of another module."""
+    count = 0
+    for path in PACKAGE.rglob("*.py"):
+        imported = {target.stem for target in relative_imports(path)}
+        for variable, module in lazy_modules(path):
+            assert variable == module, f"{path}: {variable} stands for {module}"
+            assert module in imported, f"{path}: import {module} under TYPE_CHECKING"
+            count += 1
+    assert count
 
 
 def test_no_module_shares_a_name_with_an_export():

@@ -2,8 +2,8 @@
 Load a module when a program first uses one of its names.
 
 `lazy_getattr` is for a package that offers many names, of which most programs use few. The package lists them in a
-table. `LazyModule` is for an optional package, and for a large module that most programs do not need. `lazy_pattern` is
-for a regular expression that takes long to compile.
+table. `LazyModule` is for an optional package, and for a module that most programs or calls do not need.
+`lazy_pattern` is for a regular expression that takes long to compile.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ._plumbing.forks import unlock_in_children
-from .catalogs.foreign_names import check_foreign_names, has_foreign
-from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables
+from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables, has_foreign
 from .catalogs.sources import CatalogEntry, bind_method, collect_entries, tools_in
 from .catalogs.views import CatalogView
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
@@ -188,6 +187,8 @@ class Catalog(CatalogView):
         table = Table(content, aliases)
         self._has_foreign = self._has_foreign or has_foreign(filter(None, map(table.find, newcomers)))
         if self._has_foreign:
+            from .catalogs.foreign_names import check_foreign_names
+
             check_foreign_names(table, newcomers)
 
     @contextmanager

@@ -13,31 +13,36 @@ from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
-from .calls.batch import Batch
 from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
 from .calls.call_frame import CallFrame
 from .calls.pipeline import run_call
 from .calls.plan import CallPlan
 from .calls.planner import Planner
-from .calls.resources import check_resource_keys
 from .calls.settings import DispatcherOptions, Settings
-from .calls.trio_check import is_under_trio, refuse_under_trio
-from .calls.unstarted import finish_unknown, finish_unstarted
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
 from .concurrency.thread_pool import ThreadPool
 from .context import Progress
-from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool
-from .permissions.judge import SupportsJudge
 from .results import ToolCall, ToolResult
 from .session import Session, check_session
-from .verdicts import Verdict
 
-if TYPE_CHECKING:  # not loaded here, because most calls ask no person, and keywords have types for type checkers alone
+if TYPE_CHECKING:
     from .approvals import Approvals
+    from .calls import batch, resume, unstarted
+    from .calls.background import detached_calls, jobs
     from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
+    from .decisions import ApprovalRequest, Decision
+    from .permissions.judge import SupportsJudge
+    from .verdicts import Verdict
+else:  # most calls come alone, name a tool that exists, and are neither resumed nor run in the background
+    batch = LazyModule("toolkit.calls.batch")
+    detached_calls = LazyModule("toolkit.calls.background.detached_calls")
+    jobs = LazyModule("toolkit.calls.background.jobs")
+    resume = LazyModule("toolkit.calls.resume")
+    unstarted = LazyModule("toolkit.calls.unstarted")
 
 __all__ = ["Dispatcher"]
 
@@ -117,8 +122,7 @@ class Dispatcher:
         Return a dispatcher for other tools, which shares the policies and the threads of this one.
 
         The two share every option that is not named here, all threads, the loop of `call_sync`, the numbers of calls
-        and the calls that could not be stopped. This dispatcher does not change. Closing it closes both. Closing the
-        new one leaves this one open.
+        and the calls that could not be stopped. Closing this dispatcher closes both. Closing the new one does not.
 
         Args:
             catalog: The tools of the new dispatcher; those of this one unless given.
@@ -159,29 +163,29 @@ class Dispatcher:
         if session is not None and type(session) is not Session:  # a quick answer for nearly all calls
             check_session(session)
         plan = self._plans_by_name.get(name) if type(name) is str else None
-        if "trio" in modules and is_under_trio():
-            return refuse_under_trio(copy_call(name, arguments, id, session, principal, self.settings.call_numbers))
+        if "trio" in modules and unstarted.is_under_trio():
+            call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers)
+            return unstarted.refuse_under_trio(call)
         is_plain = resources is None and timeout_seconds is None and request_id is None
         if is_plain and plan is not None and not plan.may_detach:
             return run_call(CallFrame(plan, arguments, id, session, principal))
         call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers, request_id)
         if type(call.metadata) is UnreadableMetadata:
-            return finish_unstarted(call, call.metadata.to_result(), None, self.settings)
+            return unstarted.finish_unstarted(call, call.metadata.to_result(), None, self.settings)
         try:
             plan = self._planner.find(call.name)
         except DefinitionError as error:
-            return finish_unstarted(call, ToolResult.failure("internal", str(error), cause=error), None, self.settings)
+            failure = ToolResult.failure("internal", str(error), cause=error)
+            return unstarted.finish_unstarted(call, failure, None, self.settings)
         if plan is None:
-            return finish_unknown(call, self.catalog, self.settings)
+            return unstarted.finish_unknown(call, self.catalog, self.settings)
         call.tool = plan.tool
         frame = CallFrame.of(plan, call)
         if resources is not None or timeout_seconds is not None:
-            frame.limit({} if resources is None else check_resource_keys(resources), timeout_seconds)
+            frame.limit(resources, timeout_seconds)
         if not plan.may_detach:
             return run_call(frame)
-        from .calls.background_start import run_or_detach
-
-        return run_or_detach(frame, self.settings)
+        return detached_calls.run_or_detach(frame, self.settings)
 
     # Running several calls.
 
@@ -207,17 +211,17 @@ class Dispatcher:
         withdrawn, unless *run_call* has got their results.
         """
         copies = copy_batch(calls, session, principal, self.settings.call_numbers)
-        if is_under_trio():
-            return [await refuse_under_trio(call) for call in copies]
+        if "trio" in modules and unstarted.is_under_trio():
+            return [await unstarted.refuse_under_trio(call) for call in copies]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             if run_call is not None:
                 return run_call(call)
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
-        has_own_results = run_call is not None
-        batch = Batch(copies, self.catalog, self._planner, self.settings, start, has_own_results=has_own_results)
-        return await batch.run()
+        return await batch.Batch(
+            copies, self.catalog, self._planner, self.settings, start, has_own_results=run_call is not None
+        ).run()
 
     def find_plan(self, name: str) -> CallPlan | None:
         """
@@ -255,20 +259,20 @@ class Dispatcher:
         Raises:
             ApprovalError: The answer cannot be accepted; `why` gives programs the reason.
         """
+        from .decisions import Decision
+
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
-        if is_under_trio():
-            return await refuse_under_trio()
-        from .calls.resume import resume_call
-
-        return await resume_call(
+        if "trio" in modules and unstarted.is_under_trio():
+            return await unstarted.refuse_under_trio()
+        return await resume.resume_call(
             request,
             decision,
             self._planner.find,
             self.settings,
             session=session,
             principal=principal,
-            resources={} if resources is None else check_resource_keys(resources),
+            resources=resources,
             timeout_seconds=timeout_seconds,
         )
 
@@ -276,8 +280,7 @@ class Dispatcher:
         """
         Return the tools that the rules and the mode of *session* could ever allow.
 
-        The result is a view that can be listed, searched or summarised. Make a new view when the mode or the rules
-        may have changed.
+        The result is a view. Make a new one when the mode or the rules may have changed.
         """
         return self.settings.judges.permitted(self.catalog, session)
 
@@ -325,8 +328,8 @@ class Dispatcher:
         self, calls: Iterable[ToolCall | tuple[str, Any]], **options: Unpack[BatchKeywords]
     ) -> list[ToolResult]:
         """Run a batch as `call_many` does, from sync code. See `call_sync`."""
-        batch = list(calls)  # here, because a generator may need what belongs to the caller's thread
-        return self.wait_for(lambda: self.call_many(batch, **options))
+        listed = list(calls)  # here, because a generator may need what belongs to the caller's thread
+        return self.wait_for(lambda: self.call_many(listed, **options))
 
     def resume_sync(
         self,
@@ -379,16 +382,13 @@ class Dispatcher:
         End the threads and the background loop, and abandon the calls that still run in them.
 
         Calls in the background are cancelled first, and have `cleanup_seconds` to clean up.
-
         A dispatcher that `extended` has made owns no threads. Closing it ends only its own `call_sync`, and it no
         longer follows its catalog.
         """
         self._is_closed = True
         if self._owns_threads:
-            if jobs := list(self.settings.background_jobs):
-                from .calls.background_jobs import end_jobs
-
-                end_jobs(jobs, self.settings.cleanup_seconds)
+            if running := list(self.settings.background_jobs):
+                jobs.end_jobs(running, self.settings.cleanup_seconds)
             self._background.close()
         self._finalizer()
 

@@ -16,10 +16,12 @@ from ._plumbing.records import record
 from ._plumbing.versioned_json import check_field_types, split_version
 from ._secret_arguments import mask_secret_arguments
 from .content import Part, part_from_json
-from .decisions import ApprovalRequest
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool, find_nearest
 from .session import Session
 from .values.strictjson.digests import digest_call
+
+if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+    from .decisions import ApprovalRequest
 
 __all__ = ["KINDS", "ErrorInfo", "GeneratedId", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
 
@@ -446,13 +448,17 @@ class ToolResult:
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: unknown kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)
+        if request is not None:
+            from .decisions import ApprovalRequest
+
+            request = ApprovalRequest.from_json(request)
         parts = tuple(map(part_from_json, fields.pop("parts", ())))
         try:
             return cls(
                 **{**fields, "metadata": fields.get("metadata") or None, "returned": None},
                 parts=parts,
                 error=None if error is None else ErrorInfo(error["message"], error.get("details") or {}),
-                request=None if request is None else ApprovalRequest.from_json(request),
+                request=request,
             )
         except KeyError as missing:
             raise ValueError(f"not a result: its error lacks {missing}") from None

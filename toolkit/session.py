@@ -11,12 +11,14 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ._option_checks import OptionTypes, check_option_types, describe_type
 from ._plumbing.forks import unlock_in_children
 from ._plumbing.records import record
-from .decisions import Grant
+
+if TYPE_CHECKING:  # not loaded here, because most conversations need no grant
+    from .decisions import Grant
 
 __all__ = ["Session", "check_session"]
 

@@ -166,7 +166,8 @@ class Tool:
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
         _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
         _check_thread(handler, facts, subject)
-        from .functions.description import HandlerDescription, add_streaming
+        from .functions.description import add_streaming
+        from .functions.handlers import HandlerDescription
 
         about = HandlerDescription(
             handler,

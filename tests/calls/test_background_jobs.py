@@ -12,7 +12,7 @@ import pytest
 
 from toolkit import Catalog, Decision, DefinitionError, Dispatcher, Secret, Session, Tool, ToolError
 from toolkit.builtin import job_output_for, job_stop_for
-from toolkit.calls.background_jobs import find_jobs
+from toolkit.calls.background.jobs import find_jobs
 from toolkit.context import Progress
 
 pytestmark = pytest.mark.anyio

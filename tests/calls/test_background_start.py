@@ -29,7 +29,7 @@ from toolkit import (
 )
 from toolkit.agent import ToolProgress
 from toolkit.builtin import end_shells, job_output_for, job_stop_for
-from toolkit.calls.background_jobs import find_jobs
+from toolkit.calls.background.jobs import find_jobs
 from toolkit.formats import anthropic, gemini, openai
 from toolkit.hooks import Deny, Proceed
 from toolkit.providers import ScriptedProvider

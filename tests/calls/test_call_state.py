@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from toolkit.calls.approval_stage import ApprovalStage
+from toolkit.calls.approval.case import ApprovalCase
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Secret
 from toolkit.dispatcher import Dispatcher
@@ -29,13 +29,13 @@ async def test_only_a_tool_that_asks_has_a_request_made():
     @catalog.tool
     async def fetch(context: Context) -> None:
         """Fetch something."""
-        counts.append((count_alive(PermissionRequest), count_alive(ApprovalStage)))
+        counts.append((count_alive(PermissionRequest), count_alive(ApprovalCase)))
         context.permissions.opens_port("http://localhost:8000")
         context.permissions.opens_port("http://localhost:8001")
-        counts.append((count_alive(PermissionRequest), count_alive(ApprovalStage)))
+        counts.append((count_alive(PermissionRequest), count_alive(ApprovalCase)))
 
     gc.collect()
-    requests, stages = count_alive(PermissionRequest), count_alive(ApprovalStage)
+    requests, stages = count_alive(PermissionRequest), count_alive(ApprovalCase)
     await Dispatcher(catalog).call("fetch")
     assert counts == [(requests, stages), (requests + 1, stages)]
 

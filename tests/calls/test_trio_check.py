@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from toolkit.calls.trio_check import TRIO_REFUSAL, is_under_trio
+from toolkit.calls.unstarted import TRIO_REFUSAL, is_under_trio
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher

@@ -26,7 +26,7 @@ from toolkit import (
     tool,
 )
 from toolkit.values.codecs.base import CodecRules, HintReader, UnsendableType
-from toolkit.values.codecs.rules import _ALL_RULES as ALL_RULES
+from toolkit.values.codecs.rules import all_rules
 
 
 class Session: ...
@@ -577,7 +577,7 @@ def test_records_without_a_json_form_are_read_in_bounded_time():
         runs.append(hint)
         raise UnsendableType("no runner")
 
-    rules = CodecRules({**ALL_RULES.by_origin, Session: read_runner}, ALL_RULES.by_predicate)
+    rules = CodecRules({**all_rules().by_origin, Session: read_runner}, all_rules().by_predicate)
     reader = HintReader(rules, {"Node": union, "Runner": Session})
     reader.omitted_members = []
     assert len(reader.codec(union).members) == count / 2

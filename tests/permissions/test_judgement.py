@@ -9,13 +9,13 @@ import pytest
 
 from toolkit.access import Access, Command, Reads, Url, Writes
 from toolkit.catalog import Catalog
+from toolkit.catalogs.snapshot import names_of
 from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Safety, ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import Judge, Permissions
 from toolkit.permissions.judgement import CallJudges
-from toolkit.permissions.tool_names import names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session

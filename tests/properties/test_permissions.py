@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from toolkit.access import Access, Reads, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
+from toolkit.catalogs.snapshot import names_of
 from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import MODES, PermissionRequest, Permissions
 from toolkit.permissions.judgement import CallJudges
-from toolkit.permissions.tool_names import names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session

@@ -4,11 +4,13 @@ Digests that tell whether a tool is the same tool, and a call the same call.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from ..functions.callables import get_qualname, unwrap_function
 from ..spec import Tool
@@ -25,8 +27,23 @@ __all__ = [
 ]
 
 _OWN_CODE = "python"
+T = TypeVar("T")
 
 
+def _cache_by_tool(compute: Callable[[Tool], T]) -> Callable[[Tool], T]:
+    """Return *compute* with a cache. A tool never changes, and every request needs what is computed of its tool."""
+    cache: WeakKeyDictionary[Tool, T] = WeakKeyDictionary()
+
+    @functools.wraps(compute)
+    def find(tool: Tool) -> T:
+        if tool not in cache:
+            cache[tool] = compute(tool)
+        return cache[tool]
+
+    return find
+
+
+@_cache_by_tool
 def identity_of(tool: Tool) -> str:
     """
     Return the digest of the tool that a person agreed to run: origin, name, schema, facts and version.
@@ -76,7 +93,8 @@ def _remove_descriptions(value: Any) -> Any:
     }
 
 
-def describe_tool(tool: Tool) -> dict[str, Any]:
+@_cache_by_tool
+def describe_tool(tool: Tool) -> Mapping[str, Any]:
     """Return what a person who agrees to run *tool* relies on, as short JSON: digests of the texts, and the facts."""
     facts = {name: value for name, value in as_json(tool.facts.as_json()).items() if name != "streaming"}
     properties = as_json(tool.schema).get("properties", {})

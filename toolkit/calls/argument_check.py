@@ -12,15 +12,18 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .._lazy_names import LazyModule
 from ..errors import BadArgs, DefinitionError
 from ..results import ToolResult
 from ..values.codecs import UNSURE
 from ..values.strictjson.checks import copy_json, count_values, read_object
 from .call_frame import CallFrame
-from .error_results import add_schema_hint, build_error_result
 
-if TYPE_CHECKING:  # not loaded here, because most calls have good arguments
+if TYPE_CHECKING:
     from ..values.schemas.repair import RepairedArguments
+    from . import error_results
+else:  # most calls have good arguments
+    error_results = LazyModule(f"{__package__}.error_results")
 
 __all__ = ["change_by_hook", "check", "check_hook_changes", "check_quickly", "find_refusal"]
 
@@ -65,11 +68,12 @@ async def find_refusal(frame: CallFrame, *, repair: bool = True) -> ToolResult |
             await frame.within(frame.settings.in_thread(work))
         await _run_author_check(frame)
     except DefinitionError as error:
-        return build_error_result(error, plan, redaction=frame.redaction())
+        return error_results.build_error_result(error, plan, redaction=frame.redaction())
     except BadArgs as error:
         if not plan.could_be_allowed(frame.session):  # then the model must not learn its parameters
             return ToolResult.failure("denied", f"this session's rules and mode allow no call of `{plan.name}`")
-        return add_schema_hint(build_error_result(error, plan, redaction=frame.redaction()), plan, frame.session)
+        result = error_results.build_error_result(error, plan, redaction=frame.redaction())
+        return error_results.add_schema_hint(result, plan, frame.session)
     return None
 
 

@@ -12,11 +12,13 @@ from typing import Any
 from ..concurrency.cleanup_limit import FINISHED
 from ..hooks.base import Run, Step
 from ..results import ToolResult
+from ..values.rendering import is_unfinished
+from .attempts import finish_value, recover, run_attempts
 from .call_failures import build_failure, build_hook_failure
 from .call_frame import CallFrame
 from .hook_stages import raise_wrong_return
-from .render_result import render_hook_result
-from .tool_run import run_tool
+from .render_result import render, render_hook_result
+from .tool_run import start
 
 __all__ = ["run_in_hooks"]
 
@@ -75,10 +77,21 @@ async def _run_innermost(frame: CallFrame) -> ToolResult:
         raise RuntimeError(f"run() was called again, and `{frame.plan.name}` must not be run twice")
     frame.has_run = True
     try:
-        frame.inner_result = await run_tool(frame)
+        frame.inner_result = await _run_tool(frame)
     except BaseException as error:  # noqa: BLE001 -- as below
         frame.inner_result = await build_failure(frame, error)
     return frame.inner_result
+
+
+async def _run_tool(frame: CallFrame) -> ToolResult:
+    """Run the tool without the around-hooks, and return its result."""
+    if not frame.plan.is_direct or frame.is_limited or frame.settings.abandoned.alive:
+        return await run_attempts(frame)
+    try:
+        value = await start(frame)
+        return render(frame, await finish_value(frame, value) if is_unfinished(value) else value)
+    except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
+        return await recover(frame, error)
 
 
 async def _keep_value(frame: CallFrame, work: Awaitable[Any]) -> Any:

@@ -10,35 +10,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from .._plumbing.wording import format_seconds
-from ..concurrency.abandoned import AbandonedCalls, CancellableJob, StuckCall
+from ..concurrency.abandoned import (
+    AbandonedCalls,
+    CancellableJob,
+    StuckCall,
+    log_abandoned,
+    log_stuck_in_thread,
+    run_job,
+)
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
 from ..concurrency.futures import retrieve_exception
+from ..concurrency.question_timer import QuestionTimer, wait_within
 from ..concurrency.thread_pool import ThreadPool
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
+from ..values.arrays import check_stream_size
 from ..values.rendering import as_json, is_async_stream, is_stream
+from ..values.unsendable_value import UnsendableValue
 from .propagation import must_propagate
-from .question_timer import QuestionTimer, wait_within
 from .resources import build_resources, build_resources_in_thread
-from .streams import read_async_stream, read_stream
 
-__all__ = [
-    "TimedOut",
-    "ToolAttempt",
-    "finish_within",
-    "log_abandoned",
-    "log_stuck_in_thread",
-    "run_job",
-]
+__all__ = ["TimedOut", "ToolAttempt", "build_progress_reporter", "finish_within"]
 
 _log = logging.getLogger("toolkit")
 
@@ -47,33 +49,6 @@ _Threads: TypeAlias = ThreadPool | CallerThread
 
 class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
-
-
-class GiveUp(Protocol):
-    """What is done with a job that the caller cancelled. *has_begun* says whether a thread runs it already."""
-
-    def __call__(self, job: CancellableJob, *, has_begun: bool) -> None: ...
-
-
-async def run_job(threads: _Threads, job: CancellableJob, label: str, give_up: GiveUp) -> Any:
-    """
-    Return what *job* returns in one of *threads*.
-
-    If the caller is cancelled, a job that waits is called off. A thread cannot be stopped, so a job that runs goes on,
-    and another thread takes the place of its thread. *give_up* is called in both cases.
-    """
-    future = threads.run(job, label)
-    try:
-        return await future
-    except asyncio.CancelledError:
-        if future.cancelled():  # otherwise the job itself raised the error
-            give_up(job, has_begun=not job.cancel())
-            threads.give_up(future)
-        raise
-    finally:
-        # The future holds the error, and the traceback of the error holds this frame. Without this, only the garbage
-        # collector would free them.
-        del future
 
 
 async def finish_within(
@@ -119,27 +94,6 @@ class ToolAttempt:
         began: Whether the function was called. Before that, the call can have had no effect.
         returned: Whether the function returned. A failure after that comes too late for a retry.
     """
-
-    __slots__ = (
-        "_abandoned",
-        "_arguments",
-        "_build_stuck_call",
-        "_cleanup_seconds",
-        "_context",
-        "_holders_note",
-        "_interrupt",
-        "_is_async",
-        "_is_cut_short",
-        "_is_stuck",
-        "_job",
-        "_sources",
-        "_stream_threads",
-        "_threads",
-        "_timer",
-        "_tool",
-        "began",
-        "returned",
-    )
 
     def __init__(
         self,
@@ -320,7 +274,7 @@ class ToolAttempt:
     async def _await_value(self, value: Any) -> Any:
         while inspect.isawaitable(value):
             value = await value
-        return await read_async_stream(value, self._report_item) if is_async_stream(type(value)) else value
+        return await _read_async_items(value, self._report_item) if is_async_stream(type(value)) else value
 
     async def _run_in_thread(self, threads: _Threads, work: Callable[[], Any]) -> Any:
         self._job = CancellableJob(work)
@@ -344,7 +298,7 @@ class ToolAttempt:
         """Return what a sync function returned, or the list of all items if that is an iterator."""
         if not is_stream(type(value)):
             return value
-        return read_stream(value, self._report_item, self._is_stopped)
+        return _read_items(value, self._report_item, self._is_stopped)
 
     def _is_stopped(self) -> bool:
         self._is_cut_short = self._context.cancelled
@@ -369,18 +323,69 @@ async def _catch_exit(start: Callable[[], Coroutine[Any, Any, Any]]) -> tuple[An
         return None, error
 
 
-def log_stuck_in_thread(name: str) -> None:
-    """Log that the tool called *name* still runs in a thread although its caller is gone."""
-    _log.warning("`%s` still runs in a thread, although its caller has gone", name)
-
-
-def log_abandoned(subject: str, cleanup_seconds: float) -> None:
-    """Log that *subject* was cancelled and still runs."""
-    _log.warning("%s did not end within %s of being cancelled", subject, format_seconds(cleanup_seconds))
-
-
 def _choose_threads(tool: Tool, pool: ThreadPool) -> _Threads | None:
     """Return where the function of *tool* runs: in *pool*, in the thread of its caller, or None for the event loop."""
     if tool.signature.style not in ("sync", "generator") or not tool.facts.thread:
         return None
     return find_caller_thread() if tool.facts.thread == "caller" else pool
+
+
+def _read_items(stream: Any, on_item: Callable[[Any], None], is_stopped: Callable[[], bool]) -> list[Any]:
+    """Return the items of *stream* until its end, or until *is_stopped*. *on_item* gets each; the stream is closed."""
+    items: list[Any] = []
+    with contextlib.closing(stream) if hasattr(stream, "close") else contextlib.nullcontext():
+        for item in stream:
+            if is_stopped():
+                break
+            _add_item(items, item, on_item)
+    return items
+
+
+async def _read_async_items(stream: Any, on_item: Callable[[Any], None]) -> list[Any]:
+    """Return the items of *stream* until its end. *on_item* gets each; the stream is closed."""
+    items: list[Any] = []
+    async with contextlib.aclosing(stream) if hasattr(stream, "aclose") else contextlib.nullcontext():
+        async for item in stream:
+            _add_item(items, item, on_item)
+    return items
+
+
+def _add_item(items: list[Any], item: Any, on_item: Callable[[Any], None]) -> None:
+    items.append(item)
+    try:
+        check_stream_size(len(items))
+    except UnsendableValue as error:
+        raise ToolError(str(error)) from None
+    on_item(item)
+
+
+def build_progress_reporter(
+    listener: Callable[[Progress], object], loop: asyncio.AbstractEventLoop | None = None
+) -> Callable[[Progress], None]:
+    """
+    Return a function that passes progress to *listener*, always in the thread of *loop*, or of the running loop.
+
+    So the listener may be plain async code. If the listener raises, the error is logged and does not affect the call.
+    """
+    loop = loop or asyncio.get_running_loop()
+    # The context says which call this is. A thread that the tool has started itself does not have it.
+    context = contextvars.copy_context()
+
+    def call_listener(progress: Progress) -> None:
+        try:
+            listener(progress)
+        except Exception:  # noqa: BLE001 -- the listener is user code; the docstring above says why
+            _log.exception("a listener to progress failed")
+
+    def report(progress: Progress) -> None:
+        try:
+            is_on_loop = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            is_on_loop = False
+        if is_on_loop:
+            call_listener(progress)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more
+                loop.call_soon_threadsafe(call_listener, progress, context=context)
+
+    return report

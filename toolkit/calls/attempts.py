@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import ref
 
 from .._plumbing.wording import format_seconds
-from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of
+from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of, log_abandoned, log_stuck_in_thread
 from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.question_timer import QuestionTimer
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient
@@ -26,29 +27,27 @@ from ..policies.redaction import Redaction
 from ..policies.retry import retrying
 from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
 from ..results import ToolCall, ToolResult
-from .attempt import TimedOut, ToolAttempt, log_abandoned, log_stuck_in_thread
+from ..values.rendering import is_unfinished
+from .attempt import TimedOut, ToolAttempt, build_progress_reporter
 from .call_frame import CallFrame, Interrupt
 from .error_results import build_error_result
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
-from .progress import build_progress_reporter
 from .propagation import must_propagate
-from .question_timer import QuestionTimer
 from .render_result import render_result
 from .resources import PER_CALL
 from .settings import Settings
-from .streams import is_unfinished
+from .tool_logger import ToolLogger
 
 if TYPE_CHECKING:
-    from .question_book import CallQuestions
+    from .questions.book import CallQuestions
 
 __all__ = [
     "abandon_job",
     "abandon_task",
-    "find_ending",
     "finish_value",
     "on_retry",
     "read_stream_in_thread",
-    "recover_from",
+    "recover",
     "run_attempts",
 ]
 
@@ -57,7 +56,7 @@ _log = logging.getLogger("toolkit")
 on_retry: ContextVar[Callable[[ToolCall], object] | None] = ContextVar("toolkit_retry", default=None)
 """Called with each call inside whose function is about to run again."""
 
-Ending: TypeAlias = Interrupt | ToolError | DefinitionError
+Ending: TypeAlias = AuthNeeded | Changed | AnswersNeeded | ToolError | DefinitionError
 """What an exception of a tool counts as."""
 
 
@@ -65,10 +64,8 @@ async def run_attempts(frame: CallFrame) -> ToolResult:
     """Attempt the call until it succeeds or must not be retried, and return its result."""
     try:
         return render_result(await _attempt(frame), frame.plan)
-    except BaseException as error:  # every failure becomes a result, unless it has to pass
-        if must_propagate(error):
-            raise
-        return await recover_from(frame, error, find_ending(error, frame.settings))
+    except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
+        return await recover(frame, error)
 
 
 async def finish_value(frame: CallFrame, value: Any) -> Any:
@@ -87,14 +84,18 @@ def read_stream_in_thread(frame: CallFrame, value: Any, loop: asyncio.AbstractEv
     return attempt.read(value)  # type: ignore[no-any-return]  # a stream becomes a list
 
 
-async def recover_from(frame: CallFrame, error: BaseException, ending: Ending) -> ToolResult:
+async def recover(frame: CallFrame, error: BaseException) -> ToolResult:
     """
-    Return the result after a failed attempt: from another attempt if that is harmless, or else the failure.
+    Return the result after an attempt that raised *error*: from another attempt if that is harmless, or the failure.
 
-    *ending* is what *error* counts as, see `find_ending`.
+    If *error* has to pass, it is raised again.
     """
+    if must_propagate(error):
+        frame.passing_id = id(error)
+        raise error
+    ending: Ending | None = None
     try:
-        frame.last_error = error
+        frame.last_error, ending = error, _find_ending(error, frame.settings)
         if isinstance(ending, (AuthNeeded, Changed, AnswersNeeded)):
             return _record_interrupt(frame, ending)
         if isinstance(ending, Transient):
@@ -195,7 +196,7 @@ def _build_full_context(
         attempt=frame.attempts,
         deadline=None if limit is None else settings.clock() + limit,
         resources=resources,
-        logger=frame.plan.logger,
+        logger=ToolLogger(tool.name),
         permissions=frame.build_access_judge(),
         open_questions=partial(_open_questions, frame.plan.name, frame.answers, ref(frame)),
         ask_at_once=None if timer is None else partial(_ask_at_once, settings, ref(frame), timer),
@@ -321,7 +322,7 @@ def _explain_no_retry(frame: CallFrame, error: Transient) -> str | None:
     return None
 
 
-def find_ending(error: BaseException, settings: Settings) -> Ending:
+def _find_ending(error: BaseException, settings: Settings) -> Ending:
     """
     Return what *error*, which a tool raised, counts as, or raise *error* again if it is a bug that has to be raised.
 
@@ -348,7 +349,7 @@ _SPECIAL_ERRORS = (AuthNeeded, Changed, AnswersNeeded, BaseExceptionGroup, Defin
 
 
 def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref[CallFrame]) -> CallQuestions:
-    from .question_book import CallQuestions  # few tools ask
+    from .questions.book import CallQuestions  # few tools ask
 
     call = owner()
     return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
@@ -356,7 +357,7 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
 
 async def _ask_at_once(settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
-    from .live_questions import ask_at_once  # few tools ask
+    from .questions.live import ask_at_once  # few tools ask
 
     call = owner()
     if call is None:

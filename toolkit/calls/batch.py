@@ -38,8 +38,6 @@ class _BatchCall:
         result: The result, once there is one.
     """
 
-    __slots__ = ("call", "plan", "result", "tool")
-
     def __init__(self, call: ToolCall, tool: Tool | None, planner: Planner) -> None:
         self.call = call
         self.tool = tool
@@ -109,7 +107,7 @@ class Batch:
         waiting = [item for item in self._calls if item.result is not None and item.result.kind == "waiting"]
         if not waiting:
             return
-        from .approval import withdraw_undelivered  # not loaded above, because few batches ask a person
+        from .approval.claim import withdraw_undelivered  # not loaded above, because few batches ask a person
 
         for item in waiting:
             if item.result is not None:

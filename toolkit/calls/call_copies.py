@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..formats.call_ids import unique_ids
 from ..results import GeneratedId, ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.rendering import describe_value
@@ -86,6 +85,8 @@ def copy_batch(
     copies = [copy_call(call, None, None, session, principal, call_numbers, used_ids=used_ids) for call in originals]
     ids = [call.id for call in copies]
     if len(set(ids)) < len(ids):
+        from ..formats.call_ids import unique_ids  # most batches have an id for each call
+
         for call, call_id in zip(copies, unique_ids(ids), strict=True):
             call.id = call_id
     return copies

@@ -6,9 +6,16 @@ If a person changed the arguments, or the call did not run because it had run be
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._lazy_names import LazyModule
 from ..results import ToolResult
 from .call_frame import CallFrame
-from .truncation import keep_full_text, truncate_resources, truncate_result
+
+if TYPE_CHECKING:
+    from . import truncation
+else:  # most results are short
+    truncation = LazyModule(f"{__package__}.truncation")
 
 __all__ = ["finish", "stamp"]
 
@@ -26,7 +33,7 @@ def finish(frame: CallFrame) -> None:
     if frame.is_plain:
         is_written = plan.plain_output_type is not None or result.deferred_text is None
         if is_written and len(result.text) > max_chars:  # a text that is not written yet is cut when it is
-            truncate_result(result, max_chars, plan, frame.session, frame.principal)
+            truncation.truncate_result(result, max_chars, plan, frame.session, frame.principal)
         return
     if frame.last_attempt is not None:
         frame.is_over = True
@@ -34,13 +41,13 @@ def finish(frame: CallFrame) -> None:
         frame.inner_result = None  # the traceback of its error holds frames that hold the frame
     if plan.needs_redaction:
         frame.redaction().mask_result(result)
-    if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):
+    if frame.approval_case is not None and (frame.edits or frame.repeats is not None):
         _add_notes(frame, result)
     if len(result.text) > max_chars:
-        truncate_result(result, max_chars, plan, frame.session, frame.principal)
+        truncation.truncate_result(result, max_chars, plan, frame.session, frame.principal)
     elif result.bound_full_text is not None or result.parts:
-        keep_full_text(result, max_chars, plan, frame.session, frame.principal)
-        truncate_resources(result, max_chars)
+        truncation.keep_full_text(result, max_chars, plan, frame.session, frame.principal)
+        truncation.truncate_resources(result, max_chars)
 
 
 def stamp(frame: CallFrame) -> ToolResult:
@@ -55,7 +62,7 @@ def stamp(frame: CallFrame) -> ToolResult:
     result.duration_seconds = clock() - frame.started
     result.repairs = frame.repairs
     result.retries = frame.retries
-    if frame.approval_stage is not None and (frame.edits or frame.repeats is not None):
+    if frame.approval_case is not None and (frame.edits or frame.repeats is not None):
         metadata = dict(result.metadata or {})
         if frame.edits:
             metadata["edits"] = [edit.to_json() for edit in frame.edits]
@@ -69,7 +76,8 @@ def _add_notes(frame: CallFrame, result: ToolResult) -> None:
     """Tell the model, before the text of *result*, what people changed and whether the call has run before."""
     plan = frame.plan
     notes = _render_notes(frame, plan.max_chars // 2)
-    shorten = keep_full_text if len(result.text) + len(notes) <= plan.max_chars else truncate_result
+    fits = len(result.text) + len(notes) <= plan.max_chars
+    shorten = truncation.keep_full_text if fits else truncation.truncate_result
     shorten(result, plan.max_chars - len(notes), plan, frame.call.session, frame.call.principal)
     result.text = notes + result.text
 

@@ -7,6 +7,9 @@ coroutine pass through, and with `raise_bugs` also errors that are bugs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._lazy_names import LazyModule
 from ..errors import ToolError, ToolkitError
 from ..hooks.base import Step
 from ..results import ToolResult
@@ -15,7 +18,11 @@ from .attempt import TimedOut
 from .call_frame import CallFrame
 from .error_results import build_error_result, build_hook_error_result
 from .propagation import must_propagate
-from .verdict_stage import get_approval_stage, record_cut_short
+
+if TYPE_CHECKING:
+    from .approval import stage
+else:  # most calls that fail ask no person
+    stage = LazyModule(f"{__package__}.approval.stage")
 
 __all__ = ["build_failure", "build_hook_failure", "has_to_raise"]
 
@@ -28,7 +35,8 @@ async def build_failure(frame: CallFrame, error: BaseException) -> ToolResult:
     """
     refusal = error if has_to_raise(frame, error) else _find_refusal(frame, error)
     if refusal is not None:
-        await record_cut_short(frame, error)
+        if frame.approval_case is not None:
+            await stage.record_cut_short(frame, error)
         raise refusal
     says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
     ending: Exception = ToolkitError(describe_value(error))
@@ -60,12 +68,12 @@ def has_to_raise(frame: CallFrame, error: BaseException) -> bool:
 
 def _find_refusal(frame: CallFrame, error: BaseException) -> BaseException | None:
     """Return the error to raise if the answer of a person cannot be accepted, and nothing has happened yet."""
-    if frame.answer is None or get_approval_stage(frame).approval.claimed_record is not None:
+    if frame.answer is None or stage.get_case(frame).claimed_record is not None:
         return None
     from ..approvals.records import ApprovalError  # few calls are resumed
     from ..policies.audit import AuditError
 
-    if isinstance(error, AuditError) and get_approval_stage(frame).approval.open_record is not None:
+    if isinstance(error, AuditError) and stage.get_case(frame).open_record is not None:
         refusal = ApprovalError(f"the answer cannot be written down, so it is not used: {error}", why="store")
         refusal.__cause__ = error
         return refusal

@@ -12,31 +12,30 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from ..concurrency.abandoned import log_abandoned
 from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.deadline import NO_DEADLINE, Deadline
 from ..context import Progress
-from ..decisions import AuthNeeded, Changed, Decision
 from ..hooks.base import ShownCall
-from ..permissions.judgement import AccessJudge, Judgement
 from ..policies.redaction import Redaction
-from ..questions import AnswersNeeded
 from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
 from ..values.codecs import UNSURE
-from .attempt import ToolAttempt, log_abandoned
 from .plan import CallPlan
 from .settings import Settings
 
-if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+if TYPE_CHECKING:  # not loaded here, because most calls are not judged, ask no person and need one attempt
     from ..approvals.records import Record
-    from ..decisions import ApprovalRequest, ArgumentEdit
-    from ..questions import AnsweredQuestion
+    from ..decisions import ApprovalRequest, ArgumentEdit, AuthNeeded, Changed, Decision
+    from ..permissions.judgement import AccessJudge, Judgement
+    from ..questions import AnsweredQuestion, AnswersNeeded
+    from .attempt import ToolAttempt
 
 __all__ = ["CallFrame", "Interrupt"]
 
 T = TypeVar("T")
 
-Interrupt: TypeAlias = AuthNeeded | Changed | AnswersNeeded
+Interrupt: TypeAlias = "AuthNeeded | Changed | AnswersNeeded"
 """What a tool raises if a person has to act before it can continue."""
 
 
@@ -93,7 +92,7 @@ class CallFrame(_RareFields):
         is_modified: Whether a before-hook has changed the arguments.
         replacement: The result that a before-hook has given in place of running the tool.
         answer: The stored request and the answer of a person, if the call continues after it.
-        approval_stage: The `ApprovalStage`, if the call was judged. `approval_stage.get_stage` makes it.
+        approval_case: The `ApprovalCase`, if the call was judged. `approval.stage.get_case` makes it.
         judgement: The last judgement of the call. The approval stage sets this and the next four fields.
         approved: The request that a person agreed to. The rules, checks, hooks and modes that asked in it do not ask
             again.
@@ -119,7 +118,7 @@ class CallFrame(_RareFields):
         "__dict__",
         "__weakref__",
         "answer",
-        "approval_stage",
+        "approval_case",
         "arguments",
         "attempts",
         "decoded",
@@ -158,7 +157,7 @@ class CallFrame(_RareFields):
         self.repairs: Sequence[str] = ()
         self.retries: Sequence[str] = ()
         self.answer: tuple[Record, Decision] | None = None
-        self.approval_stage: object | None = None
+        self.approval_case: object | None = None
         self.shown: ShownCall | None = None
 
     @classmethod
@@ -168,10 +167,13 @@ class CallFrame(_RareFields):
         frame.requested = call
         return frame
 
-    def limit(self, resources: Mapping[Any, Any], timeout_seconds: float | None) -> None:
+    def limit(self, resources: Mapping[Any, Any] | None, timeout_seconds: float | None) -> None:
         """Give the call *resources* of its own, and limit the time of all its stages together."""
         self.is_limited = True
-        self.resources = resources
+        if resources is not None:
+            from .resources import check_resource_keys  # few calls bring resources
+
+            self.resources = check_resource_keys(resources)
         if timeout_seconds is not None:
             self.deadline = Deadline(self.settings.clock, self.started + timeout_seconds)
 
@@ -210,7 +212,7 @@ class CallFrame(_RareFields):
     async def within(self, work: Awaitable[T]) -> T:
         """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
         limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        return await self.deadline.within(limited)
+        return await (limited if self.deadline.at is None else self.deadline.within(limited))
 
     def extend_deadline(self) -> None:
         """Leave enough time to end the call properly, also if its own time is over."""
@@ -229,6 +231,8 @@ class CallFrame(_RareFields):
 
         If the call was not judged, the request of the judges is made when the tool asks for the first time.
         """
+        from ..permissions.judgement import AccessJudge  # few tools ask
+
         judges, plan, judgement, approved = self.settings.judges, self.plan, self.judgement, self.approved
         if judgement is None:
             return AccessJudge(judges, partial(judges.build_request, plan.tool, plan.names, self.call, self.decoded))

@@ -14,7 +14,6 @@ from .call_end import stamp
 from .call_failures import build_hook_failure, has_to_raise
 from .call_frame import CallFrame
 from .render_result import render_hook_result
-from .verdict_stage import record_cut_short
 
 __all__ = ["ask_before_hooks", "raise_wrong_return", "tell_after_hooks"]
 
@@ -88,7 +87,9 @@ async def tell_after_hooks(frame: CallFrame) -> None:
             # Make a copy, because the hook may return the same object for every call.
             frame.result = render_hook_result(answer)
         except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
-            if has_to_raise(frame, error):
+            if has_to_raise(frame, error) and frame.approval_case is not None:
+                from .approval.stage import record_cut_short
+
                 await record_cut_short(frame, error)
             frame.result = build_hook_failure(frame, error, step, "after")
         stamp(frame)

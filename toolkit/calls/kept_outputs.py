@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .._plumbing.forks import unlock_in_children
-from ..catalogs.snapshot import Table
+from ..catalogs.snapshot import Table, names_of
 from ..permissions.judgement import CallJudges
-from ..permissions.tool_names import names_of
 from ..session import Session
 from ..spec import Tool
 

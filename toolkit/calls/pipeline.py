@@ -13,17 +13,26 @@ Every call ends in a `ToolResult`, also if it fails; `call_failures` says which 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._lazy_names import LazyModule
 from ..results import ToolResult
+from ..values.rendering import FINAL_TYPES, is_unfinished
 from .argument_check import check, check_quickly
-from .around_hooks import run_in_hooks
-from .attempts import finish_value, run_attempts
 from .call_end import finish
-from .call_failures import build_failure
 from .call_frame import CallFrame
-from .hook_stages import ask_before_hooks, tell_after_hooks
 from .render_result import render
-from .tool_run import must_be_finished, recover, settle_interrupt, start
-from .verdict_stage import accept_answer, judge, needs_verdict, record_intent, record_outcome
+from .tool_run import start
+
+if TYPE_CHECKING:
+    from . import around_hooks, attempts, call_failures, hook_stages
+    from .approval import stage
+else:  # a call that no hook and no judge sees, and that succeeds at once, enters none of these stages
+    around_hooks = LazyModule(f"{__package__}.around_hooks")
+    attempts = LazyModule(f"{__package__}.attempts")
+    call_failures = LazyModule(f"{__package__}.call_failures")
+    hook_stages = LazyModule(f"{__package__}.hook_stages")
+    stage = LazyModule(f"{__package__}.approval.stage")
 
 __all__ = ["run_call"]
 
@@ -36,13 +45,13 @@ async def run_call(frame: CallFrame) -> ToolResult:
             if not check_quickly(frame):
                 await check(frame)
             if plan.before_hooks and frame.result is None:
-                await ask_before_hooks(frame)
+                await hook_stages.ask_before_hooks(frame)
             if plan.may_be_judged and frame.result is None and needs_verdict(frame):
-                await judge(frame)
+                await stage.judge(frame)
             if plan.before_hooks and frame.result is None:
                 frame.result = frame.replacement
         else:  # a person has answered: the verdict is taken again, and before-hooks have been asked
-            await accept_answer(frame)
+            await stage.accept_answer(frame)
 
         if (
             frame.result is None
@@ -51,26 +60,37 @@ async def run_call(frame: CallFrame) -> ToolResult:
         ):
             try:
                 value = await start(frame)
-                frame.result = render(frame, await finish_value(frame, value) if must_be_finished(value) else value)
+                if type(value) not in FINAL_TYPES and is_unfinished(value):
+                    value = await attempts.finish_value(frame, value)
+                frame.result = render(frame, value)
             except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-                frame.result = await recover(frame, error)
+                frame.result = await attempts.recover(frame, error)
                 if frame.interrupt is not None:
-                    await settle_interrupt(frame, run_attempts)
+                    await stage.settle_interrupt(frame, attempts.run_attempts)
         elif frame.result is None:
-            await record_intent(frame)
-            run = run_in_hooks if plan.has_around_hooks else run_attempts
+            if plan.is_recorded:
+                await stage.record_intent(frame)
+            run = around_hooks.run_in_hooks if plan.has_around_hooks else attempts.run_attempts
             frame.result = await run(frame)
             if frame.interrupt is not None:
-                await settle_interrupt(frame, run)
+                await stage.settle_interrupt(frame, run)
     except BaseException as error:  # noqa: BLE001 -- as above
-        frame.result = await build_failure(frame, error)
+        frame.result = await call_failures.build_failure(frame, error)
 
     if plan.after_hooks:
-        await tell_after_hooks(frame)
+        await hook_stages.tell_after_hooks(frame)
     finish(frame)
-    if frame.approval_stage is not None or plan.is_recorded:
-        await record_outcome(frame)
+    if frame.approval_case is not None or plan.is_recorded:
+        await stage.record_outcome(frame)
     try:
         return frame.result
     finally:
         frame.result = None  # the traceback of its error holds frames that hold the frame
+
+
+def needs_verdict(frame: CallFrame) -> bool:
+    """Return whether the call has to be judged. A quick check of the tool's plan lets most calls run without it."""
+    plan = frame.plan
+    if plan.is_recorded or plan.gate is None or frame.ask_reasons:
+        return True
+    return not plan.gate(frame.session, frame.decoded)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.coroutines import is_coroutine_function, may_suspend
 from ..hooks.base import ShownCall, Step, prepare_shown_calls
-from ..permissions.judgement import allow_any_call
-from ..permissions.tool_names import names_of
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
@@ -22,9 +21,9 @@ from ..values.arrays import Shape
 from ..values.codecs import UNSURE
 from ..values.rendering import copy_arguments
 from ..values.schemas.vocabulary import stated_types
+from ..verdicts import allow_any_call
 from .propagation import must_propagate
 from .settings import Settings
-from .tool_logger import ToolLogger
 
 __all__ = ["CallPlan", "DirectCall", "SelfCancelled", "may_run_concurrently"]
 
@@ -85,7 +84,6 @@ class CallPlan:
         "has_around_hooks",
         "is_direct",
         "is_recorded",
-        "logger",
         "max_chars",
         "may_be_judged",
         "may_detach",
@@ -140,12 +138,11 @@ class CallPlan:
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.names = names_of(tool, aliases)
         self.is_recorded = settings.audit is not None
-        self.gate = settings.judges.gate(tool, self.names)
+        self.gate = settings.build_gate(tool, self.names)
         self.validate = facts.validate
         self.may_detach = bool(facts.background)
         # Every call reads these three, and a slot of the plan is read more quickly than a field of the settings.
         self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
-        self.logger = ToolLogger(tool.name)
         self._secrets = signature.secrets
         self.settings = settings
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)

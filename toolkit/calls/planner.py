@@ -13,7 +13,6 @@ from ..catalogs.views import CatalogView
 from ..errors import DefinitionError, ToolkitWarning
 from ..spec import Tool
 from .plan import CallPlan
-from .resources import missing_resources
 from .settings import Settings
 
 __all__ = ["Planner"]
@@ -66,7 +65,7 @@ class Planner:
         if not tool.facts.background:
             return self._settings
         if self._background_settings is None:
-            from .background_start import settings_for_background
+            from .background.detached_calls import settings_for_background
 
             self._background_settings = settings_for_background(self._settings)
         return self._background_settings
@@ -81,7 +80,7 @@ class Planner:
             DefinitionError: Some tools need resources that are not provided.
         """
         self.check_resources()
-        for mistake in self._settings.judges.mistakes(self._catalog):
+        for mistake in self._settings.find_rule_mistakes(self._catalog):
             warnings.warn(mistake, ToolkitWarning, stacklevel=4)
         return self._catalog.subscribe(_NewToolChecker(self._settings.resources)), self.drop_plans_on_change()
 
@@ -134,6 +133,10 @@ class _NewToolChecker:
 
 def _list_missing(tool: Tool, resources: Mapping[object, object]) -> list[str]:
     try:
+        if not tool.signature.injected:
+            return []
+        from .resources import missing_resources
+
         return missing_resources(tool, resources)
     except DefinitionError:
         return []  # a name in the annotations is not defined yet; the first call reports it

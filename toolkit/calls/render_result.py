@@ -15,13 +15,11 @@ from ..results import KINDS, ErrorInfo, ToolResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal
-from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
 from ..values.strictjson.checks import is_valid_text
 from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
 from .plan import CallPlan
-from .truncation import write_text
 
 __all__ = ["render", "render_hook_result", "render_result"]
 
@@ -38,7 +36,7 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     keep it.
     """
     plan = frame.plan
-    is_plain = plan.defers_text and frame.approval_stage is None
+    is_plain = plan.defers_text and frame.approval_case is None
     result = _new_result(ToolResult)  # the constructor costs more than the result itself
     kind = plan.plain_output_type
     if kind is int and type(value) is int and -(2**62) < value < 2**62:
@@ -52,13 +50,24 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
         result.value = form
         result.returned = value
         if is_plain and frame.session is None and type(form) is not str:
-            result.deferred_text = write_text, form, plan.max_chars
+            result.deferred_text = _write_text, form, plan.max_chars
         else:
             result.text = as_text(form)
     if not is_plain:
         result.returned = value  # a hook or a mask may change `value`, from which it would be read
     frame.is_plain = is_plain
     return result
+
+
+def _write_text(result: ToolResult, value: Any, max_chars: int) -> None:
+    """Set the text of *result*, whose call had no session, to the JSON of *value*, cut to *max_chars* characters."""
+    text = as_text(value)
+    result.truncated = len(text) > max_chars
+    if result.truncated:
+        from .truncation import truncate_text  # most results are short
+
+        text = truncate_text(text, max_chars)
+    result.text = text
 
 
 def render_result(value: Any, plan: CallPlan) -> ToolResult:
@@ -274,4 +283,6 @@ def _as_optional_text(value: Any) -> str | None:
 
 
 def _join_parts(parts: Sequence[Part]) -> str:
+    from ..values.part_texts import render_part  # most results have no parts
+
     return "\n".join(map(render_part, parts))

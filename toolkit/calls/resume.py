@@ -26,12 +26,14 @@ from ..results import ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.rendering import describe_value
 from ..values.strictjson.canonical import digest_parts
-from .approval import RunInStore, find_decision_time, find_running, is_marked_claim
-from .approval_request import is_unaltered
+from .approval.case import is_marked_claim
+from .approval.claim import RunInStore, find_decision_time, find_running
+from .approval.request import is_unaltered
 from .call_frame import CallFrame
 from .kept_outputs import keep_no_outputs
 from .pipeline import run_call
 from .plan import CallPlan
+from .resources import check_resource_keys
 from .settings import MAX_NOTE_SECONDS, Settings
 
 __all__ = ["build_call", "find_record_and_plan", "resume_call"]
@@ -49,7 +51,7 @@ async def resume_call(
     *,
     session: Session | None,
     principal: str | None,
-    resources: Mapping[Any, Any],
+    resources: Mapping[Any, Any] | None,
     timeout_seconds: float | None,
     idempotency_key: str | None = None,
     claim_mark: str = "",
@@ -63,6 +65,7 @@ async def resume_call(
         ApprovalError: The decision cannot be accepted.
     """
     check_session(session)
+    check_resource_keys({} if resources is None else resources)
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
@@ -74,7 +77,7 @@ async def resume_call(
         if resources or timeout_seconds is not None:
             frame.limit(resources, timeout_seconds)
         if plan.may_detach:
-            from .background_start import run_or_detach
+            from .background.detached_calls import run_or_detach
 
             # Without its session, a caller could not find the job.
             return await run_or_detach(frame, settings, may_detach=session is not None)

@@ -10,10 +10,12 @@ import copy
 import itertools
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from .._lazy_names import LazyModule
 from .._option_checks import (
     OptionTypes,
     check_option_types,
@@ -21,26 +23,30 @@ from .._option_checks import (
     explain_unknown_choice,
     require_list,
 )
-from ..concurrency.abandoned import AbandonedCalls
-from ..concurrency.thread_pool import ThreadPool
+from ..concurrency.abandoned import AbandonedCalls, log_abandoned
+from ..concurrency.cleanup_limit import await_with_limit, finish_with_limit
+from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..context import Progress
 from ..errors import ToolError
-from ..hooks.base import Chain
-from ..permissions.judge import SupportsJudge
-from ..permissions.judgement import CallJudges
-from ..policies.classify import ClassifyRules, classify_by, compile_rules
+from ..hooks.base import Chain, Step
 from ..policies.redaction import Redaction, RedactionRule
-from ..policies.retry import RetryPolicy, random_chance
-from .hook_runner import DispatcherHookRunner, run_in_thread
-from .resources import check_resource_keys
+from ..verdicts import allow_any_call
 
-if TYPE_CHECKING:  # not loaded here, because most calls ask no person
+if TYPE_CHECKING:
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
     from ..functions.checker import Validation
+    from ..permissions.judge import CallGate, SupportsJudge
+    from ..permissions.judgement import CallJudges
+    from ..policies import classify, retry
     from ..policies.audit import AuditLog
+    from ..policies.classify import ClassifyRules
+    from ..policies.retry import RetryPolicy
     from ..safety import SafetyChecks
-    from .background_jobs import CallJob
+    from ..spec import Tool
+else:  # most calls succeed at once
+    classify = LazyModule("toolkit.policies.classify")
+    retry = LazyModule("toolkit.policies.retry")
 
 __all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
 
@@ -53,7 +59,6 @@ _MAX_OWN_THREADS = 32
 
 
 _KINDS: OptionTypes = {
-    "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
     "resources": ((Mapping,), "a dictionary from types to values, or None"),
     "timeout_seconds": ((int, float, NoneType), "a number of seconds, or None"),
     "max_chars": ((int,), "a whole number of characters"),
@@ -112,7 +117,7 @@ class Settings:
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
         _check_names(options)
         resources = options.get("resources")
-        self.retry = options["retry"] if "retry" in options else RetryPolicy()
+        self._retry = options.get("retry")
         self.repair = options.get("repair", True)
         self.validation: Validation = options.get("validation", "fast")
         self.resources: Mapping[Any, Any] = {} if resources is None else resources
@@ -125,13 +130,19 @@ class Settings:
         self.cleanup_seconds = options.get("cleanup_seconds", 5.0)
         self.clock = options.get("clock", time.monotonic)
         self.sleep = options.get("sleep", asyncio.sleep)
-        self.chance = options.get("chance", random_chance)
+        self.chance = options.get("chance", lambda: retry.random_chance())  # noqa: PLW0108 -- it is not loaded here
         self.audit = options.get("audit")
         self._approvals = options.get("approvals")
         self._check()
         _check_parts(options)
+        if "retry" in options:
+            remedy = "RetryPolicy(...); RetryPolicy(attempts=1) tries once"
+            check_option_types(options, {"retry": ((retry.RetryPolicy,), remedy)})
         self.resources = dict(self.resources)
-        check_resource_keys(self.resources)
+        if self.resources:
+            from .resources import check_resource_keys
+
+            check_resource_keys(self.resources)
         self.chain = Chain.of(require_list(options.get("hooks", ()), "hooks"))
         self.redaction = Redaction(options.get("redact", ()))
         self._tool_threads = ThreadPool(self.max_concurrency, name="toolkit")
@@ -142,14 +153,16 @@ class Settings:
         self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
-        own_files = _files_of(self._approvals, self.audit)
-        self.judges = CallJudges(options.get("safety"), options.get("permissions"), own_files)
+        self._judge_options = options.get("safety"), options.get("permissions"), _files_of(self._approvals, self.audit)
+        self._judges: CallJudges | None = None
+        if options.get("permissions") is not None:
+            _ = self.judges  # a judge that is none is refused here
         self.abandoned = AbandonedCalls()
         self.hook_runner = DispatcherHookRunner(self.hook_threads, self.abandoned, self.cleanup_seconds)
         self.call_numbers = itertools.count(1)
-        self.background_jobs: set[CallJob] = set()
+        self.background_jobs: set[Any] = set()  # of `CallJob`, which is made with these settings
         self._is_in_job: Callable[[], bool] | None = None
-        self._classify = compile_rules(options.get("classify", ()))
+        self._classify = classify.compile_rules(options["classify"]) if "classify" in options else []
         self._source: Settings | None = None
 
     def extended(
@@ -169,7 +182,7 @@ class Settings:
         _ = self.approvals  # made now if it is the default, so that both settings have the same object
         settings = copy.copy(self)
         settings._source = self  # noqa: SLF001 -- an object of this class; the threads end when the source is freed
-        settings.judges = self.judges.with_judges(permissions, _files_of(approvals, None))
+        settings._judges = self.judges.with_judges(permissions, _files_of(approvals, None))  # noqa: SLF001 -- as above
         settings._approvals = settings._approvals if approvals is None else approvals  # noqa: SLF001 -- as above
         settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
@@ -209,6 +222,32 @@ class Settings:
         return self._approvals
 
     @property
+    def retry(self) -> RetryPolicy:
+        """How transient failures are retried. The default is made for the first of them."""
+        if self._retry is None:
+            self._retry = retry.RetryPolicy()
+        return self._retry
+
+    @property
+    def judges(self) -> CallJudges:
+        """The checks and judges of calls. Those of a dispatcher without permissions are made when they are needed."""
+        if self._judges is None:
+            from ..permissions.judgement import CallJudges
+
+            self._judges = CallJudges(*self._judge_options)
+        return self._judges
+
+    def build_gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
+        """Return a quick check whether a call of *tool* may run; None if every call has to be judged."""
+        facts = tool.facts
+        states_nothing = facts.preflight is None and facts.approval == "never" and not tool.signature.accesses
+        return allow_any_call if states_nothing and self._judges is None else self.judges.gate(tool, names)
+
+    def find_rule_mistakes(self, tools: Iterable[Tool]) -> list[str]:
+        """Return the mistakes that the judges find in their own rules, for these *tools*."""
+        return [] if self._judges is None else self._judges.mistakes(tools)
+
+    @property
     def has_asker(self) -> bool:
         """Whether a person can be asked at once. The default `approvals` have no asker, and are not made for this."""
         return getattr(self._approvals, "asker", None) is not None
@@ -222,7 +261,7 @@ class Settings:
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
-        return classify_by(self._classify, error)
+        return classify.classify_by(self._classify, error)
 
     @property
     def threads(self) -> ThreadPool:
@@ -296,3 +335,28 @@ def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
     """
     paths = [getattr(part, "path", None) for part in (None if approvals is None else approvals.store, audit)]
     return [os.path.realpath(path) for path in paths if isinstance(path, str)]
+
+
+class DispatcherHookRunner:
+    """The `HookRunner` of a dispatcher."""
+
+    def __init__(self, threads: ThreadPool, abandoned: AbandonedCalls, cleanup_seconds: float) -> None:
+        self._threads = threads
+        self._abandoned = abandoned
+        self._cleanup_seconds = cleanup_seconds
+
+    async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
+        """Run *work* in a thread for hooks."""
+        return await run_in_thread(self._threads, work, label)
+
+    def await_hook(self, work: Awaitable[Any], step: Step) -> Coroutine[Any, Any, Any]:
+        """Return a coroutine that awaits *work*. After a cancellation its cleanup has a limit; then it is abandoned."""
+        return await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
+
+    def finish_hook(self, work: Coroutine[Any, Any, Any], waits_for: Any, step: Step) -> Awaitable[Any]:
+        """Await the rest of *work*, whose first step ran in the same task and yielded *waits_for*, with that limit."""
+        return finish_with_limit(work, waits_for, self._cleanup_seconds, partial(self._abandon, step))
+
+    def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
+        log_abandoned(f"the hook {step.name}", self._cleanup_seconds)
+        self._abandoned.keep_alive(task)

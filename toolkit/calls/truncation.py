@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._lazy_names import LazyModule
 from ..content import Part, ResourcePart, TextPart
 from ..results import ToolResult
 from ..session import Session
 from ..values.part_texts import has_text, render_part
-from ..values.rendering import as_text
 from .plan import CallPlan
 
 if TYPE_CHECKING:
@@ -26,19 +25,12 @@ if TYPE_CHECKING:
 else:
     unicodedata = LazyModule("unicodedata")
 
-__all__ = ["HANDLE_KEY", "keep_full_text", "truncate_resources", "truncate_result", "write_text"]
+__all__ = ["HANDLE_KEY", "keep_full_text", "truncate_resources", "truncate_result", "truncate_text"]
 
 HANDLE_KEY = "output_handle"
 """The key in the metadata of a result whose whole text is kept."""
 
 _HANDLE_CHARS = len("output_0123456789ab")
-
-
-def write_text(result: ToolResult, value: Any, max_chars: int) -> None:
-    """Set the text of *result*, whose call had no session, to the JSON of *value*, cut to *max_chars* characters."""
-    text = as_text(value)
-    result.truncated = len(text) > max_chars
-    result.text = _truncate_text(text, max_chars) if result.truncated else text
 
 
 def truncate_result(
@@ -116,7 +108,7 @@ def _truncate_parts(parts: Iterable[Part], max_chars: int, counts: Callable[[Par
             continue
         resource_text = _get_resource_text(part)
         text = render_part(part) if resource_text is None else resource_text
-        cut = _truncate_text(text, left) if len(text) > left > 0 else None
+        cut = truncate_text(text, left) if len(text) > left > 0 else None
         if len(text) <= left:
             new_parts.append(part)
         elif isinstance(part, ResourcePart):
@@ -131,7 +123,8 @@ def _get_resource_text(part: Part) -> str | None:
     return part.content if isinstance(part, ResourcePart) and isinstance(part.content, str) else None
 
 
-def _truncate_text(text: str, max_chars: int) -> str:
+def truncate_text(text: str, max_chars: int) -> str:
+    """Return the beginning of *text* and a note of its length, *max_chars* characters together."""
     suffix = f"... [truncated, {len(text)} chars total]"
     return text[: _find_end(text, max(0, max_chars - len(suffix)))] + suffix
 
@@ -155,7 +148,7 @@ def _cut_text(
 ) -> str:
     """Return *text* cut to *max_chars* characters. Keep *whole* if it can be read, and note its handle in *result*."""
     if plan is None or reader is None or not _has_room_for_handle(whole, max_chars, reader):
-        return _truncate_text(text, max_chars)
+        return truncate_text(text, max_chars)
     return _truncate_kept_text(text, whole, max_chars, reader, _keep(result, whole, reader, plan))
 
 

@@ -1,5 +1,5 @@
 """
-Calls that are never started: the tool was not found, or the call was held back or skipped.
+Calls that are never started: the tool was not found, the call was held back or skipped, or it is awaited under trio.
 
 After-hooks still see their results. The results are masked, cut to size and written down like any other result.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Generator
-from typing import TYPE_CHECKING, TypeVar
+import sys
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..catalogs.views import CatalogView
 from ..errors import ToolkitError, UnknownTool, find_nearest_in_steps
@@ -24,7 +25,14 @@ from .truncation import keep_full_text, truncate_result
 if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
     from ..policies.audit import AuditLog
 
-__all__ = ["finish_unknown", "finish_unstarted", "run_in_steps"]
+__all__ = [
+    "TRIO_REFUSAL",
+    "finish_unknown",
+    "finish_unstarted",
+    "is_under_trio",
+    "refuse_under_trio",
+    "run_in_steps",
+]
 
 _log = logging.getLogger("toolkit")
 
@@ -97,3 +105,32 @@ async def _write_outcome(
         _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
     except TimeoutError:
         _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", call.id)
+
+
+TRIO_REFUSAL = (
+    "trio is not supported: calls need an asyncio event loop; await them under asyncio, or run "
+    "`dispatcher.call_sync` with `trio.to_thread.run_sync`"
+)
+"""The error message for a call under trio."""
+
+
+def is_under_trio(modules: Mapping[str, Any] = sys.modules) -> bool:
+    """Return whether the running code is a task of trio and not of asyncio. *modules* are the loaded modules."""
+    trio = modules.get("trio")
+    if trio is None:
+        return False
+    try:
+        trio.lowlevel.current_task()
+    except (AttributeError, RuntimeError):  # trio is only half imported, or it is not running
+        return False
+    try:
+        # Both may run at once: trio as a guest of asyncio, or asyncio inside trio.
+        return asyncio.current_task() is None
+    except RuntimeError:
+        return True
+
+
+async def refuse_under_trio(call: ToolCall | None = None) -> ToolResult:
+    """Return the result of a call under trio. Hooks do not run, because they may need asyncio too."""
+    call_id, name = ("", "") if call is None else (call.id, call.name)
+    return ToolResult.failure("internal", TRIO_REFUSAL, call_id=call_id, tool=name)

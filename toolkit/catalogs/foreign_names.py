@@ -16,13 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..errors import CatalogError, DefinitionError, DuplicateTool
 from ..facts import check_name
 from ..spec import Tool
-from .snapshot import Table, describe_place
+from .snapshot import Table, describe_place, is_foreign
 
 __all__ = [
     "check_foreign_names",
     "fold_name",
-    "has_foreign",
-    "is_foreign",
     "leave_out_misleading",
     "reason_against",
 ]
@@ -67,16 +65,6 @@ RESERVED_NAMES = frozenset(
 """
 The names that a provider or the agent uses for its own tools. Plain words that many servers use (`read`) are not here.
 """
-
-
-def is_foreign(tool: Tool) -> bool:
-    """Return whether *tool* comes from outside the program: its `origin` is not "python"."""
-    return tool.origin != "python"
-
-
-def has_foreign(tools: Iterable[Tool]) -> bool:
-    """Return whether any of *tools* comes from outside the program."""
-    return any(map(is_foreign, tools))
 
 
 def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) -> None:

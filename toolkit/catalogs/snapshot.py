@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import compress
 from operator import is_not
 from typing import TypeAlias
@@ -13,7 +13,18 @@ from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
 from ..spec import Tool
 
-__all__ = ["Change", "Listener", "Table", "check_listener", "describe_place", "diff_tables", "merge_tables"]
+__all__ = [
+    "Change",
+    "Listener",
+    "Table",
+    "check_listener",
+    "describe_place",
+    "diff_tables",
+    "has_foreign",
+    "is_foreign",
+    "merge_tables",
+    "names_of",
+]
 
 
 @record(frozen=True, slots=True, eq=False)
@@ -132,3 +143,19 @@ def describe_place(tool: Tool) -> str:
     file, line = find_source_location(tool.function)
     origin = "" if tool.origin == "python" else f" from {tool.origin}"
     return f"{tool.about.subject}{origin} ({file}:{line})"
+
+
+def is_foreign(tool: Tool) -> bool:
+    """Return whether *tool* comes from outside the program: its `origin` is not "python"."""
+    return tool.origin != "python"
+
+
+def has_foreign(tools: Iterable[Tool]) -> bool:
+    """Return whether any of *tools* comes from outside the program."""
+    return any(map(is_foreign, tools))
+
+
+def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:
+    """Return every name that *tool* has or had; *aliases* are the aliases of its catalog."""
+    current = {alias for alias, name in aliases.items() if name == tool.name}
+    return frozenset({tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ()), *current})

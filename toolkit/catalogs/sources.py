@@ -10,14 +10,13 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from .._plumbing.records import record
 from ..errors import CatalogError
 from ..functions.callables import is_same_callable, unwrap_function
 from ..spec import Tool, get_attached_tool
-from .tool_objects import build_object_tool, is_tool_object
 from .views import CatalogView
 
 __all__ = ["CatalogEntry", "bind_method", "collect_entries", "tools_in"]
@@ -67,8 +66,11 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     methods = _list_methods(source)
     if methods:
         return methods
-    if is_tool_object(source):
-        return [build_object_tool(source)]
+    if type(source) is not FunctionType or source.__dict__:  # most functions have no attributes
+        from .tool_objects import build_object_tool, is_tool_object
+
+        if is_tool_object(source):
+            return [build_object_tool(source)]
     if callable(source):
         return [bind_method(Tool.of(source))]
     if isinstance(source, classmethod):

@@ -12,21 +12,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
+from .._lazy_names import LazyModule
 from .._plumbing.forks import unlock_in_children
 from ..errors import CatalogError, DefinitionError, UnknownTool
 from ..facts import check_name
 from ..functions.callables import is_same_callable
 from ..spec import Tool
-from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
-from .snapshot import Change, Listener, Table, check_listener, diff_tables, merge_tables
+from .snapshot import Change, Listener, Table, check_listener, diff_tables, has_foreign, merge_tables
 
-# These modules are loaded for the first search or session; most programs start without either.
+# These modules are loaded for the first search, session or tool from outside; most programs start without any.
 if TYPE_CHECKING:
     from ..formats import Definitions
     from ..session import Session
     from ..tool_definition import Definition
+    from . import foreign_names
     from .search import Ranker
     from .search.finder import Finder, SearchResults
+else:
+    foreign_names = LazyModule(f"{__package__}.foreign_names")
 
 __all__ = ["CatalogView"]
 
@@ -70,7 +73,7 @@ class CatalogView:
             if self._derived is None or self._new_prefix is None:
                 raise
         # A server may change its tools at any time. Such a change must not make the other tools unavailable.
-        return self._derive(*leave_out_misleading(tables, self._new_prefix))
+        return self._derive(*foreign_names.leave_out_misleading(tables, self._new_prefix))
 
     def get(self, name: str) -> Tool | None:
         """Return the tool with this name or alias, or None."""
@@ -353,7 +356,7 @@ def _check_names(table: Table) -> Table:
     The caller has given the tools of *table* new names, or has put them together with other tools.
     """
     if has_foreign(table.tools.values()):
-        check_foreign_names(table)
+        foreign_names.check_foreign_names(table)
     return table
 
 

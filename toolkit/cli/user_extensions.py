@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolkitError
 from ..hooks import ShellHooks
-from ..permissions.tool_names import names_of
 from ..settings.trust import PROJECT_FOLDER, Trust, configuration_folder
 from ..spec import Tool
 from .output import Output

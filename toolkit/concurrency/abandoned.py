@@ -10,16 +10,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .._plumbing.forks import renew_in_children
 from .._plumbing.records import record
+from .._plumbing.wording import format_seconds
 from ..results import ToolCall
 from .futures import retrieve_exception, set_outcome
 
-__all__ = ["AbandonedCalls", "Caller", "CancellableJob", "StuckCall", "caller_of"]
+__all__ = [
+    "AbandonedCalls",
+    "Caller",
+    "CancellableJob",
+    "StuckCall",
+    "caller_of",
+    "log_abandoned",
+    "log_stuck_in_thread",
+    "run_job",
+]
+
+_log = logging.getLogger("toolkit")
 
 Caller: TypeAlias = tuple[str, str | None]
 """The id of a session, and a principal. A call that cannot be stopped holds up only its own caller."""
@@ -200,3 +213,35 @@ class AbandonedCalls:
         finally:
             with self._lock, contextlib.suppress(ValueError):
                 self._waiters.remove(waiter)
+
+
+async def run_job(threads: Any, job: CancellableJob, label: str, give_up: Callable[..., object]) -> Any:
+    """
+    Return what *job* returns in one of *threads*, which are a pool, or the one thread of a sync caller.
+
+    If the caller is cancelled, a job that waits is called off. A thread cannot be stopped, so a job that runs goes on,
+    and another thread takes the place of its thread. *give_up* is called in both cases, with the job and `has_begun`:
+    whether a thread runs it already.
+    """
+    future = threads.run(job, label)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        if future.cancelled():  # otherwise the job itself raised the error
+            give_up(job, has_begun=not job.cancel())
+            threads.give_up(future)
+        raise
+    finally:
+        # The future holds the error, and the traceback of the error holds this frame. Without this, only the garbage
+        # collector would free them.
+        del future
+
+
+def log_stuck_in_thread(name: str) -> None:
+    """Log that the tool called *name* still runs in a thread although its caller is gone."""
+    _log.warning("`%s` still runs in a thread, although its caller has gone", name)
+
+
+def log_abandoned(subject: str, cleanup_seconds: float) -> None:
+    """Log that *subject* was cancelled and still runs."""
+    _log.warning("%s did not end within %s of being cancelled", subject, format_seconds(cleanup_seconds))

@@ -17,8 +17,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._plumbing.forks import renew_in_children
-from .._plumbing.tracebacks import drop_library_frames
-from .caller_thread import CallerThread
 from .futures import set_outcome
 
 __all__ = ["BackgroundLoop"]
@@ -78,6 +76,10 @@ class BackgroundLoop:
                 "a sync method would wait for itself here, in the event loop that it waits for; "
                 "await the method without `_sync`, as in `await dispatcher.call(...)`"
             )
+        # They are loaded with the first sync call.
+        from .._plumbing.tracebacks import drop_library_frames
+        from .caller_thread import CallerThread
+
         caller: CallerThread | None = None
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []

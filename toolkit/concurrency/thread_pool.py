@@ -21,7 +21,7 @@ from .._plumbing.records import record
 from .._plumbing.wording import format_count
 from .futures import set_outcome
 
-__all__ = ["ThreadJob", "ThreadPool"]
+__all__ = ["ThreadJob", "ThreadPool", "run_in_thread"]
 
 
 @record(slots=True, eq=False)
@@ -283,3 +283,13 @@ def _format_counts(labels: list[str]) -> str:
     return ", ".join(
         f"`{label}`" if count == 1 else f"`{label}` {format_count(count, 'time')}" for label, count in counts.items()
     )
+
+
+async def run_in_thread(threads: ThreadPool, work: Callable[[], Any], label: str) -> Any:
+    """Return what *work* returns in one of *threads*. If the caller is cancelled, the job is given up."""
+    future = threads.run(work, label)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        threads.give_up(future)
+        raise

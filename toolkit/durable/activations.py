@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..agent.decision_attempts import is_temporary
-from ..calls.hook_runner import run_in_thread
 from ..concurrency.futures import retrieve_exception
-from ..concurrency.thread_pool import ThreadPool
+from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..concurrency.uninterrupted import run_to_end
 from .decisions import decision_from_json, describe_refusals
 from .engine import Delivery

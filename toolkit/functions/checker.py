@@ -17,8 +17,6 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import BadArgs, DefinitionError, Problem
 from ..values.codecs import UNSURE, Codec, Refusal, Schema, compile_codec, use_decode_cache
-from ..values.schemas.messages import explain_errors
-from ..values.schemas.validator import compile_schema
 from ..values.schemas.vocabulary import UNION_KEYWORDS
 from ..values.strictjson.checks import class_name, copy_and_check, is_plain_json, loads, show_value
 
@@ -111,6 +109,8 @@ class Checker:
 
     def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
         """Return jsonschema's errors in words, and the other problems of decoding, so that one correction is enough."""
+        from ..values.schemas.messages import explain_errors  # most arguments fit
+
         problems = explain_errors(errors)
         if self._decoding_may_fail is None:
             self._decoding_may_fail = _is_looser_than_decoding(self._schema)
@@ -137,6 +137,8 @@ class Checker:
     def validator(self) -> Any:
         """Return the compiled jsonschema validator."""
         if self._validator is None:
+            from ..values.schemas.validator import compile_schema  # the generated code is sure about most arguments
+
             self._validator = compile_schema(self._schema)
         return self._validator
 

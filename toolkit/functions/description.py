@@ -13,26 +13,28 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._lazy_names import LazyModule
 from ..docstrings.parsing import MAX_CHARACTERS, Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..facts import Facts
-from ..values.codecs import Codec, CodeWriter, Schema, Unresolved, build_schema_emitter
-from ..values.schemas.member_names import copy_without_names
+from ..values.codecs import Schema, Unresolved
 from ..values.schemas.vocabulary import stated_types
-from ..values.strictjson.checks import copy_json
-from .background_parameter import BACKGROUND_PARAMETER, add_background_property, drop_background
 from .callables import find_source_location, subject_of
 from .checker import Checker
-from .handlers import read_handler
-from .handwritten_schemas import copy_input_schema, copy_output_schema, enforce_schema, list_sendable_names
 from .namespaces import Scope
 from .outputs import EncodeOutput, compile_output
-from .signature import Signature, Style, read_signature, style_of
+from .signature import Signature, Style, read_signature
 from .unsent_parameters import UnsentParameters
 
-__all__ = ["Description", "HandlerDescription", "add_streaming"]
+if TYPE_CHECKING:
+    from . import background_parameter, handwritten_schemas
+else:  # few tools have the fact `background`, or a schema that was written by hand
+    background_parameter = LazyModule(f"{__package__}.background_parameter")
+    handwritten_schemas = LazyModule(f"{__package__}.handwritten_schemas")
+
+__all__ = ["Description", "add_streaming", "warn_of_missing_docstring"]
 
 
 class Description:
@@ -94,7 +96,7 @@ class Description:
             self.text = words(name)
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
-                _warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
+                warn_of_missing_docstring(self.subject, self.text, find_source_location(function))
         if self.docstring.is_too_long and not text:
             _warn(
                 f"{self.subject}: its docstring has more than {MAX_CHARACTERS:,} characters, so a model gets only its "
@@ -130,6 +132,8 @@ class Description:
         The schemas that the checks use are kept separately, so that no caller can change them.
         """
         if self._schema_copies is None:
+            from ..values.schemas.member_names import copy_without_names  # a call does not need the copies
+
             signature = self.signature
             self._schema_copies = (
                 copy_without_names(signature.schema),
@@ -174,18 +178,18 @@ class Description:
             scope,
             subject=self.subject,
             unbound=self.unbound is not False,
-            sendable_names=None if self._schema is None else list_sendable_names(self._schema),
+            sendable_names=None if self._schema is None else handwritten_schemas.list_sendable_names(self._schema),
             has_schema=self._schema is not None,
             options=self._unsent,
-            added=BACKGROUND_PARAMETER if self.background else None,
+            added=background_parameter.BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,
         )
         if self.background:
-            signature = replace(signature, bind=drop_background(signature.bind), by_keyword=False)
+            signature = replace(signature, bind=background_parameter.drop_background(signature.bind), by_keyword=False)
         # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
         # later.
         if self._schema is not None and self.unbound is not None:
-            signature = enforce_schema(signature, self._schema, self.subject)
+            signature = handwritten_schemas.enforce_schema(signature, self._schema, self.subject)
         if self._examples and self.unbound is not None:
             self._check_examples(self._build_checker(signature))
         if self._signature is None:
@@ -198,8 +202,8 @@ class Description:
 
     def _copy_schema(self, schema: Mapping[str, Any], function: Any) -> Schema:
         """Return a copy of a hand-written *schema*, with the parameter `background` if the tool has that fact."""
-        own = copy_input_schema(schema, self.subject, function)
-        return add_background_property(own, self.subject) if self.background else own
+        own = handwritten_schemas.copy_input_schema(schema, self.subject, function)
+        return background_parameter.add_background_property(own, self.subject) if self.background else own
 
     def _build_checker(self, signature: Signature) -> Checker:
         return Checker(self.subject, signature.schema, signature.codec)
@@ -210,60 +214,6 @@ class Description:
                 checker.check(dict(example))
             except BadArgs as error:
                 raise DefinitionError(f"{self.subject}: example {number} does not fit the schema: {error}") from error
-
-
-class HandlerDescription(Description):
-    """
-    The description of a tool made of a schema and a handler that takes the whole JSON object.
-
-    The schema is not read from a signature, but calls take the same path as for other tools.
-    """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        handler: Callable[..., Any],
-        *,
-        name: str,
-        text: str | None,
-        schema: Mapping[str, Any],
-        output_schema: Mapping[str, Any] | None = None,
-        examples: Sequence[Mapping[str, Any]] = (),
-        background: bool = False,
-        is_foreign: bool = False,
-    ) -> None:
-        self.subject = f"tool `{name}`"
-        self.background = background
-        self.docstring = parse(None)
-        self.text = text or words(name)
-        self.unbound = False
-        function = None if is_foreign else handler
-        own = self._copy_schema(schema, function)
-        codec = Codec(
-            schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
-        )
-        self._schema = own
-        self._examples = examples
-        self._unsent = None
-        self._scope = None
-        self._checker = None
-        self._encode_output = None
-        self._schema_copies = None
-        injected, bind = read_handler(handler, self.subject)
-        self._signature = Signature(
-            codec=codec,
-            schema=own,
-            output=None,
-            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, function),
-            injected=injected,
-            accesses={},
-            bind=drop_background(bind) if background else bind,
-            style=style_of(handler),
-        )
-        if not text:
-            _warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
-        self._check_examples(self.checker)
 
 
 def add_streaming(facts: Facts, style: Style, about: Description, options: Mapping[str, Any]) -> Facts:
@@ -293,15 +243,6 @@ def _describe_outcomes(docstring: Docstring) -> str:
     return returns + (f"\n\nRaises:{raises}" if raises else "")
 
 
-def _return_unchanged(value: Any) -> Any:
-    return value
-
-
-def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
-    """Return the same check, but with a copy as its result, so that the handler may change the value; None for None."""
-    return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
-
-
 def _find_docstring(function: Any) -> str | None:
     if isinstance(function, functools.partial):
         own = vars(function).get("__doc__")
@@ -319,7 +260,8 @@ def _find_class_docstring(cls: type) -> str | None:
     return None if is_generated else cls.__doc__
 
 
-def _warn_of_missing_docstring(subject: str, text: str, place: tuple[str, int]) -> None:
+def warn_of_missing_docstring(subject: str, text: str, place: tuple[str, int]) -> None:
+    """Warn that a model is told only *text* about a tool."""
     _warn(f"{subject} has no docstring, so a model is told only {text!r}; write one, or give `description=`", place)
 
 

@@ -1,5 +1,5 @@
 """
-Read the parameters of a handler, which takes the whole JSON object of a call as one argument.
+Describe a tool made of a schema and a handler, which takes the whole JSON object of a call as one argument.
 
 A handler may have further parameters if they are annotated `Context` or `Inject[T]`, or if they have a default. A
 handler that a call could not reach is refused when its tool is made.
@@ -9,23 +9,91 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, get_origin
 
 from ..context import find_injected_type
+from ..docstrings.parsing import parse, words
 from ..errors import DefinitionError
-from ..values.codecs import Unresolved, create_hint_reader
-from .callables import get_qualname, unwrap_function
+from ..values.codecs import Codec, CodeWriter, Unresolved, build_schema_emitter, create_hint_reader
+from ..values.strictjson.checks import copy_json
+from .background_parameter import drop_background
+from .callables import find_source_location, get_qualname, unwrap_function
+from .description import Description, warn_of_missing_docstring
+from .handwritten_schemas import copy_output_schema
 from .namespaces import Scope
-from .signature import NOTHING_INJECTED, Binder
+from .signature import NOTHING_INJECTED, Binder, Signature, style_of
 from .wrappers import VARIADIC
 
-__all__ = ["read_handler"]
+__all__ = ["HandlerDescription", "read_handler"]
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _NO_OBJECTS = (str, bytes, int, float, list, tuple, set, frozenset)
 """Classes that a JSON object never is. Other annotations of the parameter are not checked."""
+
+
+class HandlerDescription(Description):
+    """
+    The description of a tool made of a schema and a handler that takes the whole JSON object.
+
+    The schema is not read from a signature, but calls take the same path as for other tools.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        handler: Callable[..., Any],
+        *,
+        name: str,
+        text: str | None,
+        schema: Mapping[str, Any],
+        output_schema: Mapping[str, Any] | None = None,
+        examples: Sequence[Mapping[str, Any]] = (),
+        background: bool = False,
+        is_foreign: bool = False,
+    ) -> None:
+        self.subject = f"tool `{name}`"
+        self.background = background
+        self.docstring = parse(None)
+        self.text = text or words(name)
+        self.unbound = False
+        function = None if is_foreign else handler
+        own = self._copy_schema(schema, function)
+        codec = Codec(
+            schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
+        )
+        self._schema = own
+        self._examples = examples
+        self._unsent = None
+        self._scope = None
+        self._checker = None
+        self._encode_output = None
+        self._schema_copies = None
+        injected, bind = read_handler(handler, self.subject)
+        self._signature = Signature(
+            codec=codec,
+            schema=own,
+            output=None,
+            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, function),
+            injected=injected,
+            accesses={},
+            bind=drop_background(bind) if background else bind,
+            style=style_of(handler),
+        )
+        if not text:
+            warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
+        self._check_examples(self.checker)
+
+
+def _return_unchanged(value: Any) -> Any:
+    return value
+
+
+def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
+    """Return the same check, but with a copy as its result, so that the handler may change the value; None for None."""
+    return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
 
 
 def read_handler(handler: Callable[..., Any], subject: str) -> tuple[dict[str, Any], Binder]:

@@ -11,15 +11,17 @@ import typing
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import Parameter
-from typing import Annotated, Any, ForwardRef, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, get_args, get_origin
 
 import typing_extensions
 from typing_extensions import is_typeddict
 
+from .._lazy_names import LazyModule
 from ..access import Access, find_access_marker
 from ..context import Injected, find_injected_type, is_secret
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
+from ..values import codecs
 from ..values.codecs import (
     MISSING,
     Codec,
@@ -29,16 +31,17 @@ from ..values.codecs import (
     Undescribable,
     Unresolved,
     UnsendableType,
-    apply_metadata,
     read_field_default,
-    read_typed_dict_fields,
     type_name,
 )
 from ..values.codecs.annotation_texts import evaluate_running
 from ..values.codecs.plain_hints import plain_key
-from ..values.codecs.type_checking_names import MissingName
-from .field_markers import find_field_markers, read_field_hints
 from .unsent_parameters import Omission, UnsentParameters, describe_omissions, describe_refusal, is_optional
+
+if TYPE_CHECKING:
+    from . import field_markers
+else:  # most parameters have plain types, which have no fields
+    field_markers = LazyModule(f"{__package__}.field_markers")
 
 __all__ = ["Parameters", "build_encoder"]
 
@@ -171,24 +174,26 @@ class Parameters:
     def _add_resource(self, parameter: Parameter, resource: Any) -> None:
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             raise Undescribable("only one is given, so take it as a parameter without * or **")
+        from ..values.codecs.type_checking_names import MissingName  # most tools get no resource
+
         if isinstance(resource, MissingName):
             raise Undescribable(f"{resource.__name__} is not known ({resource.reason}); import it for the program too")
         self.injected[parameter.name] = resource
 
     def _add_keywords(self, name: str, hint: Any) -> None:
         if get_origin(hint) not in _UNPACKS:
-            if find_access_marker(hint) is not None or find_field_markers(hint) or is_secret(hint):
+            if find_access_marker(hint) is not None or field_markers.find_field_markers(hint) or is_secret(hint):
                 raise Undescribable("a marker counts on a parameter that has a name; write it out")
             codec = self.reader.codec(hint)
             text = self._descriptions.get(name)
-            self.extras = codec if not text or codec.description else apply_metadata(codec, [text], self.reader)
+            self.extras = codec if not text or codec.description else codecs.apply_metadata(codec, [text], self.reader)
             return
         inner = self._resolve_unpacked(hint)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
-        for key, field_hint in read_field_hints(get_origin(inner) or inner).items():
+        for key, field_hint in field_markers.read_field_hints(get_origin(inner) or inner).items():
             self._collect_markers(key, field_hint)
-        fields, self.extras = read_typed_dict_fields(inner, self.reader)
+        fields, self.extras = codecs.read_typed_dict_fields(inner, self.reader)
         used_names = {field.name for field in self.fields} | self.injected.keys()
         for field in fields:
             if field.name in used_names:
@@ -201,7 +206,7 @@ class Parameters:
         """Note the markers in *hint*, which is the type of the parameter *name*."""
         if plain_key(hint) or (type(hint) is type and hint.__module__ == "builtins"):
             return
-        hidden = find_field_markers(hint)
+        hidden = field_markers.find_field_markers(hint)
         if is_secret(hint) or any(map(is_secret, hidden)):
             self.secrets.add(name)
         access = find_access_marker(hint)
@@ -226,7 +231,7 @@ class Parameters:
             default = MISSING
         notes = read_field_default(default)
         if notes is not None:
-            codec = apply_metadata(codec, [default], self.reader)
+            codec = codecs.apply_metadata(codec, [default], self.reader)
         elif default is MISSING:
             notes = next(filter(None, map(read_field_default, _metadata(hint))), None)
         factory = None

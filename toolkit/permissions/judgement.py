@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.records import record
 from ..access import Access, Writes
+from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..decisions import Precondition
 from ..errors import Safety, ToolError
@@ -26,7 +27,7 @@ from ..results import ToolCall
 from ..session import Session, check_session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
-from ..verdicts import Finding, Verdict, strictest
+from ..verdicts import Finding, Verdict, allow_any_call, strictest
 from .judge import (
     CallGate,
     Judge,
@@ -38,7 +39,6 @@ from .judge import (
     check_judge,
     verdict_without_permissions,
 )
-from .tool_names import NamesByTool
 from .tool_statements import (
     approval_findings,
     build_access_gate,
@@ -53,7 +53,7 @@ from .tool_statements import (
 if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
     from ..safety import SafetyChecks
 
-__all__ = ["AccessJudge", "CallJudges", "Judgement", "allow_any_call"]
+__all__ = ["AccessJudge", "CallJudges", "Judgement"]
 
 _log = logging.getLogger("toolkit")
 
@@ -196,7 +196,7 @@ class CallJudges:
 
         The function looks up the names that the tool has in *catalog*.
         """
-        names = NamesByTool(catalog)
+        names = _NamesByTool(catalog)
         return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._visibility_checks else None
 
     def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
@@ -319,9 +319,22 @@ class CallJudges:
         )
 
 
-def allow_any_call(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
-    """Return True: the gate for a dispatcher without judges."""
-    return True
+class _NamesByTool:
+    """The names of each tool of a catalog, looked up once for as long as the catalog does not change."""
+
+    def __init__(self, catalog: CatalogView) -> None:
+        self._catalog = catalog
+        self._cache: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
+
+    def of(self, tool: Tool) -> frozenset[str]:
+        """Return every name that *tool* has or had."""
+        aliases, cached = self._catalog.table.aliases, self._cache
+        if cached is None or cached[0] is not aliases:
+            aliases_by_name: dict[str, dict[str, str]] = {}
+            for alias, name in aliases.items():
+                aliases_by_name.setdefault(name, {})[alias] = name
+            self._cache = cached = aliases, aliases_by_name
+        return names_of(tool, cached[1].get(tool.name, {}))
 
 
 @unlock_properties_in_children

@@ -22,13 +22,14 @@ from .._lazy_names import LazyModule
 from .._plumbing.wording import MASK
 from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart, is_uri
 from ..context import Progress
-from ..decisions import ApprovalRequest
-from ..questions import DECLINED, AnsweredQuestion, Question
 from ..results import ErrorInfo, ToolResult
 from ..values.rendering import as_json, describe_value, dict_with_unique_keys
 
 if TYPE_CHECKING:
     import urllib.parse as url_parsing
+
+    from ..decisions import ApprovalRequest
+    from ..questions import AnsweredQuestion, Question
 else:
     url_parsing = LazyModule("urllib.parse")
 
@@ -159,6 +160,8 @@ class Redaction:
         )
 
     def mask_answered(self, answered: AnsweredQuestion) -> AnsweredQuestion:
+        from ..questions import DECLINED, AnsweredQuestion  # few tools ask
+
         answer = answered.answer if answered.answer is DECLINED else self.mask_value(answered.answer)
         return AnsweredQuestion(question=self._mask_question(answered.question), answer=answer)
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ..agent.prompts import EXIT_PLAN
-from ..catalogs.foreign_names import fold_name, is_foreign, reason_against
-from ..catalogs.snapshot import Table
+from ..catalogs.foreign_names import fold_name, reason_against
+from ..catalogs.snapshot import Table, is_foreign
 from ..errors import find_nearest
 from ..spec import Tool
 from .records import Skill, SkillProblem

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ..calls.background_jobs import find_jobs, jobs_of
+from ..calls.background.jobs import find_jobs, jobs_of
 from ..calls.kept_outputs import KeptOutput, output_memory
 from ..decisions import Grant
 from ..permissions import Permissions

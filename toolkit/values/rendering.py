@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .codecs import Codec
 
 __all__ = [
+    "FINAL_TYPES",
     "as_json",
     "as_text",
     "copy_arguments",
@@ -37,6 +38,7 @@ __all__ = [
     "is_async_stream",
     "is_stream",
     "is_strict_json",
+    "is_unfinished",
     "may_have_json_form",
     "replace_surrogates",
     "require_json",
@@ -116,6 +118,15 @@ def is_stream(kind: type) -> bool:
 def is_async_stream(kind: type) -> bool:
     """Return the same as `is_stream`, for objects that `async for` reads."""
     return issubclass(kind, AsyncIterable) and not _has_own_form(kind)
+
+
+def is_unfinished(value: Any) -> bool:
+    """Return whether *value* has to be awaited or iterated over before it is the value of the call."""
+    return inspect.isawaitable(value) or is_stream(type(value)) or is_async_stream(type(value))
+
+
+FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
+"""The types of most values, which are never unfinished."""
 
 
 def may_have_json_form(kind: type) -> bool:

@@ -16,7 +16,7 @@ from toolkit.builtin.commands.job_tools import job_output_for, job_stop_for
 from toolkit.builtin.commands.jobs import start_command
 from toolkit.builtin.commands.process import CommandSpec
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
-from toolkit.calls.background_jobs import SessionJobs
+from toolkit.calls.background.jobs import SessionJobs
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
 from toolkit.workspace import Workspace

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from ...calls.background_jobs import CallJob, Job, build_unknown_job_error, find_jobs
+from ...calls.background.jobs import CallJob, Job, build_unknown_job_error, find_jobs
 from ...context import Context
 from ...decorator import tool
 from ...errors import BadArgs, Problem, ToolError

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 
 from ..._plumbing.forks import unlock_in_children
-from ...calls.background_jobs import SessionJobs
+from ...calls.background.jobs import SessionJobs
 from ...errors import ToolError
 from .outputs import MAX_KEPT_BYTES, OutputText, TailBuffer
 from .process import CommandSpec, Process

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..._option_checks import require_list
 from ..._plumbing.forks import unlock_in_children
-from ...calls.background_jobs import CallJob, SessionJobs, end_session_jobs, jobs_of
+from ...calls.background.jobs import CallJob, SessionJobs, end_session_jobs, jobs_of
 from ...errors import ToolError
 from ...sandbox.base import Sandbox
 from ...session import Session

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import click
 
-from ...catalogs.foreign_names import has_foreign
+from ...catalogs.snapshot import has_foreign
 from ...catalogs.views import CatalogView
 from ...spec import Tool
 from ..command import subcommand, target_argument

@@ -9,8 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from ...catalogs.foreign_names import is_foreign
-from ...catalogs.snapshot import describe_place
+from ...catalogs.snapshot import describe_place, is_foreign
 from ...spec import Tool
 from ...values.rendering import as_json
 from ...values.visible import make_visible

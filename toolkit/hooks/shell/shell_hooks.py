@@ -16,7 +16,7 @@ import logging
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...permissions.tool_names import names_of
+from ...catalogs.snapshot import names_of
 from ...results import Kind, ToolCall, ToolResult
 from ...session import Session
 from ...values.rendering import as_text

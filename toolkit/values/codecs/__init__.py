@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
-    from .annotated import apply_metadata, read_field_default
+    from .annotated import apply_metadata
     from .base import (
         Codec,
         HintReader,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .definitions import assemble_schema
     from .encode_writer import compile_encode
     from .foreign import register_codec
-    from .objects import MISSING, ObjectField, object_codec
+    from .objects import MISSING, ObjectField, object_codec, read_field_default
     from .refusals import OutputRefusal, Refusal
     from .registered import has_registered_codec
     from .rules import create_hint_reader
@@ -69,7 +69,7 @@ __all__ = [
 __getattr__ = _lazy_getattr(
     __name__,
     {
-        **dict.fromkeys(("apply_metadata", "read_field_default"), "annotated"),
+        "apply_metadata": "annotated",
         **dict.fromkeys(
             (
                 "Codec",
@@ -88,10 +88,10 @@ __getattr__ = _lazy_getattr(
         "assemble_schema": "definitions",
         "compile_encode": "encode_writer",
         "register_codec": "foreign",
-        **dict.fromkeys(("MISSING", "ObjectField", "object_codec"), "objects"),
+        "create_hint_reader": "rules",
+        **dict.fromkeys(("MISSING", "ObjectField", "object_codec", "read_field_default"), "objects"),
         **dict.fromkeys(("OutputRefusal", "Refusal"), "refusals"),
         "has_registered_codec": "registered",
-        "create_hint_reader": "rules",
         "build_schema_emitter": "schema_code",
         "make_strict_codec": "schema_first",
         "read_typed_dict_fields": "typed_dicts",

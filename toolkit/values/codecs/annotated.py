@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, get_args
 
-from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..schemas.validator import check_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
@@ -52,49 +51,7 @@ from .value_limits import (
     iter_value_limits,
 )
 
-__all__ = ["RULES", "FieldInfoDefault", "apply_metadata", "read_field_default"]
-
-
-@record(frozen=True, slots=True)
-class FieldInfoDefault:
-    """
-    The default that a pydantic `FieldInfo` states besides its limits.
-
-    Attributes:
-        has_default: Whether there is a default that is not made by a factory.
-        default: That default.
-        factory: Makes the default.
-        is_checked: Whether the default has to pass the same checks as a value that is sent.
-    """
-
-    has_default: bool
-    default: Any = None
-    factory: Callable[[], Any] | None = None
-    is_checked: bool = False
-
-    def checked_by(self, codec: Codec) -> FieldInfoDefault:
-        """Return the same default, checked by *codec* if that was asked for."""
-        if not self.is_checked:
-            return self
-        if self.factory is not None:
-            factory = self.factory
-            return replace(self, factory=lambda: codec.decode(codec.encode(factory())))
-        try:
-            return replace(self, default=codec.decode(codec.encode(self.default)) if self.has_default else None)
-        except (TypeError, ValueError) as error:
-            raise RefusedMetadata(f"Field(validate_default=True): the default is refused: {error}") from error
-
-
-def read_field_default(value: Any) -> FieldInfoDefault | None:
-    """Return the default inside a pydantic `Field(...)`, or None if *value* is not a `FieldInfo`."""
-    if type(value).__name__ != "FieldInfo" or not type(value).__module__.startswith("pydantic"):
-        return None
-    is_checked = bool(value.validate_default)
-    if value.default_factory is not None:
-        return FieldInfoDefault(has_default=True, factory=value.default_factory, is_checked=is_checked)
-    if value.is_required():
-        return FieldInfoDefault(has_default=False)
-    return FieldInfoDefault(has_default=True, default=value.default, is_checked=is_checked)
+__all__ = ["RULES", "apply_metadata"]
 
 
 def _read_annotated(hint: Any, reader: HintReader) -> Codec:

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from .type_checking_names import TypeCheckingNames
-
 __all__ = ["evaluate_annotation", "evaluate_running"]
 
 
@@ -25,6 +23,8 @@ def evaluate_annotation(annotation: str, namespaces: Sequence[Mapping[str, Any]]
     try:
         return evaluate_running(annotation, namespaces)
     except Exception as error:
+        from .type_checking_names import TypeCheckingNames  # most annotations have no such name
+
         extended: list[Mapping[str, Any]] = []
         for namespace in namespaces:
             pair = [TypeCheckingNames(namespace), namespace]

@@ -39,7 +39,6 @@ from .refusals import (
     problems_of,
 )
 from .registered import REGISTERED_BASES, REGISTERED_FACTORIES, find_registered_factory
-from .type_checking_names import bind_references, module_names
 
 __all__ = [
     "MAX_PROBLEMS",
@@ -133,6 +132,24 @@ class CodecRules:
     by_predicate: Sequence[tuple[Callable[[Any], bool], Factory]] = ()
     plain_codecs: dict[Any, Codec] = dataclass_field(default_factory=dict, compare=False, repr=False)
 
+    def read_hint(self, hint: Any, reader: HintReader) -> Codec:
+        """Return the codec for *hint* by the first of these rules that fits."""
+        try:
+            factory = self.by_origin.get(hint if type(hint) is type else get_origin(hint) or hint)
+        except TypeError:  # an unhashable object is used where a type should be
+            factory = None
+        if factory is not None:
+            return factory(hint, reader)
+        for recognises, factory in self.by_predicate:
+            if recognises(hint):
+                return factory(hint, reader)
+        raise UnsendableType(
+            f"{type_name(hint)} has no JSON form",
+            "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
+            is_unknown=True,
+            hint=hint,
+        )
+
 
 def constant_factory(codec: Codec) -> Factory:
     """Return a factory for a hint that always means *codec*, in every reader."""
@@ -202,23 +219,14 @@ class HintReader:
         """Return the same as `codec`, which is made anew."""
         origin = hint if type(hint) is type else get_origin(hint) or hint
         try:
-            registered_factory = find_registered_factory(origin)
-            factory = registered_factory or self._rules.by_origin.get(origin)
+            factory = find_registered_factory(origin)
         except TypeError:  # an unhashable object is used where a type should be
-            registered_factory = factory = None
-        if registered_factory is not None:
-            self.encodes_exactly = False
-        if factory is not None:
-            return factory(hint, self)
-        for recognises, factory in self._rules.by_predicate:
-            if recognises(hint):
-                return factory(hint, self)
-        raise UnsendableType(
-            f"{type_name(hint)} has no JSON form",
-            "use a type that has one, annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it",
-            is_unknown=True,
-            hint=hint,
-        )
+            factory = None
+        if factory is None:
+            return self._rules.read_hint(hint, self)
+        self.encodes_exactly = False
+        codec: Codec = factory(hint, self)
+        return codec
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
         """
@@ -256,6 +264,8 @@ class HintReader:
         module = reference.__forward_module__
         if module is None:
             return self.resolve(reference.__forward_arg__)
+        from .type_checking_names import bind_references, module_names  # few references name their module
+
         names = module_names(module)
         with self.in_scope(names):
             return bind_references(self.resolve(reference.__forward_arg__), names.get("__name__", ""))

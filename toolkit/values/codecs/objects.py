@@ -9,16 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from ..._plumbing.records import record
 from ...errors import Problem
-from .base import MAX_PROBLEMS, Codec, Refusal, Schema, problems_below
+from .base import MAX_PROBLEMS, Codec, Refusal, RefusedMetadata, Schema, problems_below
 from .code_writer import CodeWriter, is_identifier
 from .ranks import CodecRank
 
-__all__ = ["MISSING", "ObjectField", "object_codec", "object_schema", "schema_with_default"]
+__all__ = [
+    "MISSING",
+    "FieldInfoDefault",
+    "ObjectField",
+    "object_codec",
+    "object_schema",
+    "read_field_default",
+    "schema_with_default",
+]
 
 
 class _Missing:
@@ -316,3 +325,45 @@ def _emit_extras(
             writer.line(f"if {key} in {writer.constant(forbidden)}: return U")
         writer.line(f"{extra_values}[{key}] = {writer.convert(extras, item)}")
     return extra_values
+
+
+@record(frozen=True, slots=True)
+class FieldInfoDefault:
+    """
+    The default that a pydantic `FieldInfo` states besides its limits.
+
+    Attributes:
+        has_default: Whether there is a default that is not made by a factory.
+        default: That default.
+        factory: Makes the default.
+        is_checked: Whether the default has to pass the same checks as a value that is sent.
+    """
+
+    has_default: bool
+    default: Any = None
+    factory: Callable[[], Any] | None = None
+    is_checked: bool = False
+
+    def checked_by(self, codec: Codec) -> FieldInfoDefault:
+        """Return the same default, checked by *codec* if that was asked for."""
+        if not self.is_checked:
+            return self
+        if self.factory is not None:
+            factory = self.factory
+            return replace(self, factory=lambda: codec.decode(codec.encode(factory())))
+        try:
+            return replace(self, default=codec.decode(codec.encode(self.default)) if self.has_default else None)
+        except (TypeError, ValueError) as error:
+            raise RefusedMetadata(f"Field(validate_default=True): the default is refused: {error}") from error
+
+
+def read_field_default(value: Any) -> FieldInfoDefault | None:
+    """Return the default inside a pydantic `Field(...)`, or None if *value* is not a `FieldInfo`."""
+    if type(value).__name__ != "FieldInfo" or not type(value).__module__.startswith("pydantic"):
+        return None
+    is_checked = bool(value.validate_default)
+    if value.default_factory is not None:
+        return FieldInfoDefault(has_default=True, factory=value.default_factory, is_checked=is_checked)
+    if value.is_required():
+        return FieldInfoDefault(has_default=False)
+    return FieldInfoDefault(has_default=True, default=value.default, is_checked=is_checked)

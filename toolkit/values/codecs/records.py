@@ -18,12 +18,11 @@ from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
 from typing import Any, get_origin
 
-from .annotated import read_field_default
 from .base import Codec, CodecRules, HintReader, RefusedMetadata, UnsendableType
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .code_writer import CodeWriter, is_identifier
 from .encode_writer import InlineEncode
-from .objects import MISSING, ObjectField, object_codec
+from .objects import MISSING, ObjectField, object_codec, read_field_default
 
 __all__ = ["RULES"]
 

@@ -1,48 +1,44 @@
 """
 Add up the rules of all families of types, and make readers that follow them.
 
-The family of types that are written as text is loaded with its first type, because it needs the modules of all of them.
+Many tools take and return nothing but scalars, so the other families are loaded for the first hint that is none. The
+family of types that are written as text is loaded with its first type, because it needs the modules of all of them.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
 from typing import Any, get_origin
 
-from .aliases import RULES as ALIASES
-from .annotated import RULES as ANNOTATED
 from .base import Codec, CodecRules, HintReader
-from .choices import RULES as CHOICES
-from .containers import RULES as CONTAINERS
-from .foreign import RULES as FOREIGN
-from .mappings import RULES as MAPPINGS
-from .records import RULES as RECORDS
 from .scalars import RULES as SCALARS
-from .typed_dicts import RULES as TYPED_DICTS
-from .unions import RULES as UNIONS
 
-__all__ = ["all_families", "create_hint_reader"]
+__all__ = ["all_families", "all_rules", "create_hint_reader"]
 
-_FAMILIES: tuple[CodecRules, ...] = (
-    FOREIGN,  # a class of pydantic or msgspec may also look like a record
-    ALIASES,
-    ANNOTATED,
-    SCALARS,
-    CHOICES,
-    UNIONS,
-    CONTAINERS,
-    MAPPINGS,
-    RECORDS,
-    TYPED_DICTS,
-)
-"""The rules of each family but the types that are written as text, in the order in which their predicates are asked."""
+
+@functools.cache
+def _load_families() -> tuple[CodecRules, ...]:
+    """Return the rules of each family but those of texts, in the order in which their predicates are asked."""
+    from .aliases import RULES as ALIASES
+    from .annotated import RULES as ANNOTATED
+    from .choices import RULES as CHOICES
+    from .containers import RULES as CONTAINERS
+    from .foreign import RULES as FOREIGN
+    from .mappings import RULES as MAPPINGS
+    from .records import RULES as RECORDS
+    from .typed_dicts import RULES as TYPED_DICTS
+    from .unions import RULES as UNIONS
+
+    # A class of pydantic or msgspec may also look like a record.
+    return FOREIGN, ALIASES, ANNOTATED, SCALARS, CHOICES, UNIONS, CONTAINERS, MAPPINGS, RECORDS, TYPED_DICTS
 
 
 def all_families() -> tuple[CodecRules, ...]:
     """Return the rules of each family."""
-    return (*_FAMILIES, _text_rules())
+    return (*_load_families(), _text_rules())
 
 
 def _text_rules() -> CodecRules:
@@ -65,13 +61,19 @@ def _read_text_type(hint: Any, reader: HintReader) -> Codec:
     return _text_rules().by_origin[get_origin(hint) or hint](hint, reader)
 
 
-_ALL_RULES = CodecRules(
-    {
-        **{origin: factory for family in _FAMILIES for origin, factory in family.by_origin.items()},
-        # These need no module that is not loaded anyway.
-        **dict.fromkeys((bytes, bytearray, complex, os.PathLike, re.Pattern), _read_text_type),
-    },
-    [(_is_written_as_text, _read_text_type), *(entry for family in _FAMILIES for entry in family.by_predicate)],
+@functools.cache
+def all_rules() -> CodecRules:
+    """Return the rules of all families together."""
+    families = _load_families()
+    by_origin = {origin: factory for family in families for origin, factory in family.by_origin.items()}
+    # These need no module that is not loaded anyway.
+    by_origin |= dict.fromkeys((bytes, bytearray, complex, os.PathLike, re.Pattern), _read_text_type)
+    by_predicate = [entry for family in families for entry in family.by_predicate]
+    return CodecRules(by_origin, [(_is_written_as_text, _read_text_type), *by_predicate])
+
+
+_SCALARS_FIRST = CodecRules(
+    SCALARS.by_origin, [(lambda hint: True, lambda hint, reader: all_rules().read_hint(hint, reader))]
 )
 
 
@@ -86,4 +88,4 @@ def create_hint_reader(
 
     With *for_output*, its codecs are those of return values.
     """
-    return HintReader(_ALL_RULES, global_names, local_names, for_output=for_output)
+    return HintReader(_SCALARS_FIRST, global_names, local_names, for_output=for_output)

@@ -17,20 +17,20 @@ import logging
 from contextvars import ContextVar
 from typing import Any
 
-from ..concurrency.futures import retrieve_exception, set_outcome
-from ..context import Progress
-from ..errors import ToolError
-from ..functions.background_parameter import BACKGROUND
-from ..hooks.base import Run, ShownCall
-from ..policies.redaction import Redaction
-from ..results import ToolCall, ToolResult
-from ..values.rendering import describe_value
-from .background_jobs import CallJob, jobs_of
-from .call_frame import CallFrame
-from .error_results import log_masked_error
-from .pipeline import run_call
-from .plan import CallPlan
-from .settings import Settings
+from ...concurrency.futures import retrieve_exception, set_outcome
+from ...context import Progress
+from ...errors import ToolError
+from ...functions.background_parameter import BACKGROUND
+from ...hooks.base import Run, ShownCall
+from ...policies.redaction import Redaction
+from ...results import ToolCall, ToolResult
+from ...values.rendering import describe_value
+from ..call_frame import CallFrame
+from ..error_results import log_masked_error
+from ..pipeline import run_call
+from ..plan import CallPlan
+from ..settings import Settings
+from .jobs import CallJob, jobs_of
 
 __all__ = ["BACKGROUND_HOOK", "run_or_detach", "settings_for_background"]
 
@@ -197,7 +197,7 @@ class _DetachableCall:
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait({task})
         if answer.done() and not answer.cancelled() and answer.exception() is None:
-            from .approval import withdraw_undelivered  # not loaded above, because few calls end like this
+            from ..approval.claim import withdraw_undelivered  # not loaded above, because few calls end like this
 
             await withdraw_undelivered(answer.result(), call, self._settings, error)
 

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from .._plumbing.forks import unlock_in_children
-from ..context import Progress
-from ..errors import ToolError, find_nearest
-from ..results import ToolResult
-from ..session import Session
+from ..._plumbing.forks import unlock_in_children
+from ...context import Progress
+from ...errors import ToolError, find_nearest
+from ...results import ToolResult
+from ...session import Session
 
 __all__ = [
     "CallJob",

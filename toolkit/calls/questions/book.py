@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..errors import DefinitionError
-from ..policies.redaction import Redaction
-from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question
-from ..values.schemas.validator import check_schema
-from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, is_mapping, iter_subschemas
-from ..values.strictjson.canonical import encode_canonical
-from ..values.strictjson.checks import copy_and_check, copy_json
+from ...errors import DefinitionError
+from ...policies.redaction import Redaction
+from ...questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question
+from ...values.schemas.validator import check_schema
+from ...values.schemas.vocabulary import ANNOTATION_KEYWORDS, is_mapping, iter_subschemas
+from ...values.strictjson.canonical import encode_canonical
+from ...values.strictjson.checks import copy_and_check, copy_json
 
 __all__ = ["CallQuestions", "check_question"]
 

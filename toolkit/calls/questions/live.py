@@ -12,13 +12,13 @@ import logging
 from dataclasses import replace
 from typing import Any
 
-from ..approvals.answers import find_answer_problems
-from ..decisions import ApprovalRequest, Decision
-from ..questions import DECLINED, AnsweredQuestion, Question
-from .approval_request import render_reason
-from .call_audit import CallAudit
-from .call_frame import CallFrame
-from .question_book import check_question
+from ...approvals.answers import find_answer_problems
+from ...decisions import ApprovalRequest, Decision
+from ...questions import DECLINED, AnsweredQuestion, Question
+from ..approval.case import ApprovalCase
+from ..approval.request import render_reason
+from ..call_frame import CallFrame
+from .book import check_question
 
 __all__ = ["ask_at_once"]
 
@@ -47,8 +47,8 @@ async def ask_at_once(frame: CallFrame, question: Question) -> Any:
 
 async def _ask_person(frame: CallFrame, question: Question) -> Any:
     """Return the answer to *question*, after its two lines in the audit log."""
-    audit, request = CallAudit(frame), _build_request(frame, question)
-    await audit.write_asked(request)
+    case, request = ApprovalCase(frame), _build_request(frame, question)
+    await case.write_asked(request)
     shown, by = request, None
     for _ in range(_MAX_TRIES):
         decision = await frame.settings.approvals.answer(shown, frame.settings.in_hook_thread)
@@ -57,7 +57,7 @@ async def _ask_person(frame: CallFrame, question: Question) -> Any:
         if decision.principal not in (None, request.principal):
             decision = Decision.deny(f"the answer is on behalf of {decision.principal!r}", by=decision.by)
         if not decision.approved:
-            await audit.write_answered(request, decision, ())
+            await case.write_answered(request, decision, ())
             return DECLINED
         answer = (decision.answers or {}).get(question.key, DECLINED)
         by = decision.by
@@ -71,7 +71,7 @@ async def _ask_person(frame: CallFrame, question: Question) -> Any:
         answer, reason = DECLINED, f"no answer fits in {_MAX_TRIES} tries"
     # Arguments and a grant have no meaning here, so they are not in the line.
     counted = Decision(approved=True, reason=reason, by=by)
-    await audit.write_answered(request, counted, [AnsweredQuestion(question=question, answer=answer)])
+    await case.write_answered(request, counted, [AnsweredQuestion(question=question, answer=answer)])
     return answer
 
 

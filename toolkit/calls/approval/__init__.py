@@ -1,0 +1,1 @@
+"""The approval of calls: the verdict, the request, the answer of a person, the claim and the outcome."""

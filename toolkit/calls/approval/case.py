@@ -1,0 +1,250 @@
+"""
+The case of a call that is judged, and that a person may be asked about.
+
+    question ──▶ asking ──▶ answered ──▶ claimed, and the call runs
+       ▲           ▲  │       │ │ │
+       │           │  └─ no person answers now: the call ends with "waiting"
+       │           └──────────┘ │ │   the answer has a mistake, so the person is told and asked again
+       └────────────────────────┘ │   something is new, or has changed since the person saw it
+                                  └─ a person or a rule denies the call: the call ends with "denied"
+
+`Unasked`, `Asking` and `Answered` are the steps on this way. `ApprovalCase` holds what stays the same, and the records.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ...approvals.records import Record
+from ...approvals.store import ApprovalStore
+from ...decisions import ApprovalRequest, AuthRequest, Decision
+from ...permissions.judgement import Judgement
+from ...policies.audit import AuditError
+from ...policies.redaction import MASK
+from ...questions import AnsweredQuestion, Question
+from ...results import ToolResult
+from ...spec import Tool
+from ...storage.process_owner import has_mark, owner
+from ...values.rendering import as_json
+from ..call_frame import CallFrame
+from ..settings import MAX_NOTE_SECONDS
+
+__all__ = ["Answered", "ApprovalCase", "Asking", "Unasked", "is_marked_claim", "mask_secrets"]
+
+_log = logging.getLogger("toolkit")
+
+T = TypeVar("T")
+
+
+class ApprovalCase:
+    """
+    The approval of the call of *frame*.
+
+    Attributes:
+        claimed_record: The request that was approved, once it is claimed.
+        open_record: The request that still waits for an answer, once the call could end with it.
+        resumed_id: The id of the request that a person has answered after the call had ended, if the call is resumed.
+        made_ids: The ids of the requests that this call has made. It may find another one, of the same call.
+        question_count: How often a person was asked.
+    """
+
+    def __init__(self, frame: CallFrame) -> None:
+        self.frame = frame
+        self.plan = frame.plan
+        self.call = frame.call
+        self.settings = frame.plan.settings
+        self.approvals = self.settings.approvals
+        self.store_runner = self.settings.store_runner
+        self.claimed_record: Record | None = None
+        self.open_record: Record | None = None
+        self.resumed_id = ""
+        self.made_ids: set[str] = set()
+        self.question_count = 0
+
+    def take_up(self, record: Record) -> None:
+        """Note that a person has answered *record*, which an earlier call has opened."""
+        self.resumed_id = record.request.id
+        self.open_record = record if record.state == "pending" else None
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the call is a step of a run."""
+        return bool(self.call.claim_mark)
+
+    @property
+    def owner(self) -> str:
+        """The owner of the claims of this call: this process, with the mark of the step."""
+        return owner(mark=self.call.claim_mark)
+
+    def has_made(self, record: Record) -> bool:
+        """Return whether this call has made the request of *record*, and not an earlier one that was the same call."""
+        return record.request.id in self.made_ids
+
+    def is_own_claim(self, record: Record) -> bool:
+        """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
+        return is_marked_claim(record, self.call.claim_mark)
+
+    # The store of approvals, limited to the time that the call may wait for it.
+
+    async def run_in_store(
+        self,
+        operation: str,
+        name: str,
+        work: Callable[[ApprovalStore], T],
+        *,
+        on_late: Callable[[ApprovalStore, T], object] | None = None,
+    ) -> T:
+        """Return what *work* returns; raise `StoreTimeoutError` if the call has no time left."""
+        left = self.frame.deadline.seconds_left()
+        return await self.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
+
+    async def run_in_store_at_end(
+        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
+    ) -> T:
+        """Do the same for an outcome that has to be recorded, even if the call is out of time or is cancelled."""
+        seconds = self.seconds_at_end(is_cancelled=is_cancelled)
+        return await self.store_runner.run(operation, name, work, seconds=seconds, must_happen=True)
+
+    def seconds_at_end(self, *, is_cancelled: bool) -> float | None:
+        """Return how long the end of the call may take to be recorded; None if the call has no limit."""
+        seconds = self.settings.cleanup_seconds
+        return seconds if is_cancelled else self.frame.deadline.with_minimum(seconds).seconds_left()
+
+    # The lines in the audit log about the call. Without an audit log, nothing is written.
+
+    async def write_line(self, event: str, **fields: Any) -> None:
+        """Add a line about the call: its id, tool, origin, session, principal and *fields*, with secrets masked."""
+        frame = self.frame
+        audit = self.settings.audit
+        if audit is None:
+            return
+        call, redaction = self.call, frame.redaction()
+        line = {
+            "call_id": call.id,
+            "tool": frame.plan.name,
+            **frame.plan.audit_origin,
+            "session": call.session_key or None,
+            "principal": call.principal,
+            **redaction.mask_value(fields),
+        }
+        await frame.within(self.settings.in_thread(lambda: audit.write(event, **line)))
+
+    async def write_asked(self, request: ApprovalRequest) -> None:
+        """Add the line that a person is asked about the call."""
+        questions = {"questions": [question.to_json() for question in request.questions]} if request.questions else {}
+        asked_by = list(request.asked_by)
+        await self.write_line("asked", request=request.id, reason=request.reason, asked_by=asked_by, **questions)
+
+    async def write_answered(
+        self, request: ApprovalRequest, decision: Decision, answers: Sequence[AnsweredQuestion]
+    ) -> None:
+        """Add the line with the *decision* of a person, and with their *answers* to the questions of the tool."""
+        fields: dict[str, Any] = {"approved": decision.approved, "by": decision.by, "reason": decision.reason}
+        fields["grant"] = None if decision.grant is None else decision.grant.shown
+        if decision.arguments is not None:
+            fields["arguments"] = self._mask_edited(decision.arguments)
+        if answers:
+            fields["answers"] = [answered.to_json() for answered in answers]
+        await self.write_line("answered", request=request.id, **fields)
+
+    def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
+        """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
+        frame = self.frame
+        redaction = frame.plan.redaction(frame.decoded, frame.arguments, arguments)
+        return redaction.mask_value(as_json(mask_secrets(arguments, frame.plan.tool)))
+
+    def describe_edits(self) -> dict[str, Any]:
+        """Return the field of a line that says what people have changed in the arguments; empty if nothing."""
+        edits = self.frame.edits
+        return {"edits": [edit.to_json() for edit in edits]} if edits else {}
+
+    async def write_outcome(self, result: ToolResult) -> None:
+        """Add the line about the end of the call. A failure is only logged, because the call has happened."""
+        if self.settings.audit is None:
+            return
+        has_limit = self.frame.deadline.at is not None
+        try:
+            async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
+                await self.write_line(
+                    "outcome",
+                    kind=result.kind,
+                    attempts=result.attempts,
+                    duration_seconds=round(result.duration_seconds, 6),
+                    chars=len(result.text),
+                    truncated=result.truncated,
+                    **self.describe_edits(),
+                    **({} if self.frame.repeats is None else {"repeats": self.frame.repeats.request.id}),
+                )
+        except AuditError as error:
+            _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
+        except TimeoutError:
+            _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """
+    A matter that a person has to decide. No request is made yet.
+
+    Attributes:
+        judgement: The judgement that asks.
+        reason: Why the person is asked again, if they are.
+        auth: The credentials that the tool needs, if it is about them.
+        questions: What the tool asks its user, if it is about questions.
+        replaces: The earlier request of the call that was answered and whose place the new one takes, if any.
+    """
+
+    judgement: Judgement
+    reason: str | None = None
+    auth: AuthRequest | None = None
+    questions: tuple[Question, ...] = ()
+    replaces: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """
+    A request that is stored and waits for an answer.
+
+    Attributes:
+        record: The request.
+        is_stored: Whether *record* was read from the store, because the same call has asked before.
+        mistake: What was wrong with the last answer, if the person is asked for another one.
+    """
+
+    record: Record
+    is_stored: bool = False
+    mistake: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """
+    A request with its answer, which has to be accepted before the call may run.
+
+    Attributes:
+        record: The request.
+        decision: The answer.
+        is_resumed: Whether the answer came after the call had ended. Otherwise the person can be asked again.
+        is_stored: Whether *record* was read from a store that other programs may have written. Then the content that
+            *record* shows is compared with what would run.
+    """
+
+    record: Record
+    decision: Decision
+    is_resumed: bool
+    is_stored: bool
+
+
+def is_marked_claim(record: Record, mark: str) -> bool:
+    """Return whether the claim of *record* has this *mark*, so that an earlier attempt at the same step has made it."""
+    return record.state == "claimed" and record.claim is not None and has_mark(record.claim.owner, mark)
+
+
+def mask_secrets(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
+    """Return *arguments* with a mask in place of each secret of *tool*."""
+    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

@@ -1,0 +1,344 @@
+"""
+The approval of one call: the request, the answer, the claim and the outcome.
+
+A claim is committed before the call runs, so an approval is used at most once. The outcome is stored after the call
+has run. If a claim has no outcome, it is not known what happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from ...approvals.policy import Approvals
+from ...approvals.records import ApprovalError, Record
+from ...approvals.repeated_calls import WITHDRAWN, has_approved_askers
+from ...approvals.store import ApprovalStore, Settlement
+from ...approvals.store_runner import StoreRunner, StoreTimeoutError
+from ...decisions import Decision
+from ...questions import AnsweredQuestion
+from ...results import ToolCall, ToolResult
+from ...storage.process_owner import is_alive, is_this_process
+from ...values.rendering import describe_value
+from ..settings import Settings
+from .case import ApprovalCase
+from .opening import close_pending
+
+__all__ = [
+    "RunInStore",
+    "ask_person",
+    "build_lost_result",
+    "build_repeated_result",
+    "claim_request",
+    "close_cut_short",
+    "deny_request",
+    "find_decision_time",
+    "find_running",
+    "has_approval_before",
+    "store_outcome",
+    "withdraw_request",
+    "withdraw_undelivered",
+    "withdraw_unless_carried_by",
+]
+
+_log = logging.getLogger("toolkit")
+
+RunInStore: TypeAlias = Callable[[str, str, Callable[[Any], Any]], Awaitable[Any]]
+
+_TAKEN_OVER = "the claim of this process was taken over, because the process seemed to be dead"
+
+
+async def build_repeated_result(case: ApprovalCase, record: Record) -> ToolResult:
+    """Return the result of a call that asks again although *record*, its request, was approved before."""
+    if record.outcome is not None:
+        return ToolResult.from_json(record.outcome)
+    runs = await find_running(record, case.approvals, case.run_in_store)
+    if runs is False:
+        return build_lost_result(record, case.approvals)
+    return ToolResult.failure(
+        "failed",
+        f"the same call was approved before, and {'runs' if runs else 'may run where this process cannot see it'}",
+        details={"happened": "maybe"},
+        advice="Wait for its result; it is not started a second time.",
+    )
+
+
+def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
+    """
+    Return the result of a call that was claimed but has no outcome in the store, and does not run.
+
+    The result says why the outcome is missing. Before the request expires, only a process that is dead loses a claim.
+    """
+    claimed_by = "" if record.claim is None else record.claim.owner
+    if record.request.id in approvals.lost and is_this_process(claimed_by):
+        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
+    elif is_alive(claimed_by) is False or not record.is_expired(approvals.clock()):
+        why = "it was approved and started, but its process ended before the outcome was kept"
+    else:
+        why = "it was approved and started where this process cannot see it, and no outcome was kept"
+    return ToolResult.failure(
+        "failed",
+        f"{why}: it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
+    )
+
+
+async def has_approval_before(case: ApprovalCase, record: Record) -> bool:
+    """
+    Return whether a person has approved the call of *record* before, if *record* asks for something else.
+
+    A store that only this process can write, or that signs its records, is trusted without a look.
+    """
+    if not case.approvals.is_exposed or record.request.is_approval:
+        return True
+    name = record.request.id
+    return await case.run_in_store("find request", name, lambda store: has_approved_askers(store, record))
+
+
+async def ask_person(case: ApprovalCase, record: Record) -> Decision | None:
+    """Return a person's immediate answer, or None if no person is asked or gives an answer."""
+    holders, name = case.approvals.holders, record.request.id
+    if not holders.begin_question(name):
+        return None  # another call with the same request is asking, and a person answers a request once
+    try:
+        decision = await case.approvals.answer(record.request, case.settings.in_hook_thread)
+    finally:
+        holders.end_question(name)
+    if decision is not None and decision.approved and decision.answers is None and record.request.questions:
+        _log.warning("the asker has approved request %s without answers to its questions, so it waits", name)
+        return None
+    if decision is not None and case.approvals.seal is not None:
+        # A sealed request that is answered here need not travel. It may be stored already if this is the second
+        # try.
+        await case.run_in_store("keep request", record.request.id, lambda store: _add_once(store, record))
+    return decision
+
+
+async def claim_request(
+    case: ApprovalCase,
+    record: Record,
+    decision: Decision,
+    arguments: Any,
+    answers: tuple[AnsweredQuestion, ...] | None = None,
+) -> None:
+    """
+    Claim the approval for this call alone, or raise `ApprovalError` if another caller has claimed it.
+
+    *arguments* and *answers* replace those of the record, unless they are None.
+    """
+    now, mine = find_decision_time(decision.decided_at, case.approvals), case.owner
+    settlement = Settlement("claimed", by=decision.by, owner=mine, now=now, arguments=arguments, answers=answers)
+
+    def claim(store: ApprovalStore) -> bool:
+        name = record.request.id
+        present: Record | None = record
+        if record.state != "claimed":
+            if store.settle(name, settlement):
+                return True
+            # An earlier attempt at the same step, whose process was replaced, may have been faster.
+            present = store.get(name) if case.is_step else None
+            if present is None or not case.is_own_claim(present):
+                return False
+        theirs = "" if present is None or present.claim is None else present.claim.owner
+        return store.reclaim(name, from_owner=theirs, owner=mine, now=now)
+
+    await _claim_with(case, record, claim)
+
+
+async def _claim_with(case: ApprovalCase, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
+    """
+    Claim *record* with *work*.
+
+    If the claim succeeds after the call has stopped waiting for it, the thread of the store closes it.
+    """
+    name, former = record.request.id, case.claimed_record
+
+    def close_unused(store: ApprovalStore, is_ours: bool) -> None:
+        if is_ours and not case.is_step:
+            _write_outcome(case, store, record, _build_cut_short_result(0))
+
+    if not await case.run_in_store("claim request", name, work, on_late=close_unused):
+        raise ApprovalError(f"request {name} was answered by another person or process in the meantime", why="answered")
+    case.claimed_record, case.open_record = record, None
+    if former is not None:
+        await _store_outcome(
+            case, former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
+        )
+
+
+async def deny_request(case: ApprovalCase, record: Record, decision: Decision, reason: str) -> None:
+    """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
+    name, now = record.request.id, find_decision_time(decision.decided_at, case.approvals)
+    settlement = Settlement("denied", by=decision.by, now=now, denial=case.frame.redaction().mask_text(reason))
+    if not await case.run_in_store("deny request", name, lambda store: store.settle(name, settlement)):
+        raise ApprovalError(f"request {name} was answered before", why="answered")
+    case.open_record = None
+
+
+async def withdraw_request(case: ApprovalCase, record: Record, error: BaseException | None = None) -> None:
+    """
+    Close a request whose call ends without an answer, unless another call holds the same request.
+
+    If *error* ends the call, the request may be closed in the background, without waiting. If it ends a step of a
+    run, the request stays, because the step is done again and finds it. A request that a person has answered stays
+    too, because its answer was not accepted and can be given again. With any result, an answer is used up.
+    """
+    name, case.open_record = record.request.id, None
+    is_resumed = name == case.resumed_id
+    if not is_resumed and not case.approvals.holders.remove(name, is_maker=case.has_made(record)):
+        return
+    if error is not None and (is_resumed or (case.is_step and not isinstance(error, Exception))):
+        return
+    seconds = case.seconds_at_end(is_cancelled=isinstance(error, asyncio.CancelledError))
+    await _close_request(
+        case.store_runner, name, lambda store: close_pending(store, record, case.approvals), seconds, error
+    )
+
+
+async def _close_request(
+    store_runner: StoreRunner, name: str, work: Callable[[Any], object], seconds: float | None, error: object
+) -> None:
+    """Close the request *name* with *work*: in the background if *error*, which ends its call, forbids to wait."""
+    # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
+    if isinstance(error, (GeneratorExit, StoreTimeoutError)):
+        store_runner.detach("withdraw request", work)
+        return
+    try:
+        await store_runner.run("withdraw request", name, work, seconds=seconds, must_happen=True)
+    except Exception as store_error:  # noqa: BLE001 -- the end of the call matters more than this failure
+        _log.error("request %s may not have been withdrawn: %s", name, store_error)
+
+
+async def withdraw_unless_carried_by(case: ApprovalCase, result: ToolResult | None) -> None:
+    """Withdraw the open request, unless *result* carries it to the person who answers."""
+    opened = case.open_record
+    carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
+    if opened is not None and carried != opened.request.id:
+        await withdraw_request(case, opened)
+
+
+async def store_outcome(case: ApprovalCase, result: ToolResult) -> None:
+    """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
+    problem = "" if case.claimed_record is None else await _store_outcome(case, case.claimed_record, result)
+    if problem:
+        result.metadata = {**(result.metadata or {}), "not_recorded": case.frame.redaction().mask_text(problem)}
+
+
+async def _store_outcome(case: ApprovalCase, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
+    """Store *result* as the outcome of *record*, and return why that failed, or an empty text."""
+    name, problems = record.request.id, list[str]()
+
+    def close(store: ApprovalStore) -> None:
+        problems.append(_write_outcome(case, store, record, result))
+
+    try:
+        await case.run_in_store_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
+    except asyncio.CancelledError:
+        if not problems:
+            case.approvals.lost.add(name)  # a thread that stores the outcome later removes the name again
+        raise
+    except Exception as error:  # noqa: BLE001 -- the call has happened; a store error must not lose its result
+        _log.error("the outcome of request %s could not be kept: %s", name, error)
+        case.approvals.lost.add(name)
+        return str(error)
+    return problems[0]
+
+
+def _build_cut_short_result(attempts: int) -> ToolResult:
+    """Return the outcome of a call that ended before it had a result."""
+    how = "it may or may not have happened" if attempts else "before it started"
+    happened = {"happened": "maybe" if attempts else "no"}
+    return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
+
+
+async def close_cut_short(case: ApprovalCase, error: BaseException, attempts: int) -> None:
+    """
+    Close the open request and the claim, because *error* ends the call and no result carries them further.
+
+    The claim of a step of a run stays. The steps know whether the call has begun, and may run it.
+    """
+    opened, record = case.open_record, case.claimed_record
+    if opened is not None:
+        await withdraw_request(case, opened, error)
+    if case.is_step:
+        return
+    if record is not None and isinstance(error, GeneratorExit):
+        case.store_runner.detach(
+            "keep the outcome of request",
+            lambda store: _write_outcome(case, store, record, _build_cut_short_result(attempts)),
+        )
+    elif record is not None:
+        await _store_outcome(case, record, _build_cut_short_result(attempts), is_cancelled=True)
+
+
+def _write_outcome(case: ApprovalCase, store: ApprovalStore, record: Record, result: ToolResult) -> str:
+    # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be
+    # stored, because a part of it is not JSON, a short result is stored.
+    name, problem = record.request.id, ""
+    short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
+    for outcome in (result, short):
+        try:
+            is_kept = store.finish(name, outcome.to_json(), owner=case.owner)
+        except Exception as error:  # noqa: BLE001 -- the reason is given above
+            _log.exception("the outcome of request %s could not be kept", name)
+            problem = describe_value(error)
+        else:
+            case.approvals.lost.discard(name)
+            if is_kept is not False:  # a store of the user may return None
+                return ""
+            _log.error("the outcome of request %s was not kept: %s", name, _TAKEN_OVER)
+            return _TAKEN_OVER
+    case.approvals.lost.add(name)
+    return problem
+
+
+async def withdraw_undelivered(
+    result: ToolResult, call: ToolCall | None, settings: Settings, error: BaseException
+) -> None:
+    """
+    Withdraw the request that *result* carries, because *error* keeps the caller of *call* from getting *result*.
+
+    A sealed request is in no store, so it is lost with *result*. The request of a step of a run stays, see `withdraw`.
+    """
+    request, approvals = result.request, settings.approvals
+    if request is None or request.waits_for or approvals.seal is not None or (call is not None and call.claim_mark):
+        return
+    if not approvals.holders.remove(request.id, is_maker=False):
+        return
+    name, now = request.id, approvals.clock()
+
+    def close(store: ApprovalStore) -> None:
+        store.settle(name, Settlement("denied", by=WITHDRAWN, now=now))
+
+    await _close_request(settings.store_runner, name, close, settings.cleanup_seconds, error)
+
+
+def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
+    """Return when a person answered: now, unless the answer was kept since *decided_at*."""
+    now = approvals.clock()
+    return now if decided_at is None else min(decided_at, now)
+
+
+def _add_once(store: ApprovalStore, record: Record) -> None:
+    if store.get(record.request.id) is None:
+        store.add(record)
+
+
+async def find_running(record: Record, approvals: Approvals, in_store: RunInStore) -> bool | None:
+    """
+    Return whether the call of a claimed *record* runs; None if it may run where this process cannot see it.
+
+    A store with the method `is_owner_alive` can see processes on other machines. Without it, the claim of another
+    machine counts as lost once the request has expired.
+    """
+    theirs = "" if record.claim is None else record.claim.owner
+    if is_this_process(theirs):
+        return record.request.id not in approvals.lost
+    runs = is_alive(theirs)
+    if runs is None and hasattr(approvals.store, "is_owner_alive"):
+        name = repr(record.request.id[:64])
+        runs = await in_store("find the process of request", name, lambda store: store.is_owner_alive(theirs))
+    return False if runs is None and record.is_expired(approvals.clock()) else runs

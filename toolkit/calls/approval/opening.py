@@ -1,0 +1,251 @@
+"""
+Opening a request for approval: the same call that asks again gets the request that it has already.
+
+The store decides which of two callers makes the request, also if they are in two processes. The request of a call whose
+id the library made up is always a new one, unless its caller has chosen the id of the request.
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+from dataclasses import replace
+from typing import Any
+
+from ...approvals.identity import explain_change
+from ...approvals.policy import Approvals
+from ...approvals.records import ApprovalError, Record
+from ...approvals.repeated_calls import (
+    WITHDRAWN,
+    add_call,
+    build_request_key,
+    find_call,
+    find_chosen,
+    is_current,
+    is_same_call,
+    is_settled,
+)
+from ...approvals.store import ApprovalStore, Settlement
+from ...decisions import ApprovalRequest
+from ...results import GeneratedId, ToolResult
+from .case import ApprovalCase, Unasked
+from .request import complete_record, is_unaltered, start_record
+
+__all__ = ["RequestIdTakenError", "close_pending", "open_request"]
+
+_log = logging.getLogger("toolkit")
+
+_MAX_SEALED = 1_000
+"""How many sealed requests of one call may have been denied before it cannot be asked about any more."""
+
+
+class RequestIdTakenError(ApprovalError):
+    """The caller has chosen the request id of another call."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(
+            f"the request id {request_id!r} belongs to another call: the arguments, the session, the principal or the "
+            "tool itself differ; choose another request_id",
+            why="changed",
+        )
+        self.request_id = request_id
+
+    def to_result(self) -> ToolResult:
+        """Return the result of the call, which is not started."""
+        return ToolResult.failure(
+            "failed",
+            f"it was not started: {self}",
+            details={"happened": "no"},
+            cause=self,
+            advice="The program that makes the call has to choose another request_id.",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RequestIdTakenError, (self.request_id,)
+
+
+async def open_request(case: ApprovalCase, question: Unasked) -> Record:
+    """
+    Return the request that a person has to answer. It is stored, unless requests are sealed.
+
+    If the same call has asked before, its record is returned. It may be answered already.
+    """
+    started = start_record(case, question.judgement)
+    chosen_id = case.call.request_id if question.replaces is None else None
+    is_new = isinstance(case.call.id, GeneratedId) and chosen_id is None
+    if question.replaces is None and not is_new:
+        known = await (_find_same_call(case, started) if chosen_id is None else _find_chosen(case, started, chosen_id))
+        if known is None and chosen_id is not None:
+            chosen_id, is_new = None, True
+        if isinstance(known, Record):
+            return known
+        if known is not None:
+            started = replace(started, request=replace(started.request, id=known))
+    question = replace(question, reason=question.reason or await _explain_change(case))
+    record = await complete_record(case, started, question)
+    if question.replaces is not None and not record.request.is_approval:
+        record = replace(record, replaces=question.replaces.request.id)
+    if case.approvals.seal is not None:
+        if chosen_id is not None and not case.approvals.holders.reserve(chosen_id, record.request.digest):
+            raise RequestIdTakenError(chosen_id)
+        return await _seal_request(case, record, question.replaces, is_new=is_new or chosen_id is not None)
+    return await _add_request(case, record, question.replaces, chosen_id, is_new=is_new)
+
+
+async def _explain_change(case: ApprovalCase) -> str | None:
+    """Return what has changed in the tool since a person agreed to this call, and close that request."""
+    name, approvals = case.call.former_request, case.approvals
+    if not name or approvals.seal is not None:
+        return None
+
+    def find_and_close(store: ApprovalStore) -> Record | None:
+        record = store.get(name)
+        if record is not None and record.state == "pending":
+            close_pending(store, record, approvals)
+        return record
+
+    former: Record | None = await case.run_in_store("close request", name[:64], find_and_close)
+    return None if former is None else explain_change(former.tool, case.plan.tool) or None
+
+
+async def _find_same_call(case: ApprovalCase, started: Record) -> Record | None:
+    """Return the record of the same call that counts; None if the call needs a new request."""
+    now = case.approvals.clock()
+    if case.approvals.seal is not None:
+        return (await _find_sealed(case, started))[1]
+    known = await case.run_in_store(
+        "find call", started.request.call_id[:64], lambda store: find_call(store, started.request, now)
+    )
+    return None if known is None else _join(case, known, started)
+
+
+async def _find_chosen(case: ApprovalCase, started: Record, chosen_id: str) -> Record | str | None:
+    """
+    Return the record that counts for the call whose caller has chosen *chosen_id*, or the id for a new one.
+
+    Return None for any other id: the tool has changed since an earlier attempt at the call, which never began.
+
+    Raises:
+        RequestIdTakenError: The id belongs to another call.
+    """
+    now, is_sealed = case.approvals.clock(), case.approvals.seal is not None
+    known = await case.run_in_store("find request", chosen_id[:64], lambda store: find_chosen(store, chosen_id))
+    if known is None:
+        return chosen_id
+    first, newest = known
+    if first.request.digest != started.request.digest:
+        if case.call.claim_mark:
+            return None
+        raise RequestIdTakenError(chosen_id)
+    if is_sealed and newest.state == "pending":
+        return chosen_id  # the request has come back once, and its answer was refused
+    if is_settled(newest, now):
+        return _join(case, newest, newest)
+    # No person has answered in time, and the id is taken.
+    return started.request.id
+
+
+async def _add_request(
+    case: ApprovalCase, record: Record, replaces: Record | None, chosen_id: str | None, *, is_new: bool
+) -> Record:
+    now, name = case.approvals.clock(), record.request.id
+    former = None if replaces is None else replaces.request.id
+    key = None if chosen_id is None else build_request_key(chosen_id)
+
+    def add(store: ApprovalStore) -> Record:
+        if former is None and is_new:
+            store.add(record)
+            return record
+        try:
+            return add_call(store, record, now, key=key, replaces=former)
+        except ValueError:
+            known = store.get(name) if name == chosen_id else None
+            if known is None:
+                raise
+            return known
+
+    def close_unused(store: ApprovalStore, kept: Record) -> None:
+        if kept.request.id == name:
+            close_pending(store, record, case.approvals)
+
+    # The call is counted before others can find its request, so that they do not withdraw it when they end.
+    case.approvals.holders.add_maker(name)
+    try:
+        kept = await case.run_in_store("keep request", name, add, on_late=close_unused)
+    except BaseException:
+        case.approvals.holders.remove(name, is_maker=True)
+        raise
+    # Another caller that has chosen the same id may have made the request at the same moment.
+    if kept.request.id != name or (key is not None and kept is not record):
+        case.approvals.holders.remove(name, is_maker=True)
+        if key is not None and kept.request.digest != record.request.digest:
+            raise RequestIdTakenError(name)
+        return _join(case, kept, record if key is None else kept)
+    case.made_ids.add(name)
+    return record
+
+
+def _join(case: ApprovalCase, known: Record, record: Record) -> Record:
+    """Return *known*, the record of the same call, and count this call as one that holds it."""
+    if not is_same_call(known, record.request):
+        raise ApprovalError(
+            f"the store gives request {known.request.id} for a call that it does not belong to: the store was "
+            "altered; give the call another id",
+            why="forged",
+        )
+    # The arguments of a request that was approved may be those that a person wrote, and nothing runs with them.
+    is_to_run = known.state == "pending" and known.request.digest == record.request.digest
+    if is_to_run and not is_unaltered(known, case.plan.tool):
+        raise ApprovalError(f"request {known.request.id} was altered; give the call another id", why="forged")
+    case.approvals.holders.add(known.request.id)
+    return known
+
+
+async def _seal_request(case: ApprovalCase, record: Record, replaces: Record | None, *, is_new: bool) -> Record:
+    """
+    Return *record* with a sealed request.
+
+    No store keeps it. So its id is derived from the call: a request that was made twice is used once.
+    """
+    if replaces is not None:
+        former = replaces.request
+        name = _derive_id(case, former, former.id)
+    elif is_new:
+        name = record.request.id
+    else:
+        name = (await _find_sealed(case, record))[0]
+    record = replace(record, request=replace(record.request, id=name))
+    sealed = replace(record, request=case.approvals.sealed(record))
+    case.made_ids.add(name)
+    case.approvals.holders.add_maker(name)
+    return sealed
+
+
+async def _find_sealed(case: ApprovalCase, record: Record) -> tuple[str, Record | None]:
+    """Return the id of the sealed request of the same call, and its record if it has been used here and counts."""
+    name, now = _derive_id(case, record.request, None), case.approvals.clock()
+    for _ in range(_MAX_SEALED):
+        used: Record | None = await case.run_in_store("find request", name, operator.methodcaller("get", name))
+        if used is None or used.state == "pending":
+            return name, None
+        if is_current(used, now):
+            return name, used
+        name = _derive_id(case, record.request, name)
+    raise ApprovalError("the same call was denied too often; give it another id", why="store")
+
+
+def _derive_id(case: ApprovalCase, request: ApprovalRequest, former: str | None) -> str:
+    assert case.approvals.seal is not None  # noqa: S101 -- the callers have checked it
+    return case.approvals.seal.derive_id(request.call_id, request.digest, former)
+
+
+def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) -> None:
+    """Deny a request that no caller will answer. A failure of the store is only logged."""
+    name = record.request.id
+    try:
+        if approvals.seal is not None and store.get(name) is None:
+            # A sealed request travels, so the store must record here that it is closed.
+            store.add(record)
+        store.settle(name, Settlement("denied", by=WITHDRAWN, now=approvals.clock()))
+    except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
+        _log.exception("request %s could not be withdrawn", name)

@@ -1,0 +1,1 @@
+"""Calls that run in the background."""
