@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import logging
 import os
 import ssl
 import sys
@@ -26,6 +27,8 @@ from hypothesis import HealthCheck, settings
 
 # Fixtures are found here by their names.
 from tests.postgres import postgres_schema_url, postgres_server, postgres_url, shared_postgres_url  # noqa: F401
+from tests.sandbox.trials import remember_trials
+from toolkit import default_catalog
 
 # A busy machine is not a bug: no deadline, and no complaint that drawing types takes time.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
@@ -50,6 +53,7 @@ def _load_own_authorities(context, cafile=None, capath=None, cadata=None):
 
 
 ssl.SSLContext.load_verify_locations = _load_own_authorities
+remember_trials()
 
 
 _UNMEASURED = {"properties", "test_limits.py", "test_hostile.py"}
@@ -61,18 +65,23 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
     config.addinivalue_line("markers", "long: takes long; `make test` leaves it out, `make test-all` runs it")
     config.addinivalue_line("markers", "first_cases(count): the cases after the first *count* of a test are `long`")
+    config.addinivalue_line(
+        "markers", "one_case_in(count): of *count* cases of a test in a row, all but one are `long`"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the later cases of tests whose cases take long each; a few of them show in `make test` what is broken."""
+    """Mark most cases of tests whose cases take long each as `long`; a few of them show in `make test` what is broken."""
     counts = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        counts[test] += 1
-        mark = item.get_closest_marker("first_cases")
-        if mark and counts[test] > mark.args[0]:
+        first_cases, one_case_in = map(item.get_closest_marker, ("first_cases", "one_case_in"))
+        if (first_cases and counts[test] >= first_cases.args[0]) or (
+            one_case_in and counts[test] % one_case_in.args[0]
+        ):
             item.add_marker("long")
+        counts[test] += 1
 
 
 def pytest_collection_finish():
@@ -122,6 +131,18 @@ def write_module(tmp_path, monkeypatch):
     yield write
     for name in names:
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def own_defaults(own_forms):
+    """Tools and codecs that a test registers for everyone, and levels of loggers, are forgotten afterwards."""
+    loggers = [logging.getLogger(name) for name in ("toolkit", "toolkit.hooks")]
+    levels, handlers = [logger.level for logger in loggers], [logger.handlers[:] for logger in loggers]
+    with default_catalog.isolated():
+        yield
+    for logger, level, own_handlers in zip(loggers, levels, handlers, strict=True):
+        logger.setLevel(level)
+        logger.handlers[:] = own_handlers
 
 
 @pytest.fixture

@@ -23,10 +23,16 @@ from toolkit.workspace import Workspace
 from .escapes import ATTEMPTS as ALL_ATTEMPTS
 from .levels import level
 from .promises import ALL_ESCAPES
+from .trials import forget_trials
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED HERE: only root gets out this way")
+
+
+@pytest.fixture(autouse=True)
+def every_trial_is_real(monkeypatch):
+    forget_trials(monkeypatch)
 
 
 @pytest.fixture
