@@ -445,6 +445,7 @@ def test_what_is_over_is_forgotten(store):
 # Several at once.
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("action", ["settle", "reclaim", "finish", "add"])
 def test_of_many_threads_one_succeeds(store, kept, action):
     """However they come together."""

@@ -449,6 +449,7 @@ JUNK += [
 JUNK += ["\nReturns: ", "@param  ", " default", "A", "\t", "\r", "\n>>> x\n```\n", "**", "\nArgs:\n\n- x"]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("head", ["", "Args:\n    x (", "Parameters\n---\nx", "Do it.\n\n:param x", "Returns:\n    "])
 @pytest.mark.parametrize("junk", JUNK)
