@@ -41,7 +41,7 @@ def deny(store, request_id, now=NOW):
 
 
 KINDS = ["memory", "sqlite", "postgres"]
-SIGNED = ["signed memory", "signed sqlite", pytest.param("signed postgres", marks=pytest.mark.long)]
+SIGNED = ["signed memory", *(pytest.param(f"signed {kind}", marks=pytest.mark.long) for kind in ("sqlite", "postgres"))]
 
 
 @pytest.fixture(params=[*KINDS, *SIGNED])

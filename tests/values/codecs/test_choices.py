@@ -90,7 +90,6 @@ class Pair(enum.Flag, boundary=enum.KEEP):
     BOTH = 3
 
 
-@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("hint", "value", "form", "schema"),
     [

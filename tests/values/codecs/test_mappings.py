@@ -34,7 +34,6 @@ class Level(enum.IntEnum):
     HIGH = 2
 
 
-@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("hint", "value", "form", "schema"),
     [
@@ -66,7 +65,6 @@ def test_mappings_go_three_ways(hint, value, form, schema, validation):
     three_ways(hint, value, form, schema_of(hint) if schema is None else schema, validation)
 
 
-@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("key", "value", "form", "names"),
     [

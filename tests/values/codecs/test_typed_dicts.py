@@ -109,7 +109,6 @@ class Described(TypedDict):
     """From beneath the field."""
 
 
-@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("hint", "value", "form", "schema"),
     [
