@@ -132,6 +132,7 @@ def test_a_folder_outside_that_can_be_written_is_found(workspace, put_on_path):
     assert any(finding.startswith("a probe could read outside: outside/file") for finding in findings)
 
 
+@pytest.mark.long
 @ROOT_ONLY
 def test_root_without_the_right_to_mount_is_contained_too(workspace):
     """As in a container that allows user namespaces: root's devices are guarded in a namespace of their own."""

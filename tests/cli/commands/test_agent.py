@@ -325,6 +325,7 @@ def test_a_plan_is_carried_out_if_somebody_agrees(shop, answer, is_done):
     assert len(stub.heard) == (3 if is_done else 1)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
     """The cursor is back, and the exit code says who did it."""
     with model(Silent()) as stub, watched(stub) as terminal:
