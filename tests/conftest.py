@@ -135,11 +135,13 @@ def write_module(tmp_path, monkeypatch):
 
 @pytest.fixture
 def own_defaults(own_forms):
-    """Tools and codecs that a test registers for everyone, and levels of loggers, are forgotten afterwards."""
+    """Tools and codecs that a test registers for everyone, and settings of loggers, are forgotten afterwards."""
+    disabled_level = logging.root.manager.disable
     loggers = [logging.getLogger(name) for name in ("toolkit", "toolkit.hooks")]
     levels, handlers = [logger.level for logger in loggers], [logger.handlers[:] for logger in loggers]
     with default_catalog.isolated():
         yield
+    logging.disable(disabled_level)
     for logger, level, own_handlers in zip(loggers, levels, handlers, strict=True):
         logger.setLevel(level)
         logger.handlers[:] = own_handlers
