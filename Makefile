@@ -40,7 +40,7 @@ test-all: $(VENV)/.ready compiled
 # What can differ from one interpreter to the next: annotations, signatures, classes of values, tasks and tracebacks.
 # The other tests run on the oldest and on the newest interpreter.
 test-interpreter: $(VENV)/.ready compiled
-	$(BIN)/python -m tests $(addprefix tests/,functions values docstrings formats calls concurrency test_decorator.py test_spec.py test_catalog.py test_tracebacks.py)
+	$(BIN)/python -m tests $(addprefix tests/,functions values calls concurrency test_decorator.py test_spec.py test_catalog.py test_tracebacks.py)
 
 # Hundreds of tests start an interpreter, some of them pytest. Without this, each would compile the package again.
 .PHONY: compiled

@@ -2,17 +2,18 @@
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
 `HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`. `all`, for `make test-all`,
-draws half as many, and `quick`, for `make test`, a sixth.
+draws a third, and `quick`, for `make test`, a twelfth.
 
-A test marked `unmeasured`, every property and the tests of limits add nothing to the coverage: they try thousands of
-cases, or large ones, and being watched costs them as much again, or several times. The lines that they reach have quick
-tests of their own.
+Before Python 3.12, a test marked `unmeasured`, every property and the tests of limits add nothing to the coverage: they
+try thousands of cases, or large ones, and being watched costs them as much again, or several times. The lines that they
+reach have quick tests of their own. From Python 3.12 on, being watched costs next to nothing.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
+import logging
 import os
 import ssl
 import sys
@@ -26,13 +27,15 @@ from hypothesis import HealthCheck, settings
 
 # Fixtures are found here by their names.
 from tests.postgres import postgres_schema_url, postgres_server, postgres_url, shared_postgres_url  # noqa: F401
+from tests.sandbox.trials import remember_trials
+from toolkit import default_catalog
 
 # A busy machine is not a bug: no deadline, and no complaint that drawing types takes time.
 _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 # What decides whether a change lands should not depend on chance; at home every run tries something new.
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
-settings.register_profile("quick", settings.get_profile("default"), max_examples=10)
-settings.register_profile("all", settings.get_profile("default"), max_examples=30)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
+settings.register_profile("all", settings.get_profile("default"), max_examples=20)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # What a test starts elsewhere finds the table of characters here, and need not make it.
@@ -50,6 +53,7 @@ def _load_own_authorities(context, cafile=None, capath=None, cadata=None):
 
 
 ssl.SSLContext.load_verify_locations = _load_own_authorities
+remember_trials()
 
 
 _UNMEASURED = {"properties", "test_limits.py", "test_hostile.py"}
@@ -61,18 +65,23 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
     config.addinivalue_line("markers", "long: takes long; `make test` leaves it out, `make test-all` runs it")
     config.addinivalue_line("markers", "first_cases(count): the cases after the first *count* of a test are `long`")
+    config.addinivalue_line(
+        "markers", "one_case_in(count): of *count* cases of a test in a row, all but one are `long`"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the later cases of tests whose cases take long each; a few of them show in `make test` what is broken."""
+    """Mark most cases of tests whose cases take long each as `long`; a few of them show in `make test` what is broken."""
     counts = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        counts[test] += 1
-        mark = item.get_closest_marker("first_cases")
-        if mark and counts[test] > mark.args[0]:
+        first_cases, one_case_in = map(item.get_closest_marker, ("first_cases", "one_case_in"))
+        if (first_cases and counts[test] >= first_cases.args[0]) or (
+            one_case_in and counts[test] % one_case_in.args[0]
+        ):
             item.add_marker("long")
+        counts[test] += 1
 
 
 def pytest_collection_finish():
@@ -84,9 +93,9 @@ def pytest_collection_finish():
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Stop measuring the coverage for what is not to add to it."""
+    is_slow = "coverage" in sys.modules and sys.version_info < (3, 12)
     is_left_out = item.get_closest_marker("unmeasured") or not _UNMEASURED.isdisjoint(item.path.parts)
-    is_running = "coverage" in sys.modules
-    coverage = sys.modules["coverage"].Coverage.current() if is_running and is_left_out else None
+    coverage = sys.modules["coverage"].Coverage.current() if is_slow and is_left_out else None
     if coverage is None:
         return (yield)
     coverage.stop()
@@ -122,6 +131,20 @@ def write_module(tmp_path, monkeypatch):
     yield write
     for name in names:
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def own_defaults(own_forms):
+    """Tools and codecs that a test registers for everyone, and settings of loggers, are forgotten afterwards."""
+    disabled_level = logging.root.manager.disable
+    loggers = [logging.getLogger(name) for name in ("toolkit", "toolkit.hooks")]
+    levels, handlers = [logger.level for logger in loggers], [logger.handlers[:] for logger in loggers]
+    with default_catalog.isolated():
+        yield
+    logging.disable(disabled_level)
+    for logger, level, own_handlers in zip(loggers, levels, handlers, strict=True):
+        logger.setLevel(level)
+        logger.handlers[:] = own_handlers
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,8 @@ EXAMPLES = sorted(
 )
 
 
-# `make demo` runs this one too, and it takes longer than most of the others together.
 SLOW = {
+    "08_approval_in_a_web_app.py",
     "10_builtin_tools.py",
     "13_large_catalogs.py",
     "15_agent_at_work.py",
@@ -28,24 +29,45 @@ SLOW = {
     "21_sdk_approval_across_processes.py",
     "22_property_test_suite.py",
     "24_serve_mcp.py",
+    "25_mcp_servers.py",
     "26_killed_run.py",
     "27_approval_across_workers.py",
     "28_release_flow.py",
 }
+"""Those that take over a second. They start servers or processes, and `make demo` runs some of them too."""
 
 INPUTS = {"24_serve_mcp.py": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'}
 """What an example reads from standard input."""
 
+QUICK_EXAMPLES = [example for example in EXAMPLES if example.name not in SLOW]
+SLOW_EXAMPLES = [example for example in EXAMPLES if example.name in SLOW]
 
-@pytest.mark.parametrize(
-    "example",
-    [pytest.param(path, id=path.name, marks=[pytest.mark.long] * (path.name in SLOW)) for path in EXAMPLES],
-)
-def test_an_example_runs(example):
-    """It ends well, says something, and warns of nothing; it is given no key, so it costs nothing."""
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    """No example is given a key, so none costs anything."""
+    for name in os.environ:
+        if name.endswith("_API_KEY"):
+            monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("own_defaults")
+@pytest.mark.parametrize("example", QUICK_EXAMPLES, ids=lambda example: example.name)
+def test_an_example_runs(example, monkeypatch, capsys):
+    """It ends well, says something, and warns of nothing."""
+    monkeypatch.setattr(sys, "argv", [str(example)])
+    runpy.run_path(str(example), run_name="__main__")
+    written = capsys.readouterr()
+    assert written.out
+    assert not written.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("example", SLOW_EXAMPLES, ids=lambda example: example.name)
+def test_an_example_runs_in_a_process_of_its_own(example):
+    """It ends well, says something, and warns of nothing."""
     command = [sys.executable, "-W", "error", str(example)]
-    without_keys = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    options = {"capture_output": True, "text": True, "check": False, "encoding": "utf-8", "env": without_keys}
+    options = {"capture_output": True, "text": True, "check": False, "encoding": "utf-8"}
     run = subprocess.run(command, input=INPUTS.get(example.name), **options)
     assert run.returncode == 0, run.stderr
     assert run.stdout

@@ -81,29 +81,36 @@ ORDER = {
 
 
 FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")})
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of a statement that hold other statements."""
 
 
 @cache
-def parse(path: Path) -> ast.Module:
-    """Read the code of a file, once for all tests."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+def list_imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Return the imports in a file, wherever they stand. Only statements are visited, because imports are statements."""
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    for node in nodes:  # it grows meanwhile
+        nodes += (child for block in BLOCKS for child in getattr(node, block, ()))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def relative_imports(path: Path) -> Iterator[Path]:
     """Yield the file behind every relative import in *path*, wherever in the file the import stands."""
-    for node in ast.walk(parse(path)):
+    for node in list_imports(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             for alias in node.names:
                 yield find_module(folder / alias.name) or find_module(folder) or folder
 
 
+@cache
 def find_module(place: Path) -> Path | None:
     """Return the file of the module that is at *place*, without its suffix; None if there is none."""
     candidates = (place.with_suffix(".py"), place / "__init__.py")
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
+@cache
 def entry_of(path: Path, folder: Path) -> str:
     """Return the name of the file or sub-folder of *folder* that *path* belongs to."""
     first, *rest = path.relative_to(folder).parts
@@ -153,7 +160,7 @@ def test_every_file_has_its_place(folder):
 def test_siblings_are_imported_by_their_file(folder):
     """The package root is not imported from within: its names are for users."""
     for path in folder.glob("*.py"):
-        imports = [node for node in ast.walk(parse(path)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        imports = list_imports(path)
         names = [alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names]
         names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom) and not node.level]
         assert not any(name.split(".")[0] == "toolkit" for name in names), f"{path.name} imports from the package root"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 import toolkit.hooks
 from tests.markdown import run
-from toolkit import Context, Session, ToolResult, default_catalog
+from toolkit import Context, Session, ToolResult
 from toolkit.agent import Run
 from toolkit.calls.settings import DispatcherOptions
 from toolkit.facts import Options
@@ -25,22 +24,20 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
-@pytest.fixture(autouse=True)
-def shared_catalog(own_forms):
-    """Pages register tools and codecs that everyone shares, and quieten a logger; none of it should outlast them."""
-    loggers = [logging.getLogger(name) for name in ("toolkit", "toolkit.hooks")]
-    levels, handlers = [logger.level for logger in loggers], [logger.handlers[:] for logger in loggers]
-    with default_catalog.isolated():
-        yield
-    for logger, level, own_handlers in zip(loggers, levels, handlers, strict=True):
-        logger.setLevel(level)
-        logger.handlers[:] = own_handlers
+pytestmark = pytest.mark.usefixtures("own_defaults")
+
+LONG_PAGES = {"guide-property-tests.md", "testing.md"}
+"""They draw hundreds of calls; the tests of the test kit show sooner what is broken in it."""
 
 
 @pytest.mark.parametrize(
     "page",
-    # The sections of that page need a package each, and tests/test_web_recipes.py runs them one by one.
-    [pytest.param(page, id=name) for page, name in zip(PAGES, NAMES, strict=True) if page.name != "web.md"],
+    [
+        pytest.param(page, id=name, marks=[pytest.mark.long] * (page.name in LONG_PAGES))
+        for page, name in zip(PAGES, NAMES, strict=True)
+        # The sections of that page need a package each, and tests/test_web_recipes.py runs them one by one.
+        if page.name != "web.md"
+    ],
 )
 def test_a_page_does_what_it_says(page):
     """Every block runs in order, and every result that is shown is the one that comes out."""

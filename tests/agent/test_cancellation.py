@@ -78,6 +78,7 @@ async def cancelled_after(turns: int, work) -> bool:
     return task.cancelled()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("turns", range(45))
 async def test_a_run_can_be_cancelled_at_every_await(turns):
     """The conversation is valid, results that were there are kept, hooks are told, and it goes on afterwards."""
@@ -100,6 +101,7 @@ async def test_a_run_can_be_cancelled_at_every_await(turns):
     assert diary.ended[-1] == "done"
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("turns", range(30))
 async def test_a_resume_can_be_cancelled_at_every_await(turns):
     """What was done is kept, what nobody has answered waits on; nothing runs twice."""

@@ -26,7 +26,7 @@ MAYBE = "may or may not have happened"
 def rounds(*words: object) -> list[dict[str, Any]]:
     """What `killing.py` says of each round."""
     command = [sys.executable, "-m", "tests.approvals.killing", *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

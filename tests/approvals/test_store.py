@@ -42,7 +42,7 @@ def deny(store, request_id, now=NOW):
 
 
 KINDS = ["memory", "sqlite", "postgres"]
-SIGNED = ["signed memory", "signed sqlite", pytest.param("signed postgres", marks=pytest.mark.long)]
+SIGNED = ["signed memory", *(pytest.param(f"signed {kind}", marks=pytest.mark.long) for kind in ("sqlite", "postgres"))]
 
 
 @pytest.fixture(params=[*KINDS, *SIGNED])
@@ -446,6 +446,7 @@ def test_what_is_over_is_forgotten(store):
 # Several at once.
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("action", ["settle", "reclaim", "finish", "add"])
 def test_of_many_threads_one_succeeds(store, kept, action):
     """However they come together."""

@@ -95,6 +95,7 @@ KINDS = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", list(CALLS))
 async def test_each_mode_makes_of_a_tool_what_its_facts_say(dispatcher, session, name, mode):
@@ -282,6 +283,7 @@ async def test_a_grant_for_a_folder_holds_for_that_tool_there(dispatcher, sessio
 # Rules.
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("name", "value", "word"),
     [
@@ -412,6 +414,7 @@ async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
     assert "hunter2" not in result.text
 
 
+@pytest.mark.one_case_in(3)
 @CHECKED
 @pytest.mark.parametrize(
     ("path", "kind", "words"),
@@ -456,6 +459,7 @@ NO_PATHS = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @CHECKED
 @pytest.mark.parametrize(("path", "words"), NO_PATHS, ids=lambda value: ascii(value)[:40])
 @pytest.mark.parametrize(

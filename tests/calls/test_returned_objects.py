@@ -85,6 +85,7 @@ class Copying:
         return changed
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(("returns", "value"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 @pytest.mark.parametrize(
     "hooks",

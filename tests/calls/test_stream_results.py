@@ -221,10 +221,12 @@ async def test_an_error_while_reading_is_the_error_of_the_tool(is_async):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize("make", [itertools.count, lambda: map(abs, itertools.count())], ids=["count", "map"])
-@pytest.mark.parametrize("hint", [UNSTATED, Iterable[int]], ids=["none", "iterable"])
+@pytest.mark.parametrize(
+    ("make", "hint"), [(itertools.count, UNSTATED), (lambda: map(abs, itertools.count()), Iterable[int])]
+)
 async def test_an_iterator_without_end_meets_the_time_limit(make, hint, is_async):
-    result = await call(build_tool(make, hint, is_async=is_async, timeout_seconds=0.05))
+    # On a busy machine, the thread that reads it may begin late.
+    result = await call(build_tool(make, hint, is_async=is_async, timeout_seconds=0.4))
     assert result.kind == "timeout"
 
 

@@ -70,6 +70,7 @@ def test_no_colour_is_used_where_none_is_wanted(terminal):
         assert not coloured.search(plain.written)
 
 
+@pytest.mark.long
 def test_json_can_be_had_in_a_terminal_too(terminal):
     """Indented, and still JSON."""
     shown = terminal("list", "tools.py", "--json")
@@ -87,6 +88,7 @@ def test_a_person_is_asked_and_the_result_is_the_output(terminal):
     assert "`cancel` asks for permission" in shown.lines()
 
 
+@pytest.mark.long
 def test_approving_ls_takes_one_screen_of_at_most_12_lines(terminal):
     """Approving `ls` takes one screen of at most 12 lines."""
     shown = terminal("call", "builtin", "bash", "command=ls", columns=80)
@@ -100,6 +102,7 @@ def test_approving_ls_takes_one_screen_of_at_most_12_lines(terminal):
     assert shown.ended() == 5
 
 
+@pytest.mark.long
 def test_with_no_it_does_not_run(terminal):
     """The exit code says who refused."""
     shown = terminal("call", "tools.py", "cancel", "day=2026-05-01")
@@ -109,6 +112,7 @@ def test_with_no_it_does_not_run(terminal):
     assert "denied: not today" in "\n".join(shown.lines())
 
 
+@pytest.mark.long
 def test_nobody_is_asked_if_they_do_not_want_to_be(terminal):
     """It waits, and ends."""
     shown = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
@@ -166,6 +170,7 @@ def test_a_saved_call_that_was_altered_does_not_run(terminal):
     assert "working day" not in again.written
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_call_that_runs(terminal):
     """It is cancelled, and the command ends."""
     running = terminal("call", "tools.py", "sleep", "--trace")
@@ -175,6 +180,7 @@ def test_ctrl_c_ends_a_call_that_runs(terminal):
     assert running.lines()[-1] == "error: interrupted"
 
 
+@pytest.mark.long
 def test_progress_is_shown_in_a_terminal(terminal):
     """What a tool reports of itself."""
     shown = terminal("call", "tools.py", "flaky", "failures=0")
@@ -182,7 +188,7 @@ def test_progress_is_shown_in_a_terminal(terminal):
     assert "flaky: half way" in shown.lines()
 
 
-@pytest.mark.first_cases(4)
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -145,7 +145,7 @@ def kill_at_lines(place: AnswerPlace, operation: str, lines: list[int], prefix: 
         fork(lambda words=words: count_operation(place, operation, *words)) is None  # type: ignore[misc]  # bound now
         for words in zip(run_ids, request_ids, lines, strict=True)
     ]
-    fork(lambda: asyncio.run(place.work(run_ids, 60.0)))
+    fork(lambda: asyncio.run(place.work(run_ids, 300.0)))
     reports = fork(
         lambda: [
             asyncio.run(place.report(operation, run_id, request_id))

@@ -237,7 +237,7 @@ def check_killed_runs(module: str, kills: int, folder: Path, *database: str) -> 
     # Another seed at each run, but always the same one where a run decides whether a change lands.
     seed = 0 if "CI" in os.environ else random.randrange(2**32)
     command = [sys.executable, "-m", module, str(folder), str(seed), str(kills), *database]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert ended.returncode == 0, ended.stderr
     reports = [json.loads(line) for line in ended.stdout.splitlines()]
     assert sum(report["kills"] for report in reports) == kills, (seed, reports)

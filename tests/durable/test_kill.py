@@ -1,5 +1,8 @@
 """
 Real processes: a durable run, `kill -9` at random lines, the next process. All finish, nothing twice, nothing lost.
+
+`make test` cuts runs off within one process: `tests/agent/test_crashes.py`, `test_cut_calls.py`. `make endurance` kills
+300 processes in each of these ways.
 """
 
 from __future__ import annotations
@@ -10,36 +13,30 @@ import pytest
 
 from tests.durable.killing import check_killed_runs
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")]
 MODULE = "tests.durable.killing"
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.long)])
-def test_runs_whose_processes_are_killed_end_with_each_effect_once(tmp_path, kills):
+def test_runs_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
     """Calls, approvals, parallel reads and a sub-run: what began is not run twice, and what did not begin is run."""
-    check_killed_runs(MODULE, kills, tmp_path)
+    check_killed_runs(MODULE, 5, tmp_path)
 
 
-@pytest.mark.long
 def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
     """With the journal and the approvals in one database."""
     check_killed_runs(MODULE, 2, tmp_path, postgres_url)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kills", [40])
-def test_processes_that_are_killed_while_they_start_answer_retry_or_cancel_leave_no_run_stuck(tmp_path, kills):
+def test_processes_that_are_killed_while_they_start_answer_retry_or_cancel_leave_no_run_stuck(tmp_path):
     """Either nothing was written, or a worker carries it out once. The requests expire in a day."""
-    check_killed_runs("tests.durable.killed_answers", kills, tmp_path)
+    check_killed_runs("tests.durable.killed_answers", 12, tmp_path)
 
 
-@pytest.mark.long
 def test_killed_answers_are_not_stuck_on_postgresql(tmp_path, postgres_url):
     """The journal, the jobs and the approvals are in one database."""
-    check_killed_runs("tests.durable.killed_answers", 8, tmp_path, postgres_url)
+    check_killed_runs("tests.durable.killed_answers", 4, tmp_path, postgres_url)
 
 
-@pytest.mark.long
 def test_a_process_that_was_frozen_and_replaced_changes_nothing_when_it_wakes_up(tmp_path):
     """It wakes up at another line each time, before or after the run has ended in another process."""
-    check_killed_runs("tests.durable.freezing", 6, tmp_path)
+    check_killed_runs("tests.durable.freezing", 3, tmp_path)

@@ -30,6 +30,7 @@ def names(name, definitions):
     return [each["name"] for each in found if "name" in each]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_sdk_sends_what_was_defined(name, options, loaded):
@@ -64,6 +65,7 @@ def test_a_full_description_reaches_every_provider(name, options):
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_built_in_tools_are_taken(name, options, tmp_path):

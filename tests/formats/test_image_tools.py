@@ -85,6 +85,7 @@ TOOLS = [
 ]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("function", TOOLS, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("name", FORMATS)
 async def test_a_returned_image_reaches_every_provider(name, function):

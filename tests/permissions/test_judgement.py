@@ -125,6 +125,7 @@ SAYINGS = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("facts", [{"read_only": True}, {"destructive": True}], ids=["reads", "destroys"])
 @pytest.mark.parametrize(("said", "kind"), SAYINGS.values(), ids=SAYINGS)
 async def test_any_object_can_judge(said, kind, facts):
@@ -387,6 +388,7 @@ async def async_preflight(arguments):
     return [Reads(arguments["text"])]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("preflight", "text", "kind"),
     [

@@ -287,6 +287,7 @@ async def test_what_is_called_ends_as_the_table_says(kind, rules, granted, expec
     assert [await world.called(mode) for mode in MODES] == expected
 
 
+@pytest.mark.one_case_in(5)
 @every_case
 async def test_what_is_explained_is_what_happens(kind, rules, granted, expected):
     """The dispatcher and the permissions say the same, and nothing runs."""
@@ -295,6 +296,7 @@ async def test_what_is_explained_is_what_happens(kind, rules, granted, expected)
     assert world.ran == []
 
 
+@pytest.mark.one_case_in(5)
 @every_case
 async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, expected):
     """Given what checks and authors found."""

@@ -77,6 +77,7 @@ FOR_EVER = {
 }
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("is_streamed", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("behaviour", FOR_EVER)
@@ -140,6 +141,7 @@ async def test_a_compression_that_is_not_known_is_named():
     assert failed.value.why == "answer"
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("is_streamed", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "text/plain", "text/event-stream"])
@@ -162,6 +164,7 @@ async def test_a_page_that_shows_the_key_is_masked():
     assert KEY not in str(failed.value)
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("data", ["[1]", "5", "null", '"text"', "not JSON at all"])
 async def test_an_event_that_is_no_object_is_not_tried_again(name, data):

@@ -30,6 +30,7 @@ async def test_what_passes_is_tried_again(name, stream):
     assert len(stub.heard) == 3
 
 
+@pytest.mark.one_case_in(5)
 @each_provider
 @STREAM
 @pytest.mark.parametrize(

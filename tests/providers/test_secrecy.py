@@ -85,6 +85,7 @@ async def test_a_key_of_the_environment_goes_nowhere_else(name, monkeypatch):
     assert KEY not in str(stub.heard[0].headers)
 
 
+@pytest.mark.one_case_in(5)
 @each_provider
 @STREAM
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ TURNS = {
 }
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -31,6 +32,7 @@ async def test_the_official_client_understands_the_stub(name, turn, stream):
     assert calls == [(call.name, call.arguments) for call in turn.calls]
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("name", PROTOCOLS)
 async def test_the_official_client_understands_the_stub_byte_by_byte(name, line_end):

@@ -163,6 +163,7 @@ def test_an_exception_does_not_hold_for_a_stream_of_the_file():
     assert find_built_in_rule("id_rsa:x.pub", "read")
 
 
+@pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.pattern)
 def test_every_built_in_pattern_catches_what_it_says(rule):
     """At any depth, in capitals, unless it begins at the root of the disk."""

@@ -23,10 +23,16 @@ from toolkit.workspace import Workspace
 from .escapes import ATTEMPTS as ALL_ATTEMPTS
 from .levels import level
 from .promises import try_all_escapes
+from .trials import forget_trials
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED HERE: only root gets out this way")
+
+
+@pytest.fixture(autouse=True)
+def every_trial_is_real(monkeypatch):
+    forget_trials(monkeypatch)
 
 
 @pytest.fixture
@@ -126,6 +132,7 @@ def test_a_folder_outside_that_can_be_written_is_found(workspace, put_on_path):
     assert any(finding.startswith("a probe could read outside: outside/file") for finding in findings)
 
 
+@pytest.mark.long
 @ROOT_ONLY
 def test_root_without_the_right_to_mount_is_contained_too(workspace):
     """As in a container that allows user namespaces: root's devices are guarded in a namespace of their own."""

@@ -21,6 +21,12 @@ from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
 
 from .levels import level, run
+from .trials import forget_trials
+
+
+@pytest.fixture(autouse=True)
+def every_trial_is_real(monkeypatch):
+    forget_trials(monkeypatch)
 
 
 @pytest.fixture

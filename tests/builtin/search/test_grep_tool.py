@@ -92,6 +92,7 @@ def test_numbers_alone(tmp_path, grep):
     assert grep(plant(tmp_path, TREE), "o", mode="count") == "in/note.md: 1\nin/new.py: 2\nold.py: 2"
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("options", "files"),
     [
@@ -249,6 +250,7 @@ SECRETS = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("options", [{}, {"mode": "count"}, {"mode": "files"}, {"context_lines": 3}, {"ignored": True}])
 def test_a_secret_is_never_shown_nor_told_to_match(tmp_path, grep, options):
     """Built-in patterns and the application's own; their names are told, whether they match or not."""
@@ -392,6 +394,7 @@ def test_what_is_not_of_the_dialect_is_refused_with_the_remedy(tmp_path, pattern
     assert REFUSED[pattern] in str(caught.value)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("pattern", "line"),
     [

@@ -318,8 +318,8 @@ def test_no_piece_repeated_takes_long(piece):
         page = html_text(piece * (size // len(piece)), base=BASE)
         seconds.append(time.process_time() - began)
         assert len(page.text) <= 2_100_000
-    # Ten times the size takes ten times as long; a hundred times would be far more than this.
-    assert seconds[1] < 30 * seconds[0] + 0.5
+    # Ten times the size takes ten times as long; a hundred times would be far more than this, on a busy machine too.
+    assert seconds[1] < 50 * seconds[0] + 1
 
 
 def test_deep_nesting_beyond_what_is_followed_ends_where_it_should():

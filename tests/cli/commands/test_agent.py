@@ -271,6 +271,7 @@ def test_without_a_run_a_prompt_is_needed(shop):
     assert "error: the prompt is empty; say what to do" in ran.err
 
 
+@pytest.mark.long
 def test_a_run_whose_request_was_changed_is_not_agreed_to(shop):
     """The store beside the file knows what was asked."""
     with model(CANCEL) as stub:
@@ -324,6 +325,7 @@ def test_a_plan_is_carried_out_if_somebody_agrees(shop, answer, is_done):
     assert len(stub.heard) == (3 if is_done else 1)
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
     """The cursor is back, and the exit code says who did it."""
     with model(Silent()) as stub, watched(stub) as terminal:
@@ -334,6 +336,7 @@ def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
     assert terminal.written.count("\x1b[?25l") == terminal.written.count("\x1b[?25h")
 
 
+@pytest.mark.long
 def test_ctrl_c_is_no_answer_to_a_plan(shop):
     """It ends the command, and nothing is carried out; nor does what was typed before the question."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
@@ -388,6 +391,7 @@ def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
     assert len(stub.heard) == 3
 
 
+@pytest.mark.long
 def test_what_ctrl_c_breaks_off_is_kept(shop):
     """With everything that was said and done before; it goes on where it was."""
     rest = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))

@@ -124,6 +124,7 @@ def test_schema_is_the_plain_definition_unless_a_format_is_named(shop):
     }
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("tool", ["free_days", "flaky"])
 def test_schema_speaks_every_format(shop, name, tool):

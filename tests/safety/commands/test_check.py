@@ -50,6 +50,7 @@ HARMLESS = [
 FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 
 
+@pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("command", DANGEROUS)
 def test_a_dangerous_command_is_stopped_or_asked_about(command):
     """Whatever it is written like."""
@@ -60,6 +61,7 @@ def test_a_dangerous_command_is_stopped_or_asked_about(command):
     assert found.reason
 
 
+@pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("command", [each for each in HARMLESS if each not in FLAGGED])
 def test_a_harmless_command_is_not_flagged(command):
     """Scary words alone are no danger."""

@@ -33,6 +33,7 @@ def example_of(rule: Protected) -> str:
 # The one list.
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.pattern)
 def test_every_file_that_tools_do_not_write_is_asked_about_when_a_command_writes_it(rule):
     """There is no second list: each pattern of the first one holds for commands."""
@@ -42,6 +43,7 @@ def test_every_file_that_tools_do_not_write_is_asked_about_when_a_command_writes
         assert found is not None, command
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize(
     "rule", [rule for rule in BUILT_IN if rule.level == "neither read nor written"], ids=lambda rule: rule.pattern
 )
@@ -53,6 +55,7 @@ def test_every_secret_is_asked_about_when_a_command_reads_it(rule):
         assert found is not None, command
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize(
     "rule", [rule for rule in BUILT_IN if rule.level == "not written"], ids=lambda rule: rule.pattern
 )

@@ -249,6 +249,7 @@ def every_place(table):
     return [(row, place) for row in table for place in PLACES if row not in alone or place not in ("optional", "union")]
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize(("name", "place"), every_place(RUNNING))
 def test_a_check_in_an_annotation_runs_wherever_it_stands(name, place):
     """What a validator refuses is refused, on a parameter and inside every type; what it accepts is accepted."""
@@ -300,6 +301,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize(("name", "place"), every_place(REFUSED))
 def test_a_check_that_cannot_run_is_refused_with_the_parameter_and_the_remedy(name, place):
     """Metadata of a known family that can have no effect is a `DefinitionError`, never ignored."""
