@@ -56,6 +56,7 @@ def test_the_demo_shows_a_diff_and_asks_again_with_another(shown):
     assert [("-Drink." in diff, "+Wait less." in diff) for diff in diffs] == [(False, True), (True, True)]
 
 
+@pytest.mark.long
 def test_a_request_of_one_worker_is_answered_in_another(shown):
     """Pending, listed after the restart, not for another user, approved, and not twice."""
     assert re.findall(r"^ {8}(\d{3}) ", shown["08"], re.MULTILINE) == ["202", "200", "404", "200", "409"]
