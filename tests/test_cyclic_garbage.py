@@ -137,6 +137,7 @@ async def count_cyclic_garbage(act):
         logging.disable(logging.NOTSET)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

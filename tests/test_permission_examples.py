@@ -11,6 +11,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def shown():
@@ -24,7 +26,6 @@ def _run_example(example: Path) -> str:
     return run.stdout
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "kinds"),
     [
@@ -49,7 +50,6 @@ def test_the_table_of_the_demo_is_that_of_the_modes(shown, call, kinds):
     assert row[:3] == kinds
 
 
-@pytest.mark.long
 def test_the_demo_shows_a_diff_and_asks_again_with_another(shown):
     """A file that changed after the person looked is shown again as it is then."""
     diffs = re.findall(r"(?:      \| .*\n)+", shown["07"])

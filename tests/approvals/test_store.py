@@ -602,7 +602,7 @@ class BothStores(RuleBasedStateMachine):
 
 
 TestBothStores = BothStores.TestCase
-TestBothStores.settings = settings(max_examples=15, stateful_step_count=20)
+TestBothStores.settings = settings(max_examples=min(15, settings().max_examples), stateful_step_count=20)
 
 
 def test_a_full_memory_forgets_calls_with_their_requests():

@@ -188,6 +188,7 @@ def build_mill(store, tmp_path):
         mill.dispatcher.close()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("asker", ASKERS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
@@ -227,6 +228,7 @@ async def test_a_call_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_reques
     assert 3 < turn < MAX_STEPS - 1
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("asker", ASKERS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
 async def test_a_call_that_runs_out_of_time_at_any_moment_leaves_no_request_behind(build_mill, tool, asker):
@@ -266,6 +268,7 @@ async def answer_again(mill, request, outcome):
     assert mill.ran.count("oak") + mill.ran.count("elm") <= 1
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("decision", DECISIONS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
@@ -282,6 +285,7 @@ async def test_an_answer_whose_caller_is_cancelled_counts_or_can_be_given_again(
     assert 3 < step < MAX_STEPS - 1
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("decision", DECISIONS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
 async def test_an_answer_that_ends_with_a_result_settles_its_request(build_mill, tool, decision):

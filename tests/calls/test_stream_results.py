@@ -118,6 +118,7 @@ async def call(tool, **options):
         return await dispatcher.call(tool.name)
 
 
+@pytest.mark.one_case_in(7)
 @pytest.mark.parametrize("hint", HINTS, ids=lambda hint: "none" if hint is UNSTATED else str(hint))
 @pytest.mark.parametrize("make", STREAMS.values(), ids=STREAMS)
 @pytest.mark.parametrize("style", ["thread", "loop", "async", "limited", "caller"])

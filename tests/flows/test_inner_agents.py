@@ -466,6 +466,7 @@ async def test_the_story_of_a_flow_tells_what_its_agents_did(shop):
     ]
 
 
+@pytest.mark.long
 async def test_a_flow_that_is_killed_at_each_point_does_nothing_twice(shop):
     """An idempotent step with two agents, one of which waits for a person; each process dies at another point."""
     agent = shop.agent("note", "pay", mode="auto")

@@ -411,4 +411,4 @@ class DispatchMachine(RuleBasedStateMachine):
 
 
 TestDispatchMachine = DispatchMachine.TestCase
-TestDispatchMachine.settings = settings(max_examples=25, stateful_step_count=15)
+TestDispatchMachine.settings = settings(max_examples=min(25, settings().max_examples), stateful_step_count=15)

@@ -64,6 +64,7 @@ def test_what_was_listed_is_offered_without_importing(listed, shell, line, offer
     assert completions(listed, line, shell) == offered
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_offers_the_same(listed):
     """As a shell would start it."""
     line = {"COMP_WORDS": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bash_complete"}

@@ -268,7 +268,7 @@ def test_faults_in_sqlite():
 @pytest.mark.unmeasured
 def test_many_faults_in_sqlite():
     """Many random histories of a journal in a SQLite file agree with the model."""
-    run_state_machine_as_test(build_sqlite_machine(), settings=settings(max_examples=60, stateful_step_count=40))
+    run_state_machine_as_test(build_sqlite_machine(), settings=settings(max_examples=300, stateful_step_count=40))
 
 
 @pytest.mark.long

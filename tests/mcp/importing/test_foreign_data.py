@@ -80,6 +80,7 @@ PLACES = {
 }
 
 
+@pytest.mark.one_case_in(3)
 @hostile
 @pytest.mark.parametrize("place", PLACES)
 def test_a_hostile_name_or_value_of_a_schema_is_refused(place, text):
@@ -258,6 +259,7 @@ def test_a_server_with_one_bad_tool_keeps_its_others(revision):
 # Results.
 
 
+@pytest.mark.one_case_in(3)
 @hostile
 @pytest.mark.parametrize(
     "block",

@@ -143,6 +143,7 @@ async def two_users(way):
                 call.cancel()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("way", SENDERS)
 @pytest.mark.parametrize("version", [OLD_VERSION, NEW])
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.get("method", "answer"))
@@ -154,6 +155,7 @@ async def test_no_message_of_another_user_touches_a_session(way, version, messag
         await users.check_untouched()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("way", SENDERS)
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "OPTIONS", "PATCH"])
 @pytest.mark.parametrize("more", [(), [(b"last-event-id", b"1")]], ids=["", "resumed"])

@@ -575,6 +575,7 @@ def test_a_known_violation_is_not_wrong():
     assert found.to_json()["explanation"] == "Everybody has three."
 
 
+@pytest.mark.first_cases(2)
 @pytest.mark.parametrize(
     "known_violations",
     [{"output": "Something else."}, {"declared-failures": " "}, {"declared-failures": True}, "everything", None],
