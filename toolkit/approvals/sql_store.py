@@ -1,5 +1,5 @@
 """
-A store of approvals in a database: one SQLite file, which the processes of one machine can share.
+Stores of approvals in a database, and the one in a SQLite file, which the processes of one machine can share.
 
 A change is on the disk before a method returns, so that neither `kill -9` nor a power cut can undo it. The table holds
 arguments with their secrets.
