@@ -16,7 +16,7 @@ WORST = {
     "placeholder names of variables, %": 0.5,
     "pronoun words in 1,000": 0.1,
     "docstrings that open with a verb, %": 98.0,
-    "class names used twice, %": 0.8,
+    "class names used twice, %": 0.3,
 }
 """Where the code is today; lower a figure when it has got better, until it is that of `LIMITS`."""
 

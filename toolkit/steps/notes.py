@@ -135,7 +135,7 @@ def with_metadata(result: ToolResult, name: str, value: Any) -> ToolResult:
     metadata = result.metadata or {}
     if value is None and name not in metadata:
         return result
-    others = {other: kept for other, kept in metadata.items() if other != name}
+    others = {key: item for key, item in metadata.items() if key != name}
     changed = copy.copy(result)
     changed.metadata = (others if value is None else {**others, name: value}) or None
     return changed
