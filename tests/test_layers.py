@@ -168,7 +168,7 @@ def test_siblings_are_imported_by_their_file(folder):
 
 def lazy_modules(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the variable and the name of each module of the package that the file at *path* loads when it is used."""
-    for node in ast.walk(parse(path)):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Assign(targets=[ast.Name(id=variable)], value=ast.Call(func=ast.Name(id="LazyModule"), args=args)):
                 module = ast.unparse(args[0]).replace("{__package__}", "toolkit").strip("f'")

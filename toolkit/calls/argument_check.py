@@ -72,8 +72,10 @@ async def find_refusal(frame: CallFrame, *, repair: bool = True) -> ToolResult |
     except BadArgs as error:
         if not plan.could_be_allowed(frame.session):  # then the model must not learn its parameters
             return ToolResult.failure("denied", f"this session's rules and mode allow no call of `{plan.name}`")
-        result = error_results.build_error_result(error, plan, redaction=frame.redaction())
-        return error_results.add_schema_hint(result, plan, frame.session)
+        # A variable for the result would close a cycle: it has the error, and the error has this function's frame.
+        return error_results.add_schema_hint(
+            error_results.build_error_result(error, plan, redaction=frame.redaction()), plan, frame.session
+        )
     return None
 
 
