@@ -45,6 +45,7 @@ _RUN_TEXTS = frozenset({
 })  # fmt: skip
 _ASK_VERSION = frozenset({"--version", "--help"})
 _HIDES_SUBSTITUTION = re.compile(r"`|\$[({]")
+_QUOTES_SIGN = re.compile(r"['\\]")
 # `\x24` and `\44` are a `$` for `printf` and `echo -e`.
 _NUMBERED_SIGN = re.compile(r"\\(?:[xuU]|[0-7])")
 _DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "rev", "zcat", "gunzip", "bzcat", "xzcat"})
@@ -150,9 +151,11 @@ def _refuse_composed_numbers(script: Script, values: list[str]) -> None:
 
 
 def _inserted_texts(command: SimpleCommand, script: Script) -> Iterator[str]:
-    """Yield the literal words and the texts that *command* hands to a variable or to a parameter."""
+    """Yield the words and texts that *command* hands to a variable or to a parameter, and that may quote a sign."""
     if _takes_values(command, script) or _goes_into_variable(command):
-        yield from (word for word, is_literal in _words_with_literal(command) if is_literal)
+        words = zip(command.plain[1:], command.words[1:], command.literal[1:], strict=True)
+        # A substitution in `$(date)` is done before; the one in `*'$(date)'` is quoted beside a pattern, and stays.
+        yield from (plain for plain, word, is_literal in words if is_literal or _QUOTES_SIGN.search(word))
         yield from (redirection.target for redirection in command.redirections if redirection.operator.startswith("<<"))
 
 
