@@ -8,6 +8,7 @@ question. This check is not a boundary: an allowed program can do anything, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -19,6 +20,7 @@ from .dangers import command_dangers
 from .data_flows import flow_dangers, script_dangers
 from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
+from .inline_code import AWKS, find_awk_program
 from .options import Args
 from .targets import Danger, writing_danger
 from .variable_values import collect_values, count_turns, fill_in_text, fill_in_turn
@@ -32,6 +34,9 @@ _MAX_REASONS = 3
 _MAX_READINGS = 2_000
 _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
+_FILL_VARIABLES = frozenset({"read", "mapfile", "readarray", "printf", "getopts"})
+_VARIABLE = re.compile(r"\$\{?(\w+|[@*])")
+_PARAMETER = re.compile(r"\d+|[@*]")
 
 
 def check_command(text: str, files: CommandFiles | None = None) -> Finding | None:
@@ -88,9 +93,11 @@ def _command_dangers(
         yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
         return
     for command in script.commands:
-        for danger in flow_dangers(command, files):
-            yield command.source, danger
+        if command.name in AWKS and _takes_code_from_line(command, script):
+            yield command.source, Danger("ask", "runs code that is only worked out when it runs")
         for reading in [command, *_fill_in_command(command, values)]:
+            if reading is command or command.name in AWKS:
+                yield from ((command.source, danger) for danger in flow_dangers(reading, files))
             is_denied = False
             for below in _in_folders(reading, whole_folders):
                 readings += 1
@@ -103,6 +110,15 @@ def _command_dangers(
             # If the command is denied anyway, the files that would be lost with the disk need not be named.
             for danger in () if is_denied else files.find_dangers(Args(reading), folders, dots=dots):
                 yield command.source, danger
+
+
+def _takes_code_from_line(command: SimpleCommand, script: Script) -> bool:
+    """Return whether the program of awk has a variable that the line fills without an assignment: `read p`, or `$1`."""
+    words = {word for other in script.commands if other.name in _FILL_VARIABLES for word in other.plain[1:]}
+    words.update(word.removeprefix("-v") for word in tuple(words))  # `printf -vname`
+    expanded = {word for word, is_literal in zip(command.words, command.literal, strict=True) if not is_literal}
+    names = {name for word in expanded & {find_awk_program(command)} for name in _VARIABLE.findall(word)}
+    return not names.isdisjoint(words) or (bool(script.functions) and any(map(_PARAMETER.fullmatch, names)))
 
 
 def _redirection_dangers(

@@ -23,6 +23,7 @@ __all__ = [
     "AWKS",
     "DOWNLOADERS",
     "code_dangers",
+    "find_awk_program",
     "find_inline_code",
     "interpreter_dangers",
     "language_of_program",
@@ -92,7 +93,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     language_name = language_of_program(command.name)
     if command.name in AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
         yield Danger("ask", "runs other programs from inside awk")
-    if command.name in AWKS and _WHOLE_EXPANSION.fullmatch(_find_awk_program(command)):
+    if command.name in AWKS and _WHOLE_EXPANSION.fullmatch(find_awk_program(command)):
         yield Danger("ask", "runs code that is only worked out when it runs")
     if language_name is None:
         return
@@ -132,7 +133,7 @@ def _awk_words(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def _find_awk_program(command: SimpleCommand) -> str:
+def find_awk_program(command: SimpleCommand) -> str:
     """Return the program of awk as it is written, or "" if it comes from a file."""
     takes_value = False
     for word, plain in zip(command.words[1:], command.plain[1:], strict=True):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
 from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script
@@ -94,6 +95,7 @@ _LEAVES_LANGUAGE = re.compile(
     r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
 )
 _UNKNOWN_NAME = re.compile(r"[$`{]")
+_PATTERN = re.compile(r"[*?\[]")
 # awk writes to a file whose name is not a text: `print > ARGV[1]`.
 _COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*[^\s\"]")
 _ON_PATH = re.compile(r"(?:.*/)?s?bin/[^/]+")
@@ -150,7 +152,9 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
             content = files.get(name)
             if content is not None:
                 names_others = content.language is None and _names_any(content.text, files)
-                content = content if not names_others else _FileContent(None)
+                # `>> out*` adds to the file `out`.
+                is_added_to = any(_PATTERN.search(other) and fnmatchcase(name, other) for other in files)
+                content = _FileContent(None) if names_others or is_added_to else content
                 yield from ((command, outcome) for outcome in _outcomes_of_run(command, content))
             elif any(_names_any(code, (name,)) for code in codes) or _may_be_written(name, args, arguments, files):
                 yield command, _UNSEEN

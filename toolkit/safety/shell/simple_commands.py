@@ -134,6 +134,7 @@ class SimpleCommandReader(ExpansionReader):
             value = self.word_of((start, end, nodes), tilde_after=":")
             name, _, plain = value.plain.partition("=")
             literal = value.is_literal and not name.endswith("+")
+            self.evaluates = self.evaluates or (name.rstrip("+") in _NUMBERS and not plain.isdigit())
             assignments.append(
                 Assignment(name=name.rstrip("+"), value=plain, is_literal=literal, unexpanded=value.unexpanded)
             )
