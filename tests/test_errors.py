@@ -164,6 +164,7 @@ def test_an_unknown_tool_without_neighbours_says_no_more():
 
 @given(st.text(max_size=70) | st.from_regex(r"\A\w{1,70}\Z"))
 def test_a_key_that_is_a_name_stands_in_the_path_as_it_is(key):
-    """A name is a letter or underscore and up to 63 word characters; any other key stands in brackets."""
+    """A name is a letter or underscore and up to 63 word characters; any other key stands in brackets, and is cut."""
     is_name = re.match(r"[^\W\d]\w{0,63}\Z", key) is not None
-    assert Problem("wrong", (key,)).where == (key if is_name else f"[{key[:60]!r}]")
+    place = key if is_name else f"[{key[:60]!r}]"
+    assert Problem("wrong", (key,)).where == (place if len(place) <= 100 else f"{place[:97]}...")
