@@ -1,5 +1,5 @@
 """
-Moves whatever lies in a folder about, as fast as it can, until its standard input ends; prints how often.
+Moves whatever lies in a folder about, as fast as it can, until its standard input ends; prints `ready`, and how often.
 
 Run as a process of its own: `python -P mover.py ROOT OUTSIDE SEED`. Files, folders and links change places, are
 renamed to and fro, and links lead elsewhere; above all, names change places with their doors, which are links to the
@@ -74,6 +74,8 @@ def main(root, outside, seed):
     doors = [(each, (each[0], f"{each[1]}{DOOR}")) for each in names if (each[0], f"{each[1]}{DOOR}") in set(names)]
     links = list(filter(is_free, names))
     moves, opened = 0, []
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
     while moves % 64 or not select.select([sys.stdin], [], [], 0)[0]:
         moves += 1
         with contextlib.suppress(OSError):

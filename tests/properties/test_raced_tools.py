@@ -109,11 +109,11 @@ def moving(root, outside, seed):
     moves = []
     command = [sys.executable, "-P", Path(__file__).with_name("mover.py"), root, outside, str(seed)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()  # it has listed the names, before any tool has made another
         try:
             yield moves
         finally:
-            said, _ = process.communicate()
-            moves.append(int(said))
+            moves.append(int(process.communicate()[0]))
 
 
 def snapshot(folder):
