@@ -72,6 +72,12 @@ def test_the_readme_is_short():
     assert 100 <= len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=lambda page: page.name)
+def test_a_page_says_its_level(page):
+    """Below its title, so that a newcomer can leave a page for later."""
+    assert re.match(r"# .+\n\nLevel: (first hour|daily|internals)\.\n\n", page.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_links_lead_somewhere(page):
     """Every relative link in a page names something that is there; `Flow[End]("name")` is no link."""
