@@ -4,25 +4,28 @@ PYTHON ?= python3
 VENV ?= .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BENCH := .bench-venv
 BIN := $(VENV)/bin
+# The demo needs few packages. Once the environment of the tests is there, it uses that one.
+DEMO := $(if $(wildcard $(VENV)/.ready),$(VENV),$(VENV)-demo)
 
 # What a run writes lies in the environment, so that a checkout may be read-only: `make test VENV=/folder/for/it`.
 export COVERAGE_FILE ?= $(abspath $(VENV))/coverage/data
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
 .PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance endurance clean
 
-# An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
-demo: $(VENV)/.ready
-	@PROVIDER=$(PROVIDER) MODEL=$(MODEL) $(BIN)/python examples/15_agent_at_work.py
+# An agent mends a project, a search among a thousand tools, and a killed run that goes on. `make demo PROVIDER=anthropic` has a real model do the first.
+demo: $(DEMO)/.ready
+	@echo && echo "=== An agent mends a project: it plans, asks before it changes a file, and runs the tests"
+	@PROVIDER=$(PROVIDER) MODEL=$(MODEL) $(DEMO)/bin/python examples/15_agent_at_work.py
 ifndef PROVIDER
-	$(BIN)/python examples/demo.py
-	$(BIN)/python examples/06_calls.py
-	$(BIN)/python examples/07_permissions.py
-	$(BIN)/python examples/10_builtin_tools.py
-	$(BIN)/python examples/13_large_catalogs.py
-	$(BIN)/python examples/26_killed_run.py
-	$(BIN)/python -m toolkit check examples/demo.py --output text
+	@echo && echo "=== A thousand tools: the model gets a search, and then the tool that it needs"
+	@$(DEMO)/bin/python examples/13_large_catalogs.py
+	@echo && echo "=== A run that is killed while it pays goes on in another process, and pays nothing twice"
+	@$(DEMO)/bin/python examples/26_killed_run.py
+	@echo && echo "=== That is the demo. More, each a short file: $(DEMO)/bin/python examples/01_decorate.py"
+	@cd examples && echo [0-9]*.py
 endif
 
 # All tests but the long ones. Ends with what was skipped and why.
@@ -78,11 +81,18 @@ endurance: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.endurance $(ARGS)
 
 $(VENV)/.ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	@$(CHECK_PYTHON)
 	@echo "Making $(VENV): about a minute, once."
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python $(PIP) --upgrade pip
 	$(BIN)/python $(PIP) --editable . --group dev
+	@touch $@
+
+$(VENV)-demo/.ready: pyproject.toml
+	@$(CHECK_PYTHON)
+	@echo "Making $(@D): half a minute, once."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python $(PIP) -qq --no-compile --editable '.[shell,cli,testing,durable]'
 	@touch $@
 
 $(BENCH)/.ready: pyproject.toml

@@ -1,5 +1,5 @@
 """
-Run real calls: `make demo` runs this after the schemas.
+Run real calls.
 
 The calls are parallel reads, an alias, a repaired argument, a refused one, a transient
 failure that recovers, a destructive tool that is not retried, a streaming one, and an

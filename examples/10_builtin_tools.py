@@ -1,5 +1,5 @@
 """
-Use the built-in tools: `make demo` runs this last.
+Use the built-in tools.
 
 A model works in a scratch workspace. It writes a script, runs it, greps for the
 mistake, edits it and runs it again. A person sees each call that no rule allows

@@ -1,5 +1,5 @@
 """
-Make tools of functions that were not written as tools: `make demo` runs this.
+Make tools of functions that were not written as tools.
 
 The demo prints the schemas that a model sees. It then prints a table of arguments as
 models send them, good and bad, with the verdicts. It needs no key and no network.
