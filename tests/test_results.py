@@ -247,6 +247,26 @@ def test_waiting_is_no_error(kind):
 # Unwrapping.
 
 
+def test_the_reason_says_why_a_call_failed_or_waits():
+    """A program reads it without asking first whether there is an error or a request."""
+    assert ToolResult("3", 3).reason == ""
+    assert ToolResult.failure("denied", "not on a Friday").reason == "not on a Friday"
+    request = ApprovalRequest(tool="cut", call_id="1", reason="`cut` cannot be undone")
+    assert ToolResult(kind="waiting", request=request).reason == "`cut` cannot be undone"
+
+
+def test_the_problems_are_those_of_the_arguments():
+    """They are also there after the result was stored; another kind of result has none."""
+    details = {"problems": [{"path": ["items", 2], "message": "expected a number"}]}
+    refused = ToolResult.failure("bad_args", "items[2]: expected a number", details=details)
+    for result in (refused, ToolResult.from_json(refused.to_json())):
+        assert [(problem.path, str(problem)) for problem in result.problems] == [
+            (("items", 2), "items[2]: expected a number")
+        ]
+    assert ToolResult.failure("failed", "no", details=details).problems == ToolResult("3").problems == ()
+    assert ToolResult.failure("bad_args", "no").problems == ()
+
+
 def test_unwrapping_gives_the_value():
     """What a program wants of a call that went well."""
     assert ToolResult("5", 5).unwrap() == 5

@@ -241,7 +241,7 @@ class Dispatcher:
 
     async def resume(
         self,
-        request: str | ApprovalRequest | Mapping[str, Any],
+        request: str | ApprovalRequest | ToolResult | Mapping[str, Any],
         decision: Decision,
         *,
         session: Session | None = None,
@@ -250,17 +250,22 @@ class Dispatcher:
         timeout_seconds: float | None = None,
     ) -> ToolResult:
         """
-        Continue a call that waits: `await dispatcher.resume(request_id, Decision.approve(by="ada"))`.
+        Continue a call that waits: `await dispatcher.resume(waiting, Decision.approve(by="ada"))`.
 
-        This works from any process that has the same catalog and store. *request* is the id of the request, or the
-        request itself if requests are sealed. Rules and checks judge the call again; before-hooks do not run again.
-        An approval is used at most once.
+        This works from any process that has the same catalog and store. *request* is the result that waits, the id of
+        its request, or the request itself, which it has to be if requests are sealed. Rules and checks judge the call
+        again; before-hooks do not run again. An approval is used at most once.
 
         Raises:
             ApprovalError: The answer cannot be accepted; `why` gives programs the reason.
+            ValueError: The given result does not wait.
         """
         from .decisions import Decision
 
+        if isinstance(request, ToolResult):
+            if request.request is None:
+                raise ValueError(f"the result of `{request.tool}` is {request.kind!r}, and waits for no answer")
+            request = request.request
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if "trio" in modules and unstarted.is_under_trio():
@@ -333,7 +338,7 @@ class Dispatcher:
 
     def resume_sync(
         self,
-        request: str | ApprovalRequest | Mapping[str, Any],
+        request: str | ApprovalRequest | ToolResult | Mapping[str, Any],
         decision: Decision,
         **options: Unpack[SharedKeywords],
     ) -> ToolResult:

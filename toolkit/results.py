@@ -400,6 +400,20 @@ class ToolResult:
         """Whether the model should treat the result as a failure. A waiting call is not a failure."""
         return self.kind not in ("ok", "waiting")
 
+    @property
+    def reason(self) -> str:
+        """Why the call failed or waits, in words; empty for a call that succeeded."""
+        if self.error is not None:
+            return self.error.message
+        return "" if self.request is None else self.request.reason
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the arguments, one `Problem` for each mistake; empty if they fit."""
+        if self.kind != "bad_args" or self.error is None:
+            return ()
+        return tuple(Problem(problem["message"], problem["path"]) for problem in self.error.details.get("problems", ()))
+
     def unwrap(self) -> Any:
         """Return the value of a call that succeeded, or raise its error."""
         if self.kind == "ok":
