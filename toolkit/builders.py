@@ -27,10 +27,11 @@ from .hooks.shell.shell_hooks import ShellHooks
 from .permissions import Permissions
 from .providers.base import Provider
 from .providers.http.api_keys import ApiKey
+from .providers.model_names import PROVIDER_NAMES
 from .providers.prices import Prices, price_of
 from .safety import SafetyChecks
 from .settings.instruction_files import Instructions, read_instructions
-from .settings.keys import KEYS, PROVIDERS
+from .settings.keys import KEYS
 from .settings.project_files import SETTINGS_FILE
 from .settings.records import MergedSettings, SettingsError
 from .settings.trust import configuration_folder
@@ -114,14 +115,13 @@ def build_provider(settings: MergedSettings) -> RemoteProvider:
             raise SettingsError([f"{place} {variable}: there is no such environment variable, or it is empty"])
         options["api_key"] = ApiKey(os.environ[variable], source=variable)
     try:
-        provider: RemoteProvider = getattr(providers, PROVIDERS[settings["provider"]])(settings["model"], **options)
+        return providers.create_provider(f"{settings['provider']}:{settings['model']}", **options)
     except ValueError as error:
         raise SettingsError([str(error)]) from None
-    return provider
 
 
 def _explain_missing_choice(name: str) -> str:
-    choices = f" ({', '.join(PROVIDERS)})" if name == "provider" else ""
+    choices = f" ({', '.join(PROVIDER_NAMES)})" if name == "provider" else ""
     file = configuration_folder() / SETTINGS_FILE
     return f"no {name} is chosen; give --{name}{choices}, or set `{name}` in {file}, or {KEYS[name].variable}"
 

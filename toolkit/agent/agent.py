@@ -33,7 +33,7 @@ from ..steps.call_step import RunScope, StepSetup
 from ..steps.expense import Expense
 from ..steps.run_steps import RunSteps, escape_key
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
+from .agent_inputs import build_dispatcher, build_prompt, choose_provider, choose_session, combine_listeners
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
@@ -64,7 +64,7 @@ class Agent(Generic[T]):
     `Agent[Model]` is an agent with `output=Model`; its runs are `Run[Model]`. A plain `Agent` answers with a text.
 
     Args:
-        provider: The provider of the model.
+        provider: The provider of the model, or a text that names both: "anthropic:claude-sonnet-4-5".
         tools: A `Dispatcher`, a catalog or a list of functions. For a catalog or a list the agent makes a dispatcher
             with permission mode "default", which asks before a tool changes something.
         system: The system prompt.
@@ -96,7 +96,7 @@ class Agent(Generic[T]):
     @overload
     def __init__(
         self: Agent[str],
-        provider: Provider,
+        provider: Provider | str,
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
         output: None = None,
@@ -105,7 +105,7 @@ class Agent(Generic[T]):
     @overload
     def __init__(
         self,
-        provider: Provider,
+        provider: Provider | str,
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
         output: type[T],
@@ -114,7 +114,7 @@ class Agent(Generic[T]):
     @overload  # a type that is not a class, such as `Literal["a", "b"]`
     def __init__(
         self: Agent[Any],
-        provider: Provider,
+        provider: Provider | str,
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
         output: object,
@@ -122,7 +122,7 @@ class Agent(Generic[T]):
     ) -> None: ...
     def __init__(
         self,
-        provider: Provider,
+        provider: Provider | str,
         tools: Dispatcher | CatalogView | Iterable[Any],
         *,
         output: Any = None,
@@ -132,7 +132,7 @@ class Agent(Generic[T]):
             if name not in AgentKeywords.__annotations__:
                 raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
         mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
-        self._options = AgentOptions(provider=provider, output=AnswerFormat.of(output), **options)
+        self._options = AgentOptions(provider=choose_provider(provider), output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = build_dispatcher(tools)
         if self._options.output is not None:

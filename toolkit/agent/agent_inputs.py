@@ -7,17 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .. import providers
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
+from ..providers.base import Provider
 from ..providers.messages import UserMessage
 from ..session import Session
 from .events import Event, EventListener
 from .saved.runs import Run
 from .toolbox import Toolbox
 
-__all__ = ["build_dispatcher", "build_prompt", "choose_session", "combine_listeners"]
+__all__ = ["build_dispatcher", "build_prompt", "choose_provider", "choose_session", "combine_listeners"]
 
 
 def build_dispatcher(tools: Any) -> Dispatcher:
@@ -29,6 +31,11 @@ def build_dispatcher(tools: Any) -> Dispatcher:
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}")
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
+
+
+def choose_provider(provider: Provider | str) -> Provider:
+    """Return *provider*, or the provider of the model that it names: "anthropic:claude-sonnet-4-5"."""
+    return providers.create_provider(provider) if isinstance(provider, str) else provider
 
 
 def build_prompt(prompt: str | UserMessage | None, toolbox: Toolbox) -> UserMessage:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ..context import Progress
 from ..decisions import ApprovalRequest
-from ..providers.base import TextDelta, Usage
+from ..providers.base import ProviderChanged, TextDelta, Usage
 from ..providers.messages import AssistantMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
@@ -27,6 +27,7 @@ __all__ = [
     "Done",
     "Event",
     "EventListener",
+    "ProviderChanged",
     "Refused",
     "RunFailed",
     "RunWaits",
@@ -175,6 +176,7 @@ class Done:
 
 Event: TypeAlias = (
     TextDelta
+    | ProviderChanged
     | ToolStarted
     | ToolProgress
     | ToolFinished

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from ..approvals import ApprovalError
 from ..decisions import Decision
 from ..errors import ProviderError, Transient
-from ..providers.base import Reply, StreamEvent, TextDelta
+from ..providers.base import ProviderChanged, Reply, StreamEvent, TextDelta
 from ..results import ToolCall, ToolResult
 from ..values.rendering import replace_surrogates
 from .active_run import ActiveRun, RunEnding
@@ -122,7 +122,7 @@ async def _read_stream(active_run: ActiveRun, stream: AsyncIterator[StreamEvent]
     reply: Reply | None = None
     try:
         async for event in stream:
-            if isinstance(event, TextDelta):
+            if isinstance(event, (TextDelta, ProviderChanged)):
                 active_run.watcher.publish_event(event)
             else:
                 reply = event

@@ -106,7 +106,8 @@ class AgentOptions:
         ):
             raise TypeError(f"steps have `reply` and `call`, and {self.steps!r:.80} has not; see toolkit.agent.Steps")
         if self.budget.prices is not None:
-            price_of(provider.model, self.budget.prices)  # raises now, and not after the first answer has cost money
+            for model in getattr(provider, "models", (provider.model,)):
+                price_of(model, self.budget.prices)  # raises now, and not after the first answer has cost money
 
     def _check_output(self) -> None:
         if self.output_retries < 0:

@@ -17,8 +17,9 @@ from typing import Any, TypeAlias
 import click
 
 from ..permissions import MODES, Mode
+from ..providers.model_names import PROVIDER_NAMES
 from ..settings import Instructions, MergedSettings, SettingPart
-from ..settings.keys import KEYS, PROVIDERS
+from ..settings.keys import KEYS
 from ..settings.layers import parse_setting, read_overrides, read_session_rules
 from ..settings.loading import load_layers
 from ..settings.project_files import ProjectFiles
@@ -59,7 +60,14 @@ set_option = click.option(
 
 
 _MODEL_OPTIONS = (
-    click.option("--provider", type=click.Choice(list(PROVIDERS)), help="The provider of the model."),
+    click.option(
+        "--provider",
+        metavar="NAME[:MODEL]",
+        shell_complete=lambda context, option, beginning: [
+            name for name in PROVIDER_NAMES if name.startswith(beginning)
+        ],
+        help="The provider of the model, or both: groq:llama-3.3-70b-versatile.",
+    ),
     click.option("--model", help="The name of the model, as the provider writes it."),
     click.option("--system", help="The system prompt."),
     click.option(

@@ -25,7 +25,7 @@ __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="Bedrock", any_property_names=False)
 
-_MEDIA_FORMATS = IMAGE_FORMATS | {"pdf"}
+MEDIA_FORMATS = IMAGE_FORMATS | {"pdf"}
 _ILLEGAL_IN_DOCUMENT_NAME = re.compile(r"[^A-Za-z0-9]+")
 _MAX_DOCUMENT_NAME_CHARS = 200
 
@@ -93,18 +93,19 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
-    value = value_of(result, _MEDIA_FORMATS)
-    text = text_of(result, _MEDIA_FORMATS)
+    value = value_of(result, MEDIA_FORMATS)
+    text = text_of(result, MEDIA_FORMATS)
     call_id = sent_id(result.call_id)
     content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text}]
     content += [
-        _media_block(media, f"document-{number}-{call_id}")
-        for number, media in enumerate(media_of(result, _MEDIA_FORMATS), 1)
+        build_media_block(media, f"document-{number}-{call_id}")
+        for number, media in enumerate(media_of(result, MEDIA_FORMATS), 1)
     ]
     return {"toolUseId": call_id, "content": content, "status": "error" if result.is_error else "success"}
 
 
-def _media_block(media: ResultMedia, name: str) -> dict[str, Any]:
+def build_media_block(media: ResultMedia, name: str) -> dict[str, Any]:
+    """Return the block for an image or a document. *name* is the name of a document."""
     block: dict[str, Any] = {"format": media.name, "source": {"bytes": media.data}}
     if media.kind == "document":
         block["name"] = _ILLEGAL_IN_DOCUMENT_NAME.sub("-", name)[:_MAX_DOCUMENT_NAME_CHARS]

@@ -7,22 +7,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._lazy_names import lazy_getattr as _lazy_getattr
-from .base import Provider, Reply, Request, StopReason, StreamEvent, StructuredProvider, TextDelta, Usage
+from .base import (
+    Provider,
+    ProviderChanged,
+    Reply,
+    Request,
+    StopReason,
+    StreamEvent,
+    StructuredProvider,
+    TextDelta,
+    Usage,
+)
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage, message_from_json
 from .prices import Price, Prices
 from .scripted import Asked, ScriptedProvider
 
 if TYPE_CHECKING:  # a program uses one of these at most, so they are loaded on first use
     from .anthropic import AnthropicProvider
+    from .bedrock import BedrockProvider
+    from .creation import create_provider
+    from .fallback import FallbackProvider
     from .gemini import GeminiProvider
     from .http.failures import ProviderFailure
     from .openai import OpenAIProvider
     from .openai_responses import OpenAIResponsesProvider
+    from .vertex import VertexProvider
 
 __all__ = [
     "AnthropicProvider",
     "Asked",
     "AssistantMessage",
+    "BedrockProvider",
+    "FallbackProvider",
     "GeminiProvider",
     "Message",
     "Native",
@@ -31,6 +47,7 @@ __all__ = [
     "Price",
     "Prices",
     "Provider",
+    "ProviderChanged",
     "ProviderFailure",
     "Reply",
     "Request",
@@ -42,6 +59,8 @@ __all__ = [
     "ToolMessage",
     "Usage",
     "UserMessage",
+    "VertexProvider",
+    "create_provider",
     "message_from_json",
 ]
 
@@ -49,9 +68,13 @@ __getattr__ = _lazy_getattr(
     __name__,
     {
         "AnthropicProvider": "anthropic",
+        "BedrockProvider": "bedrock",
+        "FallbackProvider": "fallback",
         "GeminiProvider": "gemini",
         "OpenAIProvider": "openai",
         "OpenAIResponsesProvider": "openai_responses",
         "ProviderFailure": "http.failures",
+        "VertexProvider": "vertex",
+        "create_provider": "creation",
     },
 )

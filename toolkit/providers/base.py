@@ -20,6 +20,7 @@ from .prices import Price, Prices, price_of
 
 __all__ = [
     "Provider",
+    "ProviderChanged",
     "Reply",
     "Request",
     "StopReason",
@@ -132,7 +133,23 @@ class TextDelta:
     text: str
 
 
-StreamEvent: TypeAlias = TextDelta | Reply
+@dataclass(frozen=True, slots=True)
+class ProviderChanged:
+    """
+    A provider has failed before any of its answer was shown, and another one is asked instead.
+
+    Attributes:
+        failed: The provider and the model that failed: "anthropic:claude-sonnet-4-5".
+        asked: The provider and the model that are asked now.
+        reason: Why the first one failed.
+    """
+
+    failed: str
+    asked: str
+    reason: str
+
+
+StreamEvent: TypeAlias = TextDelta | ProviderChanged | Reply
 
 
 class Provider(Protocol):
@@ -158,7 +175,11 @@ class Provider(Protocol):
         ...
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """Yield the answer while it arrives: pieces of text, and then exactly one `Reply` with the whole answer."""
+        """
+        Yield the answer while it arrives: pieces of text, and then exactly one `Reply` with the whole answer.
+
+        A provider that asks others may yield `ProviderChanged` before the text.
+        """
         ...
 
 

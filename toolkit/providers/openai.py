@@ -64,7 +64,12 @@ class OpenAIProvider(RemoteProvider):
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
         # Other servers differ in what they do with a schema, most of all beside tools.
-        return self._is_own_address and can_openai_structure(self.model, tool)
+        return self._is_openai and can_openai_structure(self.model, tool)
+
+    @property
+    def _is_openai(self) -> bool:
+        """Whether the server is OpenAI's own, and not another one with the same format."""
+        return self._is_own_address
 
     def _path(self, *, stream: bool) -> str:
         return "/chat/completions"
@@ -77,7 +82,7 @@ class OpenAIProvider(RemoteProvider):
             for wire_message in self._translate_message(message)
         ]
         # OpenAI's newer models refuse the old name `max_tokens`, and other servers do not know the new name.
-        limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
+        limit = "max_completion_tokens" if self._is_openai else "max_tokens"
         return {
             "model": self.model,
             "messages": system + wire_messages,
@@ -107,15 +112,17 @@ class OpenAIProvider(RemoteProvider):
 
     def _replace_ids(self, message: dict[str, Any]) -> dict[str, Any]:
         """
-        Change the ids in *message* to ids that OpenAI accepts, and return *message*.
+        Change the ids in *message* to ids that the server accepts, and return *message*.
 
-        Other servers get their own ids back, because some servers put further data into an id.
+        Other servers than OpenAI's get their own ids back, because some servers put further data into an id.
         """
-        if self._is_own_address:
-            for holder, key in [(message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))]:
-                if key in holder:
-                    holder[key] = wire_id(holder[key], _LEGAL_ID)
+        for holder, key in [(message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))]:
+            if key in holder:
+                holder[key] = self._wire_id(holder[key])
         return message
+
+    def _wire_id(self, call_id: Any) -> Any:
+        return wire_id(call_id, _LEGAL_ID) if self._is_openai else call_id
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         choice = response["choices"][0]

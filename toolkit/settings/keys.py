@@ -26,21 +26,14 @@ from ..agent.budgets import Budget
 from ..errors import find_nearest
 from ..permissions.modes import MODES, TABLE, Mode
 from ..permissions.rules import Rule
+from ..providers.model_names import check_provider_name, split_model_name
 from ..providers.prices import Price
 from ..safety.protected_files import BUILT_IN, Protected, ProtectedFiles
 from ..verdicts import Word
 from .instruction_files import MAX_INSTRUCTION_CHARS
 from .instruction_names import INSTRUCTION_NAMES, check_instruction_name
 
-__all__ = ["KEYS", "PROVIDERS", "TABLES", "SettingKey", "check_price", "is_stricter_mode", "write_command_rule"]
-
-PROVIDERS = {
-    "anthropic": "AnthropicProvider",
-    "openai": "OpenAIProvider",
-    "openai_responses": "OpenAIResponsesProvider",
-    "gemini": "GeminiProvider",
-}
-"""The names of the providers in settings and on the command line, and their classes in `toolkit.providers`."""
+__all__ = ["KEYS", "TABLES", "SettingKey", "check_price", "is_stricter_mode", "write_command_rule"]
 
 ProjectEffect: TypeAlias = Literal["trusted", "smaller", "stricter", "adds", "never"]
 
@@ -101,6 +94,13 @@ def _choice_check(choices: Sequence[str]) -> Callable[[Any], str]:
         return value
 
     return check
+
+
+def _check_provider(value: Any) -> str:
+    """Return *value*, the name of a provider or of a provider and a model, with the provider's name as it is known."""
+    if isinstance(value, str) and ":" in value:
+        return ":".join(split_model_name(value))
+    return check_provider_name(value)
 
 
 def _check_url(value: Any) -> str:
@@ -213,7 +213,7 @@ _AMOUNT_OR_NONE = _limit_check(0, whole=False, optional=True)
 _BUDGET = Budget()
 
 _ROWS = [
-    SettingKey("provider", "text", _choice_check(tuple(PROVIDERS)), "trusted", None, "who runs the model"),
+    SettingKey("provider", "text", _check_provider, "trusted", None, "who runs the model: NAME or NAME:MODEL"),
     SettingKey("model", "text", _check_text, "trusted", None, "the model, as the provider writes it"),
     SettingKey("base_url", "text", _check_url, "trusted", None, "another server that uses the provider's format"),
     SettingKey("key_from", "text", _check_variable, "trusted", None, "the environment variable that holds the key"),

@@ -11,6 +11,7 @@ gives. A later layer counts before an earlier one. Until the user trusts the pro
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -89,7 +90,9 @@ def load_layers(
     ]
     if problems:
         raise SettingsError(problems)
-    judged, values = _merge_parts(parts, functools.cache(lambda: why_not_trusted(trust, project)))
+    judged, values = _merge_parts(
+        [*_split_model_names(parts)], functools.cache(lambda: why_not_trusted(trust, project))
+    )
     return MergedSettings(
         folder=folder,
         user_folder=user_folder,
@@ -107,6 +110,22 @@ def _find_skill_folders(user_folder: Path, project: ProjectFiles) -> Iterator[Se
     for layer, folder in folders.items():
         if os.path.isdir(folder / "skills"):
             yield SettingPart(key="skills.folders", value=str(folder / "skills"), layer=layer)
+
+
+def _split_model_names(parts: Iterable[SettingPart]) -> Iterator[SettingPart]:
+    """
+    Yield *parts*, with a provider and a model for each `provider` that names both: "groq:llama-3.3-70b-versatile".
+
+    The model stands before the other parts of its layer, so that a `model` of the same layer counts.
+    """
+    for _, layer_parts in itertools.groupby(parts, key=lambda part: part.layer):
+        others = []
+        for part in layer_parts:
+            name, colon, model = part.value.partition(":") if part.key == "provider" else ("", "", "")
+            if colon:
+                yield replace(part, key="model", value=model)
+            others.append(replace(part, value=name) if colon else part)
+        yield from others
 
 
 def _build_rules(parts: Sequence[SettingPart]) -> list[Rule]:

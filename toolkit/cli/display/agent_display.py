@@ -30,6 +30,7 @@ from ...agent.events import (
     Compacted,
     Done,
     Event,
+    ProviderChanged,
     Refused,
     RunFailed,
     RunWaits,
@@ -96,6 +97,7 @@ class AgentDisplay:
             TurnFinished: self._show_turn_end,
             UserInput: self._show_said,
             CatalogChanged: self._show_catalog_change,
+            ProviderChanged: self._show_provider_change,
             Compacted: self._show_compaction,
             Summarized: self._show_summary,
             SummaryFailed: self._show_failed_summary,
@@ -207,6 +209,9 @@ class AgentDisplay:
             if tools
         ]
         self._show_note(f"the tools have changed ({'; '.join(parts)})", path)
+
+    def _show_provider_change(self, event: ProviderChanged, path: CallPath) -> None:
+        self._show_note(f"{event.failed} failed, so {event.asked} is asked: {event.reason}", path)
 
     def _show_note(self, text: str, path: CallPath) -> None:
         self._flush(path)

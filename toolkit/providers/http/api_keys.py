@@ -7,10 +7,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...policies.redaction import MASK, Redaction
 from .failures import ProviderFailure
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
 
 __all__ = ["ApiKey", "find_key"]
 
@@ -43,6 +46,13 @@ class ApiKey:
 
     def reveal(self) -> str:
         return self._secret
+
+    async def refresh(self) -> None:
+        """Get what this key needs for the next request. A key that does not expire needs nothing."""
+
+    def authorize(self, request: httpx.Request, header: str, form: str) -> None:
+        """Add this key to *request*: as the value of *header*, in which it stands for the `{}` of *form*."""
+        request.headers[header] = form.format(self.reveal())
 
     def mask(self, content: Any) -> Any:
         """Return *content*, a text or JSON, with the key masked in each of the forms that `Redaction` knows."""

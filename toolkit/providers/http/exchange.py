@@ -25,7 +25,7 @@ from .api_keys import ApiKey
 from .failures import ProviderFailure, SentRequest, classify_failure, read_error_facts
 from .loop_clients import LoopClients
 from .retry_after import find_retry_wait
-from .sse import EventParser
+from .sse import EventParser, StreamParser
 from .time_limits import TimeLimits
 
 if TYPE_CHECKING:  # it takes long to load
@@ -52,6 +52,7 @@ class OutgoingRequest:
         sent: The facts about the request that error messages name.
         find_error: A function that returns the error in an answer or an event with status 200, or None if it has none.
         limits: The time that the answer may take, over all attempts. The caller notes the progress of a stream.
+        build_parser: A function that returns the parser for the events of a stream.
     """
 
     path: str
@@ -60,6 +61,7 @@ class OutgoingRequest:
     sent: SentRequest
     find_error: Callable[[Mapping[str, Any]], Any]
     limits: TimeLimits
+    build_parser: Callable[[], StreamParser] = EventParser
 
 
 class HttpExchange:
@@ -106,7 +108,7 @@ class HttpExchange:
             first = await anext(chunks, b"")
             if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
                 raise self._build_page_failure(first.decode("utf-8", "replace"), outgoing, key)
-            async for text, is_last in _read_event_texts(first, chunks, outgoing.sent):
+            async for text, is_last in _read_event_texts(first, chunks, outgoing):
                 if text == "[DONE]":
                     return
                 yield self._parse_object(text, outgoing, key, may_be_cut=is_last)
@@ -137,6 +139,8 @@ class HttpExchange:
 
         client = await self._clients.get()  # before the time is counted, because loading certificates takes long
         outgoing.limits.note_progress()
+        if key is not None:
+            await outgoing.limits.wait_for(key.refresh())
         own_headers = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
         try:
             request = client.build_request(
@@ -147,12 +151,13 @@ class HttpExchange:
                 timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
             )
             auth = httpx.USE_CLIENT_DEFAULT if key is None else self._build_auth(key)
+            headers = request.headers.copy()
             try:
                 answer = client.send(request, auth=auth, stream=True, follow_redirects=False)
                 response = await outgoing.limits.wait_for(answer)
             finally:
                 # An error of httpx has the request, and a program that reports the error may show its headers.
-                request.headers.pop(self._key_header, None)
+                request.headers = headers
             try:
                 if not response.is_success:
                     raise await self._read_failure(response, outgoing, key)
@@ -164,7 +169,7 @@ class HttpExchange:
 
     def _build_auth(self, key: ApiKey) -> Callable[[httpx.Request], httpx.Request]:
         def authorise(request: httpx.Request) -> httpx.Request:
-            request.headers[self._key_header] = self._key_form.format(key.reveal())
+            key.authorize(request, self._key_header, self._key_form)
             return request
 
         return authorise
@@ -297,10 +302,10 @@ async def _read_text(response: httpx.Response, max_bytes: int, outgoing: Outgoin
 
 
 async def _read_event_texts(
-    first: bytes, chunks: AsyncIterator[bytes], sent: SentRequest
+    first: bytes, chunks: AsyncIterator[bytes], outgoing: OutgoingRequest
 ) -> AsyncIterator[tuple[str, bool]]:
     """Yield the data of each event, and whether the stream ended before the event did."""
-    parser = EventParser()
+    parser, sent = outgoing.build_parser(), outgoing.sent
     size = len(first)
     for text in _feed_parser(parser, first, sent):
         yield text, False
@@ -340,7 +345,7 @@ def _build_too_long_failure(max_bytes: int, sent: SentRequest) -> ProviderFailur
     return ProviderFailure(f"{sent.provider} at {sent.host} answered with more than {max_bytes:,} bytes", why="answer")
 
 
-def _feed_parser(parser: EventParser, chunk: bytes | None, sent: SentRequest) -> list[str]:
+def _feed_parser(parser: StreamParser, chunk: bytes | None, sent: SentRequest) -> list[str]:
     """Return the data of the events that *chunk* completes. If *chunk* is None, return what is left at the end."""
     try:
         events = parser.close() if chunk is None else parser.feed(chunk)

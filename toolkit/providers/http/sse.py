@@ -7,8 +7,9 @@ A chunk may end anywhere, also inside a line end or inside a character.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-__all__ = ["MAX_EVENT_BYTES", "EventParser", "ServerSentEvent"]
+__all__ = ["MAX_EVENT_BYTES", "EventParser", "ServerSentEvent", "StreamParser"]
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 """The maximum size of one event."""
@@ -20,6 +21,18 @@ class ServerSentEvent:
 
     name: str
     data: str
+
+
+class StreamParser(Protocol):
+    """A parser for the events of a stream."""
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that *chunk* completes. Raise `ValueError` if the stream cannot be read."""
+        ...
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the events that were left when the stream ended."""
+        ...
 
 
 class EventParser:

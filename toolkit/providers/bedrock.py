@@ -1,0 +1,257 @@
+"""
+The provider for Converse, the API of Amazon Bedrock.
+
+The thinking of the model has a signature, and is sent back unchanged.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from ..formats import bedrock
+from ..formats.media import ResultMedia
+from ..values.strictjson.checks import copy_json, loads
+from .aws_events import AwsEventParser
+from .base import Reply, Request, StopReason, Usage
+from .cloud_keys import AwsKey, check_package
+from .http.api_keys import ApiKey
+from .http.exchange import OutgoingRequest, is_too_deep
+from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .remote import Format, RemoteProvider
+from .wire import (
+    UNREADABLE,
+    arguments_object,
+    as_object_list,
+    build_user_content,
+    copy_native_content,
+    get_object,
+    is_same_turn,
+    map_stop_reason,
+    read_token_count,
+    wire_id,
+    wire_name,
+)
+
+__all__ = ["BedrockProvider"]
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "answer",
+    "stop_sequence": "answer",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "refusal",
+    "content_filtered": "refusal",
+}
+_LEGAL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_REGION = re.compile(r"[a-z]{2}[a-z0-9-]{1,30}")  # it is part of the address
+_TOKEN_VARIABLE = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the name of a variable
+
+
+class BedrockProvider(RemoteProvider):
+    """
+    The provider of the models of Amazon Bedrock. It needs the package botocore.
+
+    A request is signed with the credentials that botocore finds, or has the key in `AWS_BEARER_TOKEN_BEDROCK`.
+
+    Args:
+        region: The region, if it is not in `AWS_REGION` or `AWS_DEFAULT_REGION`.
+        options: The arguments of `RemoteProvider`. An `api_key` is a key of Bedrock.
+    """
+
+    name = "bedrock"
+    _title = "Bedrock"
+    _format = Format(bedrock.NAMING, bedrock.definitions, bedrock.calls)
+    _key_variables = (_TOKEN_VARIABLE,)
+    _key_header = ("authorization", "Bearer {}")
+    _reserved_options = frozenset(["messages", "system", "toolConfig"])
+
+    def __init__(self, model: str, *, region: str | None = None, **options: Any) -> None:
+        environ = os.environ
+        self.region = region or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
+        if not _REGION.fullmatch(self.region):
+            raise ValueError(
+                f"BedrockProvider: `region` cannot be {self.region[:100]!r}; set AWS_REGION, or give region="
+            )
+        check_package("botocore", "botocore", self._title)
+        # The address belongs to the class elsewhere.
+        vars(self).update(_address=f"https://bedrock-runtime.{self.region}.amazonaws.com")
+        super().__init__(model, **options)
+
+    def _find_key(self) -> ApiKey | None:
+        if self._key is None and self._is_own_address and not os.environ.get(_TOKEN_VARIABLE):
+            self._key = AwsKey(self.region)
+        return super()._find_key()
+
+    def _path(self, *, stream: bool) -> str:
+        return f"/model/{quote(self.model, safe='')}/{'converse-stream' if stream else 'converse'}"
+
+    def _build_outgoing(self, request: Request, *, stream: bool) -> OutgoingRequest:
+        return replace(super()._build_outgoing(request, stream=stream), build_parser=AwsEventParser)
+
+    def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        tools = self._definitions(request)
+        limit = request.max_tokens or self.max_tokens
+        messages = [wire_message for message in request.messages for wire_message in self._translate_message(message)]
+        body = {
+            "system": [{"text": request.system}] if request.system else None,
+            "messages": [_replace_ids(wire_message) for wire_message in messages],
+            "toolConfig": {"tools": tools} if tools else None,
+            "inferenceConfig": {"maxTokens": limit} if limit else None,
+        }
+        return {name: _encode_bytes(value) for name, value in body.items()}
+
+    def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
+        return [
+            tool["toolSpec"]["name"] for tool in get_object(body, "toolConfig").get("tools", ()) if "toolSpec" in tool
+        ]
+
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, UserMessage):
+            user_content = build_user_content(message, bedrock.MEDIA_FORMATS)
+            return [{"role": "user", "content": [_build_block(*numbered) for numbered in enumerate(user_content, 1)]}]
+        if isinstance(message, ToolMessage):
+            return bedrock.results(message.results)
+        content = as_object_list(copy_native_content(message, self.name))
+        if content is None or not is_same_turn(_list_call_ids(content), message):
+            content = _build_content(message)
+        content = [block for block in content if str(block.get("text", "x")).strip()]  # a blank text is refused
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
+        content = [block for block in response["output"]["message"]["content"] if isinstance(block, dict)]
+        plain = AssistantMessage(
+            text="".join(block["text"] for block in content if "text" in block),
+            calls=self._read_calls(response, request),
+        )
+        content = [_make_sendable(block) for block in content]
+        native = None if content == _build_content(plain) else Native(self.name, content)
+        return Reply(
+            message=replace(plain, native=native),
+            stop=map_stop_reason(response.get("stopReason"), _STOPS),
+            usage=_read_usage(get_object(response, "usage")),
+        )
+
+    def _assembler(self) -> _ConverseAssembler:
+        return _ConverseAssembler()
+
+
+def _build_block(number: int, part: str | ResultMedia) -> dict[str, Any]:
+    return {"text": part} if isinstance(part, str) else bedrock.build_media_block(part, f"document-{number}")
+
+
+def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
+    for call in message.calls:
+        name = wire_name(bedrock.NAMING, call.name)
+        content.append({"toolUse": {"toolUseId": call.id, "name": name, "input": arguments_object(call)}})
+    return content
+
+
+def _list_call_ids(content: list[dict[str, Any]]) -> list[Any]:
+    # A call that the provider ran itself has a type.
+    uses = [get_object(block, "toolUse") for block in content if "toolUse" in block]
+    return [use.get("toolUseId") for use in uses if use.get("type") is None]
+
+
+def _replace_ids(message: dict[str, Any]) -> dict[str, Any]:
+    """Change the ids in *message* to ids that the API accepts, and return *message*."""
+    for block in message["content"]:
+        for kind in ("toolUse", "toolResult"):
+            if isinstance(block.get(kind), dict):
+                block[kind]["toolUseId"] = wire_id(block[kind].get("toolUseId"), _LEGAL_ID)
+    return message
+
+
+def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of *block* in which the arguments of a call are an object, because the API accepts nothing else."""
+    block = copy_json(block)
+    use = block.get("toolUse")
+    if isinstance(use, dict) and not isinstance(use.get("input"), dict):
+        use["input"] = {UNREADABLE: use["input"]} if use.get("input") is not None else {}
+    return block
+
+
+def _encode_bytes(value: Any) -> Any:
+    """Return *value* with bytes as Base64, which is how they are written in JSON."""
+    if isinstance(value, dict):
+        return {name: _encode_bytes(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_encode_bytes(item) for item in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
+    cache_reads, cache_writes = (
+        read_token_count(usage, "cacheReadInputTokens"),
+        read_token_count(usage, "cacheWriteInputTokens"),
+    )
+    return Usage(
+        input_tokens=read_token_count(usage, "inputTokens") + cache_reads + cache_writes,
+        output_tokens=read_token_count(usage, "outputTokens"),
+        cached_tokens=cache_reads,
+        cache_write_tokens=cache_writes,
+    )
+
+
+class _ConverseAssembler:
+    """Builds the answer from its events: blocks start, grow by deltas, and the message stops. The usage comes last."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._fields: dict[str, Any] = {}
+        self.size = 0
+
+    @property
+    def is_complete(self) -> bool:
+        return "stopReason" in self._fields
+
+    def feed(self, event: dict[str, Any]) -> str:
+        for kind, data in event.items():
+            if kind == "contentBlockStart":
+                self._blocks[data["contentBlockIndex"]] = copy_json(dict(data["start"]))
+                self.size += 1
+            elif kind == "contentBlockDelta":
+                return self._grow(self._blocks.setdefault(data["contentBlockIndex"], {}), data["delta"])
+            elif kind in ("messageStop", "metadata"):
+                self._fields.update(data)
+        return ""
+
+    def response(self) -> dict[str, Any]:
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        for block in blocks:
+            if "toolUse" in block:
+                block["toolUse"]["input"] = _parse_input(block["toolUse"].get("input") or "")
+        return {**self._fields, "output": {"message": {"role": "assistant", "content": blocks}}}
+
+    def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:
+        text = delta.get("text", "")
+        if text:
+            block["text"] = block.get("text", "") + text
+        if "toolUse" in delta:
+            use = block.setdefault("toolUse", {})
+            use["input"] = use.get("input", "") + delta["toolUse"]["input"]
+            self.size += len(delta["toolUse"]["input"])
+        for name, piece in get_object(delta, "reasoningContent").items():
+            thought = block.setdefault("reasoningContent", {})
+            if name != "redactedContent":
+                thought = thought.setdefault("reasoningText", {})
+            thought[name] = thought.get(name, "") + piece
+            self.size += len(piece)
+        self.size += len(text)
+        return str(text)
+
+
+def _parse_input(text: str) -> Any:
+    """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
+    try:
+        arguments = loads(text or "{}")
+    except ValueError:
+        return text
+    return arguments if isinstance(arguments, dict) and not is_too_deep(arguments) else text

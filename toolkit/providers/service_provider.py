@@ -1,0 +1,78 @@
+"""
+The provider of every service in the table `SERVICES`.
+
+It is `OpenAIProvider` with the address, the key and the lacks of one service.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..spec import Tool
+from .base import Request
+from .http.failures import ProviderFailure
+from .openai import OpenAIProvider
+from .services import Service
+from .structured_output import can_openai_structure
+
+__all__ = ["ServiceProvider"]
+
+_log = logging.getLogger("toolkit")
+
+
+class ServiceProvider(OpenAIProvider):
+    """
+    The provider of the models of *service*. Its arguments are those of `RemoteProvider`.
+
+    What the service lacks is left out of a request. With *strict*, a note in the log says so.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        model: str,
+        *,
+        base_url: str | None = None,
+        strict: bool = False,
+        options: Mapping[str, Any] | None = None,
+        **further: Any,
+    ) -> None:
+        address = service.find_address() if base_url is None else base_url
+        self.service = service
+        # These belong to the class elsewhere, because other classes have one service. An address of the user's own gets
+        # no key from the environment, and a server that needs no key gets none either.
+        is_own = base_url is None and service.key_variables
+        vars(self).update(name=service.name, _title=service.title, _key_variables=service.key_variables)
+        vars(self).update(_address=address if is_own else "")
+        if strict and "strict" in service.lacks:
+            _log.info("%s: it has no strict schemas; `strict` is left out", service.name)
+            strict = False
+        lacking = {"stream_options": None} if "stream_usage" in service.lacks else {}
+        super().__init__(model, base_url=address, strict=strict, options={**lacking, **(options or {})}, **further)
+
+    def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
+        lack = "output_with_tools" if has_tools else "output"
+        return self.service.lacks.isdisjoint(["output", lack]) and can_openai_structure(self.model, tool)
+
+    @property
+    def _is_openai(self) -> bool:
+        return self.service.is_openai
+
+    def _wire_id(self, call_id: Any) -> Any:
+        length = self.service.id_length
+        if length is None or not isinstance(call_id, str) or re.fullmatch(rf"[A-Za-z0-9]{{{length}}}", call_id):
+            return super()._wire_id(call_id)
+        return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+    def _definitions(self, request: Request) -> list[dict[str, Any]] | None:
+        definitions = super()._definitions(request)
+        if definitions and "tools" in self.service.lacks:
+            raise ProviderFailure(
+                f"{self._title} takes no tools, and the request offers {len(definitions)}; leave them out, or choose "
+                "another provider"
+            )
+        return definitions
