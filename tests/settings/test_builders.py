@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Annotated
 
 import pytest
@@ -113,6 +114,41 @@ def test_a_provider_is_made_of_the_settings(place, monkeypatch):
     monkeypatch.setenv("MY_KEY", "")
     with pytest.raises(SettingsError, match=r"toolkit\.toml:4 MY_KEY: there is no such environment variable"):
         build_provider(place.load())
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "expected"),
+    [
+        ('provider = "groq:a"\n', {}, ("groq", "a")),
+        ('provider = "OpenRouter:x/y:free"\n', {}, ("openrouter", "x/y:free")),
+        ('model = "b"\nprovider = "groq:a"\n', {}, ("groq", "b")),
+        ('provider = "groq:a"\nmodel = "b"\n', {}, ("groq", "b")),
+        ('provider = "groq:a"\n', {"model": "c"}, ("groq", "c")),
+        ('provider = "anthropic"\nmodel = "b"\n', {"provider": "groq:c"}, ("groq", "c")),
+        ('provider = "anthropic:b"\n', {"provider": "groq"}, ("groq", "b")),
+    ],
+)
+def test_a_provider_may_name_its_model(place, text, overrides, expected):
+    """The later layer counts, and in one layer the setting `model`."""
+    place.settings(text, of="user")
+    merged = place.load(overrides=overrides)
+    assert (merged["provider"], merged["model"]) == expected
+    provider = build_provider(merged)
+    assert (provider.name, provider.model) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ('"grok:x"', "provider: the provider 'grok' is not known; did you mean `xai`?"),
+        ('"groq:"', "provider: 'groq:' names no model"),
+        ("7", "provider: the provider 7 is not known"),
+    ],
+)
+def test_a_wrong_provider_gets_a_suggestion(place, value, words):
+    file = place.settings(f"provider = {value}\n", of="user")
+    with pytest.raises(SettingsError, match=re.escape(f"{file}:1: {words}")):
+        place.load()
 
 
 def test_a_limit_in_money_needs_prices(place):

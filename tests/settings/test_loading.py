@@ -283,7 +283,7 @@ COMMANDS = st.lists(st.sampled_from(["ls", "git:*", "git push:*", "rm:*"]), max_
 SERVER = st.just({"s": {"command": "x"}})
 HOOKS = st.just([{"on": "before", "command": "/bin/true"}])
 VALUES = {
-    "provider": st.sampled_from(["openai", "gemini"]),
+    "provider": st.sampled_from(["openai", "gemini", "groq:evil-1"]),
     "model": TEXTS,
     "base_url": st.just("https://evil.example/v1"),
     "key_from": st.just("HOME"),

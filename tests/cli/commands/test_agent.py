@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
+from tests.providers.making import NAMES
 from tests.providers.protocols import Turn
 from tests.providers.stub import KEY, Answer, Silent
 from toolkit.agent import Run
@@ -22,7 +23,6 @@ from toolkit.approvals import SQLiteApprovals
 from toolkit.cli.commands.run_driver import confirm_plan
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall
-from toolkit.settings.keys import PROVIDERS
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def key(monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
 
 
-@pytest.mark.parametrize("provider", list(PROVIDERS))
+@pytest.mark.parametrize("provider", NAMES)
 def test_every_provider_works_with_the_tools(shop, provider):
     """What it says and does is a line each when piped; the summary is beside it."""
     with model(LOOK, DONE) as stub:
@@ -43,6 +43,21 @@ def test_every_provider_works_with_the_tools(shop, provider):
     assert lines[-1] == "  It is done."
     assert "done after 2 turns, 22 tokens read and 14 written" in ran.err
     assert "the tool speaks" in ran.err
+
+
+def test_the_provider_and_the_model_may_be_one_word(shop, monkeypatch):
+    """On the command line and in `toolkit.toml`; a wrong name gets a suggestion."""
+    monkeypatch.setenv("LITELLM_PROXY_API_KEY", KEY)
+    with model(DONE, DONE) as stub:
+        monkeypatch.setenv("LITELLM_PROXY_API_BASE", f"{stub.url}/v1")
+        ran = shop.run("agent", "tools.py", "Which days?", "--provider", "litellm:llama-3.3-70b")
+        assert ran.code == 0, ran.err
+        monkeypatch.setenv("TOOLKIT_PROVIDER", "litellm:qwen3:8b")
+        assert shop.run("agent", "tools.py", "Which days?").code == 0
+    assert [heard.body["model"] for heard in stub.heard] == ["llama-3.3-70b", "qwen3:8b"]
+    ran = shop.run("agent", "tools.py", "Which days?", "--provider", "antropic:claude")
+    assert ran.code != 0
+    assert "--provider: the provider 'antropic' is not known; did you mean `anthropic`?" in ran.err
 
 
 def test_with_json_the_run_is_written_and_the_lines_are_beside_it(shop):
