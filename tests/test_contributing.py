@@ -21,6 +21,12 @@ MEMBERS = {
 """Some of the things that exist: a file that names all of them may have to name a new one too."""
 
 USES = {
+    "A format": {
+        "docs/providers.md",
+        "tests/providers/recorded_services.py",
+        "tests/providers/test_services.py",
+        "toolkit/providers/model_names.py",
+    },
     "A hook point": {"tests/agent/test_cancellation.py"},
     "A result kind": {
         "tests/calls/test_batch.py",

@@ -20,13 +20,13 @@ from toolkit import (
     RetryPolicy,
     SQLiteApprovals,
     ToolCall,
-    providers,
 )
 from toolkit.agent import Run
 from toolkit.builtin import tool_search_for
 from toolkit.durable import DurableAgent
 from toolkit.mcp import Servers, build_server
 from toolkit.providers import AssistantMessage, Request, ScriptedProvider
+from toolkit.providers.model_names import PROVIDER_NAMES
 
 from .library import Library, Reply, append_line, pay
 
@@ -122,5 +122,4 @@ class Toolkit(Library):
             return str(result.content[0])
 
     def count_providers(self) -> int:
-        named = {name for name in providers.__all__ if name.endswith("Provider")}
-        return len(named - {"Provider", "ScriptedProvider", "StructuredProvider"})
+        return len(PROVIDER_NAMES)

@@ -274,5 +274,5 @@ def test_a_region_that_is_none_is_refused(region, monkeypatch):
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "botocore", None)
-    with pytest.raises(ProviderFailure, match="Bedrock needs the package botocore: run pip install 'botocore'"):
+    with pytest.raises(ProviderFailure, match="Bedrock needs the package botocore, which is not installed"):
         BedrockProvider(MODEL)

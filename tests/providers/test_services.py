@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -25,6 +26,7 @@ from .stub import KEY, serving
 pytestmark = pytest.mark.anyio
 
 every_service = pytest.mark.parametrize("name", SERVICES)
+ROOT = Path(__file__).parents[2]
 both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 ADDRESSES = {"azure": "https://mine.openai.azure.com", "litellm": "https://proxy.example"}
 """The addresses of the services of which each user has another one, as the variable holds them."""
@@ -276,3 +278,41 @@ async def test_an_agent_is_made_of_a_text(monkeypatch):
         run = await Agent("litellm:some-model", catalog()).run("What time is it?")
     assert (run.text, run.turns) == ("Noon.", 2)
     assert [heard.body["model"] for heard in stub.heard] == ["some-model", "some-model"]
+
+
+LACKS = {
+    "tools": "tools",
+    "strict": "strict schemas",
+    "output": "structured output",
+    "output_with_tools": "structured output beside tools",
+    "stream_usage": "the usage option of streams",
+}
+
+
+@every_service
+def test_the_page_shows_the_entry(name):
+    """Its address, its variables and what it lacks, as the program has them."""
+    service = SERVICES[name]
+    addresses = [service.address, service.address_variable]
+    cells = [
+        f"`{name}`",
+        ", or ".join(f"`{address}`" for address in addresses if address),
+        " or ".join(f"`{variable}`" for variable in service.key_variables) or "none",
+        ", ".join(words for lack, words in LACKS.items() if lack in service.lacks),
+    ]
+    assert f"| {' | '.join(cells)} |" in (ROOT / "docs" / "providers.md").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("page", "pattern", "count"),
+    [
+        ("README.md", r"not among the \[(\d+) of this package\]", len(PROVIDER_NAMES)),
+        ("docs/providers.md", r"There are (\d+) names", len(PROVIDER_NAMES)),
+        ("docs/providers.md", r"also of \[(\d+) services\]", len(SERVICES)),
+        ("docs/settings.md", r"one of \[(\d+) names\]", len(PROVIDER_NAMES)),
+        ("docs/command-line.md", r"one of \[(\d+) names\]", len(PROVIDER_NAMES)),
+        ("docs/comparison.md", r"Model providers named in the package \| (\d+) \|", len(PROVIDER_NAMES)),
+    ],
+)
+def test_the_pages_have_the_number_of_providers(page, pattern, count):
+    assert [int(number) for number in re.findall(pattern, (ROOT / page).read_text(encoding="utf-8"))] == [count]

@@ -30,7 +30,7 @@ def check_package(module: str, package: str, title: str) -> None:
     except ModuleNotFoundError:  # a package around it is missing
         is_missing = True
     if is_missing:
-        raise ProviderFailure(f"{title} needs the package {package}: run pip install '{package}'", why="key")
+        raise ProviderFailure(f"{title} needs the package {package}, which is not installed", why="key")
 
 
 class AwsKey(ApiKey):
@@ -98,8 +98,10 @@ class GoogleKey(ApiKey):
         import google.auth
         from google.auth.exceptions import GoogleAuthError
 
+        self._credentials: Any = credentials
         try:
-            self._credentials = google.auth.default(scopes=[_CLOUD_SCOPE])[0] if credentials is None else credentials
+            if credentials is None:
+                self._credentials, _ = google.auth.default(scopes=[_CLOUD_SCOPE])
         except GoogleAuthError:
             raise ProviderFailure(
                 "Vertex needs credentials, and there are none: run gcloud auth application-default login, or set "

@@ -33,7 +33,6 @@ class VertexProvider(GeminiProvider):
 
     name = "vertex"
     _title = "Vertex"
-    _key_variables = ()
     _key_header = ("authorization", "Bearer {}")
 
     def __init__(self, model: str, *, project: str | None = None, location: str | None = None, **options: Any) -> None:
