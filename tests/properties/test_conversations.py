@@ -11,6 +11,8 @@ import asyncio
 import importlib
 import json
 import re
+from functools import partial
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -26,6 +28,7 @@ from toolkit.formats import FORMATS
 from toolkit.providers import (
     AnthropicProvider,
     AssistantMessage,
+    BedrockProvider,
     GeminiProvider,
     Native,
     OpenAIProvider,
@@ -34,6 +37,7 @@ from toolkit.providers import (
     Request,
     ToolMessage,
     Usage,
+    create_provider,
 )
 from toolkit.results import ToolCall
 
@@ -217,11 +221,35 @@ def check_gemini(body) -> None:
         assert answered == called
 
 
+def check_bedrock(body) -> None:
+    messages = body["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2) + ["user"] * (
+        len(messages) % 2
+    )
+    for message, after in zip(messages, [*messages[1:], {"content": []}], strict=True):
+        assert message["content"]
+        assert all(block["text"].strip() for block in message["content"] if "text" in block)
+        called = [block["toolUse"]["toolUseId"] for block in message["content"] if "toolUse" in block]
+        assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", call_id) for call_id in called)
+        answered = [block["toolResult"]["toolUseId"] for block in after["content"] if "toolResult" in block]
+        assert answered == called
+
+
+def check_mistral(body) -> None:
+    check_openai(body)
+    messages = body["messages"]
+    ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
+    assert all(re.fullmatch("[A-Za-z0-9]{9}", call_id) for call_id in ids)
+    assert ("tool", "user") not in pairwise(message["role"] for message in messages)
+
+
 PROVIDERS = {
     "anthropic": (AnthropicProvider, check_anthropic),
     "openai": (OpenAIProvider, check_openai),
     "openai_responses": (OpenAIResponsesProvider, check_openai_responses),
     "gemini": (GeminiProvider, check_gemini),
+    "bedrock": (partial(BedrockProvider, region="eu-west-1"), check_bedrock),
+    "mistral": (lambda model, **options: create_provider(f"mistral:{model}", **options), check_mistral),
 }
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from toolkit import Agent, Catalog, ToolResult
-from toolkit.providers import AssistantMessage, ProviderFailure, ToolMessage, create_provider
+from toolkit import Agent, Catalog, ImagePart, ToolResult
+from toolkit.providers import AssistantMessage, ProviderFailure, ToolMessage, UserMessage, create_provider
 from toolkit.providers.model_names import PROVIDER_NAMES
 from toolkit.providers.services import SERVICES
 from toolkit.results import ToolCall
@@ -104,7 +104,11 @@ async def test_a_service_is_sent_its_own_form_of_a_request(name, stream):
         expected.add("stream_options")
     assert recording.body.keys() == expected
     assert (recording.body["model"], recording.body[limit]) == ("a-model", 50)
-    assert recording.body["messages"][0] == {"role": "system", "content": "Be brief."}
+    # Some services refuse a list of texts, so one text is sent.
+    assert recording.body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+    ]
 
 
 @every_service
@@ -201,6 +205,18 @@ async def test_tools_are_refused_before_they_are_sent_where_they_cannot_be_calle
     assert recording.requests == []
 
 
+async def test_an_image_is_sent_beside_the_text():
+    """Only a message without one is sent as one text."""
+    recording = Recording("groq")
+    images = replace(
+        hello(), messages=(UserMessage.of("What?", ImagePart(b"\x89PNG\r\n\x1a\n")), UserMessage.of("And", "this?"))
+    )
+    await recording.provider.reply(images)
+    first, second = [message["content"] for message in recording.body["messages"]]
+    assert [part["type"] for part in first] == ["text", "image_url"]
+    assert second == "And\nthis?"
+
+
 async def test_ids_of_another_provider_become_legal_ones():
     """Mistral takes nine letters and digits; a call and its result still have the same id."""
     message = AssistantMessage(calls=(ToolCall("now", {}, "call_0123456789abcdef"), ToolCall("now", {}, "k7Xq2mZp9")))
@@ -286,6 +302,7 @@ LACKS = {
     "output": "structured output",
     "output_with_tools": "structured output beside tools",
     "stream_usage": "the usage option of streams",
+    "user_after_tool": "a user's message after results",
 }
 
 

@@ -107,7 +107,15 @@ from toolkit.decisions import Changed, Grant
 from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
 from toolkit.permissions import MODES, Mode, PermissionRequest, read_rule
-from toolkit.providers import AnthropicProvider, Reply, Request, ScriptedProvider, UserMessage
+from toolkit.providers import (
+    AnthropicProvider,
+    FallbackProvider,
+    Reply,
+    Request,
+    ScriptedProvider,
+    UserMessage,
+    create_provider,
+)
 from toolkit.sandbox import LevelName, Limits, sandboxes
 from toolkit.skills import Skills
 from toolkit.testing import (
@@ -555,6 +563,9 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(reply, Reply)
     assert_type(reply.usage.input_tokens, int)
     Agent(remote, [len], on_event=print, steps=KeptSteps())
+    fallback = FallbackProvider("anthropic:a-model", remote, create_provider("groq:a-model", max_tokens=100))
+    assert_type(Agent(fallback, [len]).run_sync("Do it."), Run)
+    assert_type(Agent("groq:a-model", [len], output=Bill).run_sync("Do it."), Run[Bill])
     assert_type(run.unwrap(), str)
     assert_type(run.output, str)
     typed = Agent(remote, [len], output=Bill, output_retries=1, system="Be kind.")

@@ -101,7 +101,7 @@ class BedrockProvider(RemoteProvider):
         messages = [wire_message for message in request.messages for wire_message in self._translate_message(message)]
         body = {
             "system": [{"text": request.system}] if request.system else None,
-            "messages": [_replace_ids(wire_message) for wire_message in messages],
+            "messages": _merge_turns([_replace_ids(wire_message) for wire_message in messages]),
             "toolConfig": {"tools": tools} if tools else None,
             "inferenceConfig": {"maxTokens": limit} if limit else None,
         }
@@ -167,6 +167,17 @@ def _replace_ids(message: dict[str, Any]) -> dict[str, Any]:
             if isinstance(block.get(kind), dict):
                 block[kind]["toolUseId"] = wire_id(block[kind].get("toolUseId"), _LEGAL_ID)
     return message
+
+
+def _merge_turns(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return *messages* with neighbours of the same role as one message, because the API wants the roles in turn."""
+    merged: list[dict[str, Any]] = []
+    for message in messages:
+        if merged and merged[-1]["role"] == message["role"]:
+            merged[-1]["content"] += message["content"]
+        else:
+            merged.append(message)
+    return merged
 
 
 def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 """
-The base class of the four providers that are reached over HTTP.
+The base class of the providers that are reached over HTTP.
 
 The file of each provider has only the translation: of a request into a body, of an answer into a reply, and of
 events into an answer. Keys, waiting, retries and streams are here and in `exchange`.

@@ -22,6 +22,8 @@ from .structured_output import can_openai_structure
 __all__ = ["ServiceProvider"]
 
 _log = logging.getLogger("toolkit")
+_ANSWER = {"role": "assistant", "content": "OK."}
+"""What stands between the results of tools and a message of the user, for services that demand an answer there."""
 
 
 class ServiceProvider(OpenAIProvider):
@@ -62,6 +64,19 @@ class ServiceProvider(OpenAIProvider):
     def _is_openai(self) -> bool:
         return self.service.is_openai
 
+    def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        body = super()._body(request, stream=stream)
+        for message in body["messages"]:
+            message["content"] = _join_texts(message["content"])
+        if "user_after_tool" in self.service.lacks:
+            following = [*body["messages"][1:], {"role": ""}]
+            body["messages"] = [
+                part
+                for message, after in zip(body["messages"], following, strict=True)
+                for part in ([message, _ANSWER] if (message["role"], after["role"]) == ("tool", "user") else [message])
+            ]
+        return body
+
     def _wire_id(self, call_id: Any) -> Any:
         length = self.service.id_length
         if length is None or not isinstance(call_id, str) or re.fullmatch(rf"[A-Za-z0-9]{{{length}}}", call_id):
@@ -76,3 +91,10 @@ class ServiceProvider(OpenAIProvider):
                 "another provider"
             )
         return definitions
+
+
+def _join_texts(content: Any) -> Any:
+    """Return *content* as one text if it is a list of texts, because some services refuse such a list."""
+    if isinstance(content, list) and all(part["type"] == "text" for part in content):
+        return "\n".join(part["text"] for part in content)
+    return content

@@ -15,10 +15,11 @@ from typing import Literal, TypeAlias
 
 __all__ = ["SERVICES", "Lack", "Service"]
 
-Lack: TypeAlias = Literal["tools", "strict", "output", "output_with_tools", "stream_usage"]
+Lack: TypeAlias = Literal["tools", "strict", "output", "output_with_tools", "stream_usage", "user_after_tool"]
 """
 What a service lacks: tool calls, strict schemas of tools, structured output (at all, or for some of its models),
-structured output beside tools, or the option of a stream that asks for its usage.
+structured output beside tools, the option of a stream that asks for its usage, or messages of the user that follow the
+results of tools without an answer between them.
 """
 
 
@@ -137,7 +138,7 @@ _ROWS = [
         "Mistral",
         "https://api.mistral.ai/v1",
         ("MISTRAL_API_KEY",),
-        _NOT_WITH_TOOLS | {"stream_usage"},
+        _NOT_WITH_TOOLS | {"stream_usage", "user_after_tool"},
         id_length=9,
     ),
     # A stream with `stream_options` never begins there.
