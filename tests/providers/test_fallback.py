@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import pytest
 
@@ -189,5 +190,19 @@ def test_texts_name_the_providers():
     fallback = FallbackProvider("anthropic:claude-sonnet-4-5", "groq:llama-3.3-70b")
     assert [each.name for each in fallback.providers] == ["anthropic", "groq"]
     assert (fallback.model, fallback.models) == ("claude-sonnet-4-5", ("claude-sonnet-4-5", "llama-3.3-70b"))
-    with pytest.raises(ValueError, match="give two providers or more"):
-        FallbackProvider("anthropic:claude-sonnet-4-5")
+    assert FallbackProvider("groq:m", fallback).models == ("m", "claude-sonnet-4-5", "llama-3.3-70b")
+
+
+@pytest.mark.parametrize(
+    ("providers", "words"),
+    [
+        (["anthropic:claude-sonnet-4-5"], "give two providers or more"),
+        (["grok:x", "anthropic:y"], "did you mean `xai`?"),
+        ([scripted(), None], "None is no provider"),
+        ([scripted(), ScriptedProvider], "the class ScriptedProvider is no provider"),
+        ([[scripted(), scripted()], scripted()], "list is no provider"),
+    ],
+)
+def test_a_mistake_shows_where_it_is_made(providers, words):
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        FallbackProvider(*providers)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from itertools import pairwise
 from typing import Any, Self, TypeVar
 
+from .._option_checks import describe_type
 from ..errors import Transient
 from ..spec import Tool
 from .base import Provider, ProviderChanged, Reply, Request, StreamEvent, StructuredProvider
@@ -49,10 +49,11 @@ class FallbackProvider:
     def __init__(self, *providers: Provider | str) -> None:
         if len(providers) < 2:
             raise ValueError('FallbackProvider: give two providers or more: ("anthropic:MODEL", "openai:MODEL")')
-        made = [create_provider(provider) if isinstance(provider, str) else provider for provider in providers]
-        self.providers: tuple[Provider, ...] = tuple(made)
+        self.providers = tuple(map(_choose_provider, providers))
         self.model = self.providers[0].model
-        self.models = tuple(provider.model for provider in self.providers)
+        self.models = tuple(
+            model for provider in self.providers for model in getattr(provider, "models", (provider.model,))
+        )
 
     async def reply(self, request: Request) -> Reply:
         for provider, follower in self._list_steps():
@@ -103,7 +104,15 @@ class FallbackProvider:
 
     def _list_steps(self) -> Iterator[tuple[Provider, Provider | None]]:
         """Yield each provider with the one that follows it; None after the last one."""
-        return pairwise((*self.providers, None))  # type: ignore[arg-type]
+        return zip(self.providers, (*self.providers[1:], None), strict=True)
+
+
+def _choose_provider(provider: Provider | str) -> Provider:
+    if isinstance(provider, str):
+        return create_provider(provider)
+    if not callable(getattr(provider, "reply", None)) or isinstance(provider, type):
+        raise TypeError(f'FallbackProvider: {describe_type(provider)} is no provider; give one, or "PROVIDER:MODEL"')
+    return provider
 
 
 @asynccontextmanager
