@@ -27,7 +27,6 @@ from .hooks.shell.shell_hooks import ShellHooks
 from .permissions import Permissions
 from .providers.base import Provider
 from .providers.http.api_keys import ApiKey
-from .providers.model_names import PROVIDER_NAMES
 from .providers.prices import Prices, price_of
 from .safety import SafetyChecks
 from .settings.instruction_files import Instructions, read_instructions
@@ -121,7 +120,7 @@ def build_provider(settings: MergedSettings) -> RemoteProvider:
 
 
 def _explain_missing_choice(name: str) -> str:
-    choices = f" ({', '.join(PROVIDER_NAMES)})" if name == "provider" else ""
+    choices = " (such as anthropic:claude-sonnet-4-5)" if name == "provider" else ""
     file = configuration_folder() / SETTINGS_FILE
     return f"no {name} is chosen; give --{name}{choices}, or set `{name}` in {file}, or {KEYS[name].variable}"
 

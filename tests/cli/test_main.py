@@ -65,7 +65,7 @@ def test_every_help_says_what_it_does_with_an_example(shop, name):
         (["list"], "Missing argument 'TARGET'. Name a file such as tools.py, a module such as shop.tools, or builtin."),
         (["list", "tools.py", "--jsn"], "--json"),
         (["call", "tools.py", "free_days", "--mode", "yolo"], "'yolo' is not one of 'plan', 'default'"),
-        (["agent", "tools.py", "hi"], "no provider is chosen; give --provider (anthropic, "),
+        (["agent", "tools.py", "hi"], "no provider is chosen; give --provider (such as anthropic:"),
         (["search", "tools.py"], "Missing argument"),
     ],
 )

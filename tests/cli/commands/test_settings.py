@@ -183,7 +183,7 @@ def test_without_a_provider_the_agent_says_where_to_choose_one(shop, user):
     """The remedy names the file, the variable and the option."""
     ran = shop.run(*AGENT)
     assert ran.code == 2
-    assert "no provider is chosen; give --provider (anthropic, " in ran.err
+    assert "no provider is chosen; give --provider (such as anthropic:" in ran.err
     assert "config/toolkit/toolkit.toml, or TOOLKIT_PROVIDER" in ran.err
     assert "no model is chosen" in ran.err
 
