@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import contextlib
+import copy
 import json
 import struct
 import sys
@@ -15,9 +18,11 @@ import httpx
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit import ImagePart, RetryPolicy, ToolCall, ToolResult
-from toolkit.providers import AssistantMessage, BedrockProvider, ProviderFailure, ToolMessage, UserMessage
+from toolkit.providers import AssistantMessage, BedrockProvider, ProviderFailure, Reply, ToolMessage, UserMessage
 from toolkit.providers.cloud_keys import AwsKey
 
 from .making import ask, catalog, hello
@@ -276,3 +281,40 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "botocore", None)
     with pytest.raises(ProviderFailure, match="Bedrock needs the package botocore, which is not installed"):
         BedrockProvider(MODEL)
+
+
+ODD_VALUES = st.sampled_from([None, True, 7, -1.5, "", "x", [], ["x"], [None], {}, {"text": 7}, {"toolUse": []}])
+
+
+def list_places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of every part of *value*."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, item in items for place in list_places(item, (*path, key)))]
+
+
+def replace_part(value: Any, path: tuple[Any, ...], part: Any) -> Any:
+    """Return a copy of *value* with *part* at *path*."""
+    if not path:
+        return part
+    copied = copy.copy(value)
+    copied[path[0]] = replace_part(value[path[0]], path[1:], part)
+    return copied
+
+
+@given(st.data(), st.booleans())
+def test_an_odd_answer_is_read_or_is_a_failure(data, is_stream):
+    """Whatever stands in place of a part of it, no other exception comes out."""
+    answer: Any = [list(event) for event in EVENTS] if is_stream else WHOLE
+    place = data.draw(st.sampled_from([path for path in list_places(answer) if len(path) > is_stream]))
+    odd = replace_part(answer, place, data.draw(ODD_VALUES))
+    events = [(str(name), content) for name, content in odd] if is_stream else []
+    response = httpx.Response(200, content=write_stream(events)) if is_stream else httpx.Response(200, json=odd)
+
+    async def send() -> None:
+        provider = Recording(response, api_key="k").provider
+        with contextlib.suppress(ProviderFailure):
+            _, reply = await ask(provider, hello(catalog=catalog()), stream=is_stream)
+            assert isinstance(reply, Reply)
+            json.dumps(provider._body(replace(hello(), messages=(*hello().messages, reply.message)), stream=False))
+
+    asyncio.run(send())
