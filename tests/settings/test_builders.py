@@ -138,6 +138,30 @@ def test_a_provider_may_name_its_model(place, text, overrides, expected):
 
 
 @pytest.mark.parametrize(
+    ("overrides", "address", "key"),
+    [
+        ({}, "http://localhost:9", "MY_KEY"),
+        ({"model": "n"}, "http://localhost:9", "MY_KEY"),
+        ({"provider": "anthropic:n"}, "http://localhost:9", "MY_KEY"),
+        ({"provider": "groq:n"}, None, None),
+        ({"provider": "groq:n", "key_from": "OTHER_KEY"}, None, "OTHER_KEY"),
+    ],
+)
+def test_the_key_of_one_provider_does_not_go_to_another(place, overrides, address, key):
+    """What a file says about its provider does not count for the one that the command line chooses."""
+    place.settings('provider = "anthropic:m"\nbase_url = "http://localhost:9"\nkey_from = "MY_KEY"\n', of="user")
+    merged = place.load(overrides=overrides)
+    assert (merged["base_url"], merged["key_from"]) == (address, key)
+    whys = {part.why_ignored for part in merged.parts if part.why_ignored}
+    assert whys == (set() if address else {"it is for the provider anthropic, and groq is chosen"})
+
+
+def test_a_key_without_a_provider_is_for_any(place):
+    place.settings('key_from = "MY_KEY"\n', of="user")
+    assert place.load(overrides={"provider": "groq:n"})["key_from"] == "MY_KEY"
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         ('"grok:x"', "provider: the provider 'grok' is not known; did you mean `xai`?"),

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ..permissions.rules import Rule
 from .keys import KEYS, SettingKey, is_stricter_mode, write_command_rule
@@ -26,6 +26,8 @@ from .records import Layer, MergedSettings, ProblemList, SettingPart, SettingsEr
 from .trust import PROJECT_FOLDER, Project, Trust, configuration_folder, why_not_trusted
 
 __all__ = ["load_layers", "load_settings"]
+
+_LAYERS = get_args(Layer)
 
 
 def load_settings(
@@ -160,6 +162,7 @@ def _merge_parts(
             if part.key != key.name:
                 continue
             why = part.why_ignored or _find_objection(key, part, value, explain_distrust)
+            why = why or _find_other_provider(part, judged)
             judged.append(replace(part, why_ignored=why))
             if not why:
                 value = _combine(key, value, part)
@@ -179,6 +182,21 @@ def _find_objection(key: SettingKey, part: SettingPart, value: Any, explain_dist
     if why is None or key.project in ("trusted", "never"):
         return why or ""
     return f"it is not stricter than {shown_value(value)}; {why}"
+
+
+def _find_other_provider(part: SettingPart, judged: Sequence[SettingPart]) -> str:
+    """
+    Return that *part*, an address or a key, was set for another provider than the chosen one; the text is empty if not.
+
+    The key of one service must not be sent to another one because a later layer chooses that.
+    """
+    if part.key not in ("base_url", "key_from"):
+        return ""
+    choices = [choice for choice in judged if choice.key == "provider" and choice.value and not choice.why_ignored]
+    before = [choice for choice in choices if _LAYERS.index(choice.layer) <= _LAYERS.index(part.layer)]
+    if not before or before[-1].value == choices[-1].value:
+        return ""
+    return f"it is for the provider {before[-1].value}, and {choices[-1].value} is chosen"
 
 
 def _is_at_most(limit: float | None, other: float | None) -> bool:
