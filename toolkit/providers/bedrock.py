@@ -80,8 +80,7 @@ class BedrockProvider(RemoteProvider):
                 f"BedrockProvider: `region` cannot be {self.region[:100]!r}; set AWS_REGION, or give region="
             )
         check_package("botocore", "botocore", self._title)
-        # The address belongs to the class elsewhere.
-        vars(self).update(_address=f"https://bedrock-runtime.{self.region}.amazonaws.com")
+        self._address = f"https://bedrock-runtime.{self.region}.amazonaws.com"
         super().__init__(model, **options)
 
     def _find_key(self) -> ApiKey | None:

@@ -58,7 +58,7 @@ class OpenAIProvider(RemoteProvider):
     _title = "OpenAI"
     _format = Format(openai.NAMING, openai.definitions, openai.calls)
     _address = "https://api.openai.com/v1"
-    _key_variables = ("OPENAI_API_KEY",)
+    _key_variables: tuple[str, ...] = ("OPENAI_API_KEY",)
     _key_header = ("authorization", "Bearer {}")
     _reserved_options = frozenset(["model", "messages", "tools", "stream"])
 

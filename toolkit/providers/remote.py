@@ -74,11 +74,12 @@ class RemoteProvider(ABC):
         clock: The clock of the two limits, in seconds.
     """
 
-    name: ClassVar[str]
-    _title: ClassVar[str]
+    # These four belong to the class, or to the object if a class has several services.
+    name: str
+    _title: str
+    _address: str
+    _key_variables: tuple[str, ...]
     _format: ClassVar[Format]
-    _address: ClassVar[str]
-    _key_variables: ClassVar[tuple[str, ...]]
     _key_header: ClassVar[tuple[str, str]]
     _headers: ClassVar[Mapping[str, str]] = {}
     _model_pattern: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")

@@ -45,11 +45,9 @@ class ServiceProvider(OpenAIProvider):
     ) -> None:
         address = service.find_address() if base_url is None else base_url
         self.service = service
-        # These belong to the class elsewhere, because other classes have one service. An address of the user's own gets
-        # no key from the environment, and a server that needs no key gets none either.
-        is_own = base_url is None and service.key_variables
-        vars(self).update(name=service.name, _title=service.title, _key_variables=service.key_variables)
-        vars(self).update(_address=address if is_own else "")
+        self.name, self._title, self._key_variables = service.name, service.title, service.key_variables
+        # The key of the environment is sent to this address only. A server that needs no key gets none.
+        self._address = address if base_url is None and service.key_variables else ""
         if strict and "strict" in service.lacks:
             _log.info("%s: it has no strict schemas; `strict` is left out", service.name)
             strict = False

@@ -38,7 +38,7 @@ class VertexProvider(GeminiProvider):
     def __init__(self, model: str, *, project: str | None = None, location: str | None = None, **options: Any) -> None:
         self.project = _check_part("project", project, "GOOGLE_CLOUD_PROJECT", "")
         self.location = _check_part("location", location, "GOOGLE_CLOUD_LOCATION", "global")
-        vars(self).update(_address=_build_address(self.location))  # elsewhere it belongs to the class
+        self._address = _build_address(self.location)
         if options.get("api_key") is None:
             check_package("google.auth", "google-auth[requests]", self._title)
         super().__init__(model, **options)
