@@ -35,10 +35,7 @@ def check_package(module: str, package: str, title: str) -> None:
 
 class AwsKey(ApiKey):
     """
-    The credentials of an AWS account, which sign each request (Signature Version 4).
-
-    Args:
-        session: The session of botocore that finds the credentials. Expired credentials are renewed.
+    The credentials of an AWS account, which sign each request (Signature Version 4). Expired ones are renewed.
 
     Raises:
         ProviderFailure: There are no credentials.
@@ -46,10 +43,10 @@ class AwsKey(ApiKey):
 
     __slots__ = ("_credentials", "_frozen", "_region")
 
-    def __init__(self, region: str, *, session: Any = None) -> None:
+    def __init__(self, region: str) -> None:
         import botocore.session
 
-        self._credentials = (botocore.session.get_session() if session is None else session).get_credentials()
+        self._credentials = botocore.session.get_session().get_credentials()
         if self._credentials is None:
             raise ProviderFailure(
                 "Bedrock needs credentials, and there are none: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
