@@ -1,8 +1,10 @@
 """
-What the services add to a completion of OpenAI, as recordings and their documentation show it.
+What the services add to a completion of OpenAI.
 
-Each entry has the fields that stand beside the usual ones: of the completion, its choice, the message and the usage. A
-service without an entry adds nothing.
+Each entry has the fields that stand beside the usual ones: of the completion, its choice, the message and the usage. The
+values are made up. The names of the fields are those of public recordings for azure, cerebras, deepseek, groq, heroku,
+huggingface, mistral, ollama, openrouter and zai. For alibaba, lmstudio, moonshot, perplexity, vllm and xai they were not
+compared with a recording. A service without an entry is given the plain completion of OpenAI.
 """
 
 from __future__ import annotations
