@@ -4,14 +4,12 @@ Commands in the background. They can be listed, read and stopped, and they end w
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
-from ..._plumbing.forks import unlock_in_children
 from ...calls.background.jobs import SessionJobs
 from ...errors import ToolError
-from .outputs import MAX_KEPT_BYTES, OutputText, TailBuffer
+from .outputs import MAX_KEPT_BYTES, OutputBuffer, OutputText
 from .process import CommandSpec, Process
 
 __all__ = ["UNCOVERED_MESSAGE", "BackgroundJob", "start_command"]
@@ -33,9 +31,8 @@ class BackgroundJob:
     id: str
     command: str
     process: Process
-    output: TailBuffer
+    output: OutputBuffer
     started_at: float
-    lock: threading.Lock
     principal: str | None
 
     @property
@@ -76,8 +73,7 @@ class BackgroundJob:
 
         The text is empty if the output is withheld because a protected file could be seen.
         """
-        with self.lock:
-            printed = self.output.take()
+        printed = self.output.take()
         return OutputText("") if self.state() == _STOP_REASONS["uncovered"] else printed
 
 
@@ -108,15 +104,10 @@ def start_command(
     Raises:
         ToolError: Too many jobs run already, or the conversation has ended.
     """
-    output = TailBuffer(_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
-    lock = unlock_in_children(threading.Lock())
+    output = OutputBuffer(head_bytes=0, tail_bytes=_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
 
-    def record_output(stream: str, data: bytes) -> None:
-        with lock:
-            output.add(data)
+    def start_job(name: str) -> BackgroundJob:
+        process = Process(spec, lambda stream, data: output.add(data))
+        return BackgroundJob(name, command, process, output, time.monotonic(), principal)
 
-    return jobs.start(
-        lambda name: BackgroundJob(
-            name, command, Process(spec, record_output), output, time.monotonic(), lock, principal
-        )
-    )
+    return jobs.start(start_job)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ...sandbox.base import Sandbox
 from ...workspace.space import Workspace
-from .outputs import HeadAndTail, OutputText, ProgressTicker
+from .outputs import OutputBuffer, OutputText, ProgressTicker
 from .process import CommandOutcome, CommandSpec, Process
 from .shell_state import Shell, build_environment, build_script
 from .start_state import StartState
@@ -84,8 +84,9 @@ class CommandRunner:
         """
         # The command starts in the state that was judged. Another call may have moved the conversation since then.
         folder_note = shell.explain_lost_folder(self.workspace) if start_state.folder == self.workspace.root else ""
+        half = max(1, self.max_output_bytes // 2)
         streams = {
-            name: HeadAndTail(self.max_output_bytes, max_kept_bytes=self.max_kept_bytes)
+            name: OutputBuffer(head_bytes=half, tail_bytes=half, max_kept_bytes=self.max_kept_bytes)
             for name in ("stdout", "stderr")
         }
         tickers = {name: ProgressTicker(on_text) for name in streams}
@@ -94,24 +95,14 @@ class CommandRunner:
             streams[stream].add(data)
             tickers[stream].add(data)
 
-        try:
-            outcome = await Process(
-                self.build_spec(command, shell, start_state, timeout_seconds), record_output
-            ).wait_for_outcome()
-            for ticker in tickers.values():
-                ticker.flush()
-            note = shell.remember_state(outcome.state_report, self.workspace, self.keep) or folder_note
-            stdout, stderr = [await _read_stream(stream) for stream in streams.values()]
-        finally:
-            for stream in streams.values():
-                stream.close()
+        spec = self.build_spec(command, shell, start_state, timeout_seconds)
+        outcome = await Process(spec, record_output).wait_for_outcome()
+        for ticker in tickers.values():
+            ticker.flush()
+        note = shell.remember_state(outcome.state_report, self.workspace, self.keep) or folder_note
+        # Making some megabytes readable takes a while, and meanwhile the event loop has other work.
+        stdout, stderr = [await asyncio.to_thread(stream.take) for stream in streams.values()]
         return CommandResult(stdout, stderr, outcome, note)
-
-
-async def _read_stream(stream: HeadAndTail) -> OutputText:
-    # Making some megabytes readable takes a while, and meanwhile the event loop has other work.
-    full_text = await asyncio.to_thread(stream.full_text) if stream.is_cut else None
-    return OutputText(stream.text(), full_text)
 
 
 def _shell_program() -> list[str]:
