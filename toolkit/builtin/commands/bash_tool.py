@@ -188,7 +188,7 @@ def _explain_failure(outcome: CommandOutcome, seconds: float) -> str:
     """Return one line that says why a command failed, or an empty string if it did not."""
     if outcome.stop_reason is not None:
         return _STOP_REASONS[outcome.stop_reason].format(duration=format_seconds(seconds))
-    return f"exit code: {outcome.exit_code}{_exit_code_meaning(outcome.exit_code)}" if outcome.exit_code else ""
+    return f"exit code: {outcome.exit_code}{_EXIT_CODES.get(outcome.exit_code, '')}" if outcome.exit_code else ""
 
 
 def _render_result(result: CommandResult, stdout: str, stderr: str, seconds: float, workspace: Workspace) -> str:
@@ -226,9 +226,7 @@ _STOP_REASONS = {
 }
 
 
-def _exit_code_meaning(code: int) -> str:
-    meanings = {137: "killed", 152: "out of CPU time", 153: "a file became too large"}
-    return f" ({meanings[code]})" if code in meanings else ""
+_EXIT_CODES = {137: " (killed)", 152: " (out of CPU time)", 153: " (a file became too large)"}
 
 
 def _find_problems(arguments: Any) -> list[Problem]:

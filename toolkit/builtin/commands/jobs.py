@@ -24,21 +24,16 @@ class BackgroundJob:
 
     Attributes:
         id: The name by which a caller refers to the job.
-        command: The command line that the model asked for.
+        title: The command line, as the model wrote it.
         principal: On whose behalf it was started.
     """
 
     id: str
-    command: str
+    title: str
     process: Process
     output: OutputBuffer
     started_at: float
     principal: str | None
-
-    @property
-    def title(self) -> str:
-        """The command line, as the model wrote it."""
-        return self.command
 
     @property
     def is_over(self) -> bool:

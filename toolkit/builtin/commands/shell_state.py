@@ -158,12 +158,9 @@ def _close(jobs: SessionJobs[BackgroundJob], private: str, pid: int) -> None:
     if os.getpid() != pid:
         return  # a forked child has copies of both, but the parent owns them
     # The garbage collector may call this during a call that may only read, such as a preview, so a new context is used.
-    contextvars.Context().run(_clear, jobs, private)
-
-
-def _clear(jobs: SessionJobs[BackgroundJob], private: str) -> None:
-    jobs.end()
-    remove_folder(private)
+    context = contextvars.Context()
+    context.run(jobs.end)
+    context.run(remove_folder, private)
 
 
 def build_environment(

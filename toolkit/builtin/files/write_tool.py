@@ -51,7 +51,7 @@ def write_for(workspace: Workspace) -> Tool:
         """
         if problems := _find_problems({"content": content}):
             raise BadArgs(problems)
-        time_limit = time_limit_for(workspace, context)
+        time_limit = time_limit_for(workspace.timeout_seconds, context)
         old = read_if_exists(workspace, path)
         check_unchanged(workspace, path, old, context)
         new, notes = _encode_content(content, old)

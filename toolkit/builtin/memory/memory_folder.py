@@ -130,14 +130,13 @@ class MemoryFolder:
             file = os.open(name + _SUFFIX, os.O_RDONLY | os.O_NONBLOCK | _NO_FOLLOW, dir_fd=folder)
         except OSError:
             return None
-        try:
-            status = os.fstat(file)
-            # A file with a second name may belong to another principal.
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-                return None
-            data = _read_bytes(file, self._max_bytes)
-        finally:
+        status = os.fstat(file)
+        # A file with a second name may belong to another principal.
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             os.close(file)
+            return None
+        with open(file, "rb") as stream:
+            data = stream.read(self._max_bytes)
         return MemoryNote(name=name, text=data.decode(errors="replace"), changed_at=status.st_mtime)
 
     @contextlib.contextmanager
@@ -171,15 +170,6 @@ def _list_names(folder: int) -> list[str]:
     """Return the names of the notes in an open *folder*, in order. Other files are left alone."""
     names = (entry.removesuffix(_SUFFIX) for entry in os.listdir(folder) if entry.endswith(_SUFFIX))
     return sorted(name for name in names if is_note_name(name))
-
-
-def _read_bytes(file: int, max_bytes: int) -> bytes:
-    parts: list[bytes] = []
-    left = max_bytes
-    while left > 0 and (part := os.read(file, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
 
 
 def _write(folder: int, name: str, data: bytes) -> None:

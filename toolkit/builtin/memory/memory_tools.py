@@ -20,8 +20,7 @@ from ...errors import BadArgs, Problem, ToolError, find_nearest
 from ...results import ToolCall
 from ...spec import Tool
 from .memory_folder import MemoryFolder
-from .notes import MemoryNote, MemoryStore, check_note_name
-from .secret_texts import find_secret
+from .notes import MemoryNote, MemoryStore, check_note_name, find_secret
 
 __all__ = ["memory_tools"]
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import ToolError
-from ...values.patterns import Undecidable
+from ...values.patterns import Pattern, Undecidable
 from ...workspace import Entry, Workspace
 from .globs import pattern_of, regex_of
 
@@ -125,7 +125,7 @@ class GitignoreRules:
         self._names: _Table = {}
         self._paths: _Table = {}
         self._endings: _Table = {}
-        self._wildcards: list[tuple[_GitignoreRule, bool, Callable[[str], bool]]] = []
+        self._wildcards: list[tuple[_GitignoreRule, bool, Pattern]] = []
         for order, line in enumerate(_read_lines(data)):
             self._add(order, line)
         for table in (self._names, self._paths, self._endings):
@@ -149,10 +149,10 @@ class GitignoreRules:
                     if best is None or rule.order > best.order:
                         best = rule
                     break
-        for rule, is_of_name, matches in self._wildcards:
+        for rule, is_of_name, wildcard in self._wildcards:
             if best is not None and rule.order < best.order:
                 break
-            if (is_folder or not rule.only_folders) and matches(name if is_of_name else path):
+            if (is_folder or not rule.only_folders) and _matches(wildcard, name if is_of_name else path):
                 best = rule
                 break
         return None if best is None else not best.is_negated
@@ -176,22 +176,17 @@ class GitignoreRules:
                 regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
             except ValueError:
                 return  # the pattern can match nothing
-            self._wildcards.append((rule, is_of_name, _build_matcher(regex)))
+            self._wildcards.append((rule, is_of_name, pattern_of(regex)))
 
 
 _PLAIN = re.compile(r"[^*?\[\\]*")
 
 
-def _build_matcher(regex: str) -> Callable[[str], bool]:
-    pattern = pattern_of(regex)
-
-    def matches(text: str) -> bool:
-        try:
-            return pattern.search(text)
-        except Undecidable:
-            return False
-
-    return matches
+def _matches(pattern: Pattern, text: str) -> bool:
+    try:
+        return pattern.search(text)
+    except Undecidable:
+        return False
 
 
 def _read_lines(data: bytes) -> Iterator[str]:

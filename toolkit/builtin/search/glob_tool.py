@@ -60,7 +60,7 @@ def glob_for(workspace: Workspace) -> Tool:
         glob_walk = _GlobWalk(
             _PathFilter(pattern.removeprefix("./")),
             gitignore=GitignoreFilter(workspace, path, include_ignored=ignored),
-            time_limit=time_limit_for(workspace, context),
+            time_limit=time_limit_for(workspace.timeout_seconds, context),
             start=len(path_prefix_of(workspace, path)),
         )
         if find_entry(workspace, path).kind != "folder":
