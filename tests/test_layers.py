@@ -75,7 +75,7 @@ ORDER = {
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
-    "workspace": "temporaries entries open_beneath borders os_errors reading walking writing space __init__",
+    "workspace": "temporaries open_beneath borders entries os_errors writing space __init__",
 }
 """The files and sub-folders of each folder, in the order in which they may import each other. A slash marks a folder."""
 

@@ -1,17 +1,28 @@
-"""The content of a folder, with one `Entry` for each name."""
+"""
+The content of a folder, with one `Entry` for each name, and a walk over everything below it.
+
+A walk has always the same order. Links are listed and not followed. Folders that vanish, turn into links, may not be
+read, or lie too deep are not entered. Secrets are listed by name and never opened.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
+from .borders import CheckedPath
+from .open_beneath import READ_FLAGS, open_beneath
 from .temporaries import TEMPORARY_NAME
 
-__all__ = ["Entry", "EntryKind", "list_entries", "make_entry"]
+__all__ = ["Entry", "EntryKind", "make_entry", "read_entries", "walk_entries"]
 
 EntryKind = Literal["file", "folder", "link", "other"]
+
+_MAX_LEVELS = 256
 
 
 class Entry(NamedTuple):  # not a dataclass: a walk makes tens of thousands, and a named tuple costs a third
@@ -45,14 +56,54 @@ def make_entry(path: str, name: str, status: os.stat_result) -> Entry:
     return Entry(path, name, kind, status.st_size, status.st_mtime, stat.S_IMODE(mode))
 
 
-def list_entries(folder: int, path_prefix: str) -> list[Entry]:
+def walk_entries(
+    target: CheckedPath,
+    first_entries: Iterable[Entry],
+    *,
+    skip: Callable[[Entry], bool] | None,
+    is_hidden: Callable[[str], bool],
+) -> Iterator[Entry]:
     """
-    Return the entries of an open folder, sorted by name. Entries that vanish meanwhile are left out.
+    Yield the entries below *target*, sorted by name, with each folder before its content.
 
     Args:
-        folder: The folder's descriptor. It stays open.
-        path_prefix: The text that the path of each entry begins with.
+        first_entries: The entries of the folder itself.
+        skip: A function that returns True for an entry to leave out, with everything below it.
+        is_hidden: A function that returns True for the whole path of a folder that is listed but not opened.
     """
+    # Each level is kept with the path that leads to it from the folder's descriptor.
+    waiting = [(iter(first_entries), "" if target.relative_path == "." else f"{target.relative_path}/")]
+    while waiting:
+        level, inner = waiting[-1]
+        entry = next(level, None)
+        if entry is None:
+            waiting.pop()
+            continue
+        if skip is not None and skip(entry):
+            continue
+        yield entry
+        if entry.kind != "folder" or len(waiting) == _MAX_LEVELS:
+            continue
+        below = f"{inner}{entry.name}"
+        if not is_hidden(os.path.join(target.folder.path, below)):
+            with suppress(OSError):
+                waiting.append((iter(read_entries(target, below, f"{entry.path}/")), f"{below}/"))
+
+
+def read_entries(target: CheckedPath, relative_path: str, path_prefix: str) -> list[Entry]:
+    """
+    Return the entries of the folder *relative_path*, sorted by name. Entries that vanish meanwhile are left out.
+
+    *path_prefix* is the text that the path of each entry begins with.
+    """
+    fd = open_beneath(target.folder, relative_path, READ_FLAGS | os.O_DIRECTORY)
+    try:
+        return _list_entries(fd, path_prefix)
+    finally:
+        os.close(fd)
+
+
+def _list_entries(folder: int, path_prefix: str) -> list[Entry]:
     listing = []
     with os.scandir(folder) as entries:
         for dir_entry in entries:
@@ -66,8 +117,5 @@ def list_entries(folder: int, path_prefix: str) -> list[Entry]:
             # At the start of a path, a `~` would be read as a user's home folder.
             path = f"./{name}" if name[0] == "~" and not path_prefix else path_prefix + name
             listing.append(make_entry(path, name, status))
-    listing.sort(key=_by_name)
+    listing.sort(key=itemgetter(1))
     return listing
-
-
-_by_name = itemgetter(1)
