@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from ..errors import ToolError
 from .launcher.messages import LaunchRequest
 
-__all__ = ["LEVELS", "LevelName", "Plan", "Sandbox", "launcher_command"]
+__all__ = ["LAUNCHER_SCRIPT", "LEVELS", "LevelName", "Plan", "Sandbox", "launcher_command"]
 
 LevelName: TypeAlias = Literal["bubblewrap", "landlock", "limits", "none"]
 LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
@@ -21,7 +21,9 @@ LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
 Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], LaunchRequest]
 """A function that returns the launcher's request for a command, its working folder and its private folder."""
 
-_LAUNCHER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
+# The launcher is loaded from its own folder, because loading the whole package takes longer than most commands.
+LAUNCHER_SCRIPT = "import sys; sys.path.append(sys.argv.pop(1)); from launcher.launch import main; sys.exit(main())"
+_SANDBOX_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MAX_ARGUMENT_CHARS = 100_000
 _MAX_REQUEST_CHARS = 1_500_000
 
@@ -160,4 +162,4 @@ def launcher_command(request: LaunchRequest) -> list[str]:
     if not sys.executable:
         raise ToolError("no Python interpreter is known that could start a sandbox; set `sys.executable`")
     pieces = [text[at : at + _MAX_ARGUMENT_CHARS] for at in range(0, len(text), _MAX_ARGUMENT_CHARS)]
-    return [sys.executable, "-I", "-S", _LAUNCHER_PATH, *pieces]
+    return [sys.executable, "-I", "-S", "-c", LAUNCHER_SCRIPT, _SANDBOX_FOLDER, *pieces]

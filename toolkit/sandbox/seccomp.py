@@ -130,20 +130,18 @@ def build_filter(families: Iterable[int], *, machine: str | None = None) -> byte
     for numbers in _REFUSED_CALLS.values():
         number = numbers[column]
         if number is not None:
-            code += [_jump(_EQUAL, number, 0, 1), _return(_REFUSE)]
+            code += _answer(number, _REFUSE)
     # The flags of these calls are behind a pointer, which a filter cannot read. Libraries fall back to the older calls.
     for number in (_CLONE3[column], _OPENAT2[column]):
-        code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
+        code += _answer(number, _ERRNO | errno.ENOSYS)
     code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
     code += _if_called(
         _CLONE[column], [_load(_FIRST_ARGUMENT_OFFSET), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)]
     )
-    refusals = [_jump(_EQUAL, request, 0, 1) + _return(_REFUSE) for request in _TERMINAL_INPUT_IOCTLS]
-    code += _if_called(_IOCTL[column], [_load(_SECOND_ARGUMENT_OFFSET), *_split_instructions(b"".join(refusals))])
-    allowed = [_jump(_EQUAL, family, 0, 1) + _return(_ALLOW) for family in dict.fromkeys(families)]
-    code += _if_called(
-        _SOCKET[column], [_load(_FIRST_ARGUMENT_OFFSET), *_split_instructions(b"".join(allowed)), _return(_REFUSE)]
-    )
+    refusals = [part for request in _TERMINAL_INPUT_IOCTLS for part in _answer(request, _REFUSE)]
+    code += _if_called(_IOCTL[column], [_load(_SECOND_ARGUMENT_OFFSET), *refusals])
+    allowed = [part for family in dict.fromkeys(families) for part in _answer(family, _ALLOW)]
+    code += _if_called(_SOCKET[column], [_load(_FIRST_ARGUMENT_OFFSET), *allowed, _return(_REFUSE)])
     pair = [_load(_FIRST_ARGUMENT_OFFSET), _jump(_EQUAL, socket.AF_UNIX, 1, 0), _return(_REFUSE)]
     code += _if_called(_SOCKETPAIR[column], pair)
     return b"".join([*code, _return(_ALLOW)])
@@ -190,6 +188,11 @@ def _jump(test: int, number: int, if_true: int, if_false: int) -> bytes:
     return struct.pack("=HBBI", test, if_true, if_false, number)
 
 
+def _answer(number: int, verdict: int) -> list[bytes]:
+    """Return instructions that end with *verdict* if the loaded value is *number*."""
+    return [_jump(_EQUAL, number, 0, 1), _return(verdict)]
+
+
 def _if_called(number: int, then: list[bytes]) -> list[bytes]:
     """
     Return instructions that run *then* for this call and allow it at the end.
@@ -198,7 +201,3 @@ def _if_called(number: int, then: list[bytes]) -> list[bytes]:
     """
     body = [*then, _return(_ALLOW)]
     return [_jump(_EQUAL, number, 0, len(body)), *body]
-
-
-def _split_instructions(code: bytes) -> list[bytes]:
-    return [code[at : at + 8] for at in range(0, len(code), 8)]

@@ -67,10 +67,7 @@ def best_sandbox(
     """
     if level is not None and level not in LEVELS:
         raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
-    folders = tuple(os.fspath(folder) for folder in readable)
-    options = SandboxOptions(
-        network=network, limits=limits or Limits(), extra_folders=folders, local_sockets=local_sockets
-    )
+    options = _build_options(network, limits, readable, local_sockets)
     reasons = []
     for name in LEVELS[:-1] if level is None else (level,):
         outcome = _try_level(name, workspace, options, probe=probe)
@@ -92,11 +89,17 @@ def sandboxes(
     """
     Return every level, the strongest first: a sandbox that is ready to use, or the reason why it is not available.
     """
+    options = _build_options(network, limits, readable, local_sockets)
+    return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}
+
+
+def _build_options(
+    network: bool, limits: Limits | None, readable: Sequence[str | os.PathLike[str]], local_sockets: bool
+) -> SandboxOptions:
     folders = tuple(os.fspath(folder) for folder in readable)
-    options = SandboxOptions(
+    return SandboxOptions(
         network=network, limits=limits or Limits(), extra_folders=folders, local_sockets=local_sockets
     )
-    return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}
 
 
 def _try_level(name: LevelName, workspace: Workspace, options: SandboxOptions, *, probe: bool) -> Sandbox | str:

@@ -1,7 +1,7 @@
 """
 The child of the launcher: it gives up all rights that the command must not have, and becomes the command.
 
-At run time this file imports nothing else of the package, because the launcher loads it by path.
+At run time this file imports nothing else of the package, because the launcher is loaded without it.
 """
 
 from __future__ import annotations

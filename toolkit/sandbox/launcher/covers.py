@@ -10,7 +10,7 @@ reports the change of the mount at once. It reports the change of the name when 
 later. Also, a file that was moved with its cover, or is only removed, has no name to watch. But a folder can take the
 place of another folder, and the protected files in it were never covered. Only the names report that.
 
-This file imports nothing else of the package, because the launcher loads it by path.
+This file imports nothing else of the package, because the launcher is loaded without it.
 """
 
 from __future__ import annotations

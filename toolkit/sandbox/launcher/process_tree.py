@@ -1,7 +1,7 @@
 """
 A child of the launcher and all its descendants: the launcher waits for them and ends them, so that none is left.
 
-At run time this file imports only `covers`, the file next to it, because the launcher loads it by path.
+At run time this file imports only `covers`, because the launcher is loaded without the package.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from .covers import MountWatch, NameWatch
+
 if TYPE_CHECKING:
     from .messages import LaunchOutcome, LaunchRequest, StopReason
-
-if __package__:
-    from .covers import MountWatch, NameWatch
-else:
-    from covers import MountWatch, NameWatch  # type: ignore[import-not-found, no-redef]
 
 __all__ = ["STOP_SIGNALS", "ProcessTree"]
 
