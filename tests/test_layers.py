@@ -56,7 +56,7 @@ ORDER = {
     "permissions/patterns": "commands names paths urls __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
     "processes": "child child_thread __init__",
-    "providers": "messages prices base http/ wire streams remote structured_output anthropic gemini openai openai_responses scripted __init__",
+    "providers": "messages prices base http/ wire streams remote anthropic gemini openai openai_responses scripted __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
     "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders variable_values table_files files inline_code data_flows written_scripts check __init__",

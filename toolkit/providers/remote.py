@@ -12,7 +12,7 @@ import logging
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
@@ -20,17 +20,19 @@ from urllib.parse import urlsplit
 
 from .._plumbing.wording import format_count
 from ..errors import ProviderError, Transient
-from ..formats.base import Definitions, Naming, Note, Offering
+from ..formats.base import Definitions, Naming, Note, Offering, WireObject
+from ..formats.media import ResultMedia
 from ..policies.retry import RetryPolicy, retrying
-from ..results import ToolCall
+from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .http.api_keys import ApiKey, find_key
 from .http.exchange import HttpExchange, OutgoingRequest, check_url
 from .http.failures import ProviderFailure, SentRequest
 from .http.time_limits import TimeLimits
+from .messages import AssistantMessage, Message, ToolMessage
 from .streams import SHAPE_ERRORS, Assembler, IncomingStream, build_unreadable_failure
-from .wire import correct_stop_reason, join_surrogates, normalize_calls
+from .wire import build_user_content, correct_stop_reason, join_surrogates, normalize_calls
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
@@ -48,8 +50,10 @@ class Format:
     """The parts of a module of `toolkit.formats` that a provider uses."""
 
     naming: Naming
+    media_formats: Collection[str]
     definitions: Callable[..., Definitions]
     calls: Callable[[Any, Offering | None], list[ToolCall]]
+    results: Callable[[Sequence[ToolResult]], list[WireObject]]
 
 
 class RemoteProvider(ABC):
@@ -78,13 +82,15 @@ class RemoteProvider(ABC):
     _title: ClassVar[str]
     _format: ClassVar[Format]
     _address: ClassVar[str]
+    _endpoint: ClassVar[str]
     _key_variables: ClassVar[tuple[str, ...]]
-    _key_header: ClassVar[tuple[str, str]]
+    _key_header: ClassVar[tuple[str, str]] = ("authorization", "Bearer {}")
     _headers: ClassVar[Mapping[str, str]] = {}
     _model_pattern: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")
     _reserved_options: ClassVar[frozenset[str]]
     _max_tokens: ClassVar[int | None] = None
     _model_and_id_fields: ClassVar[tuple[str, str]] = ("model", "id")
+    _parts_field: ClassVar[str] = "content"
 
     def __init__(
         self,
@@ -194,13 +200,21 @@ class RemoteProvider(ABC):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} holds a key and connections; make a new one instead of a copy")
 
-    @abstractmethod
     def _path(self, *, stream: bool) -> str:
         """Return the part of the address after the base URL."""
+        return self._endpoint
 
     @abstractmethod
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         """Return *request* in the provider's format."""
+
+    @abstractmethod
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        """Return a part of the user's message in the provider's format."""
+
+    @abstractmethod
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
+        """Return a message of the model in the provider's format."""
 
     @abstractmethod
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
@@ -212,6 +226,22 @@ class RemoteProvider(ABC):
 
     @abstractmethod
     def _assembler(self) -> Assembler: ...
+
+    def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Return *item* of the conversation with ids that the provider accepts."""
+        return item
+
+    def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
+        """Return the conversation in the provider's format."""
+        return [self._replace_ids(item) for message in request.messages for item in self._translate_message(message)]
+
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, AssistantMessage):
+            return self._translate_reply(message)
+        if isinstance(message, ToolMessage):
+            return self._format.results(message.results)
+        parts = build_user_content(message, self._format.media_formats)
+        return [{"role": "user", self._parts_field: [self._build_part(part) for part in parts]}]
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         """Return the names of the tools in *body*, as they are sent."""
