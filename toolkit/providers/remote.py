@@ -310,7 +310,7 @@ class RemoteProvider(ABC):
 
     def _find_key(self) -> ApiKey | None:
         if self._key is None and self._is_own_address:
-            self._key = find_key(None, self._key_variables, provider=self._title)
+            self._key = find_key(self._key_variables, provider=self._title)
         return self._key
 
     async def _call_with_retries(self, call: Callable[[], Awaitable[T]], limits: TimeLimits) -> T:

@@ -102,11 +102,7 @@ class HttpExchange:
         """
         async with self._open_response(outgoing, key) as response:
             await self._check_is_stream(response, outgoing, key)
-            chunks = _iter_chunks(response, outgoing)
-            first = await anext(chunks, b"")
-            if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
-                raise self._build_page_failure(first.decode("utf-8", "replace"), outgoing, key)
-            async for text, is_last in _read_event_texts(first, chunks, outgoing.sent):
+            async for text, is_last in self._read_event_texts(response, outgoing, key):
                 if text == "[DONE]":
                     return
                 yield self._parse_object(text, outgoing, key, may_be_cut=is_last)
@@ -125,6 +121,25 @@ class HttpExchange:
         raise ProviderFailure(
             f"{outgoing.sent.provider} at {self.host} does not stream: it sent one answer; use `reply`", why="answer"
         )
+
+    async def _read_event_texts(
+        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None
+    ) -> AsyncIterator[tuple[str, bool]]:
+        """Yield the data of each event, and whether the stream ended before the event did."""
+        parser, size = EventParser(), 0
+        try:
+            async for chunk in _iter_chunks(response, outgoing):
+                if not size and chunk.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
+                    raise self._build_page_failure(chunk.decode("utf-8", "replace"), outgoing, key)
+                size += len(chunk)
+                if size > _MAX_STREAM_BYTES:
+                    raise _build_too_long_failure(_MAX_STREAM_BYTES, outgoing.sent)
+                for text in parser.feed(chunk):
+                    yield text, False
+            for text in parser.close():
+                yield text, True
+        except ValueError as error:
+            raise ProviderFailure(f"{outgoing.sent.provider} at {self.host}: {error}", why="answer") from error
 
     @asynccontextmanager
     async def _open_response(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncIterator[httpx.Response]:
@@ -296,24 +311,6 @@ async def _read_text(response: httpx.Response, max_bytes: int, outgoing: Outgoin
     return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
 
 
-async def _read_event_texts(
-    first: bytes, chunks: AsyncIterator[bytes], sent: SentRequest
-) -> AsyncIterator[tuple[str, bool]]:
-    """Yield the data of each event, and whether the stream ended before the event did."""
-    parser = EventParser()
-    size = len(first)
-    for text in _feed_parser(parser, first, sent):
-        yield text, False
-    async for chunk in chunks:
-        size += len(chunk)
-        if size > _MAX_STREAM_BYTES:
-            raise _build_too_long_failure(_MAX_STREAM_BYTES, sent)
-        for text in _feed_parser(parser, chunk, sent):
-            yield text, False
-    for text in _feed_parser(parser, None, sent):
-        yield text, True
-
-
 async def _iter_chunks(response: httpx.Response, outgoing: OutgoingRequest) -> AsyncIterator[bytes]:
     """
     Yield the body while it arrives, decompressed in small pieces.
@@ -338,15 +335,6 @@ async def _iter_chunks(response: httpx.Response, outgoing: OutgoingRequest) -> A
 
 def _build_too_long_failure(max_bytes: int, sent: SentRequest) -> ProviderFailure:
     return ProviderFailure(f"{sent.provider} at {sent.host} answered with more than {max_bytes:,} bytes", why="answer")
-
-
-def _feed_parser(parser: EventParser, chunk: bytes | None, sent: SentRequest) -> list[str]:
-    """Return the data of the events that *chunk* completes. If *chunk* is None, return what is left at the end."""
-    try:
-        events = parser.close() if chunk is None else parser.feed(chunk)
-    except ValueError as error:
-        raise ProviderFailure(f"{sent.provider} at {sent.host}: {error}", why="answer") from error
-    return [event.data for event in events if event.data]
 
 
 def _mask_key(content: Any, key: ApiKey | None) -> Any:
