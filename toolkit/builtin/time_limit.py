@@ -20,13 +20,7 @@ class TimeUp(Exception):  # noqa: N818 -- named by what happened, as all our err
 
 
 class TimeLimit:
-    """
-    A time limit for one piece of work, which also notices that the call was cancelled.
-
-    Args:
-        seconds: How long the work may take.
-        is_cancelled: Returns whether the call was cancelled, so that its answer is no longer needed.
-    """
+    """A time limit for one piece of work, which also notices that the call was cancelled."""
 
     def __init__(
         self, seconds: float, is_cancelled: Callable[[], bool], *, now: Callable[[], float] = time.monotonic

@@ -144,11 +144,7 @@ def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
 
 
 def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return *block* as it can be sent back to the API.
-
-    Arguments that were cut off are not an object, and the API accepts only an object.
-    """
+    """Return *block* as the API accepts it. Arguments that were cut off are not an object, and are put into one."""
     block = copy_json(block)
     if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
         block["input"] = {UNREADABLE: block["input"]} if block.get("input") is not None else {}

@@ -246,11 +246,7 @@ class _ChatCompletionsAssembler:
 
 
 def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """
-    Return whether *delta* continues *call*.
-
-    Some servers leave out the index and the id, or give all calls the same index.
-    """
+    """Return whether *delta* continues *call*. Servers may leave out the index and the id, or repeat the index."""
     if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
         return False
     if delta.get("index") is None and not delta.get("id"):

@@ -218,11 +218,7 @@ class RemoteProvider(ABC):
 
     @abstractmethod
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
-        """
-        Return the message in the provider's answer, the stop reason and the usage.
-
-        The caller corrects the stop reason, and adds the model and the id.
-        """
+        """Return the message, the stop reason and the usage. The caller corrects the reason, and adds model and id."""
 
     @abstractmethod
     def _assembler(self) -> Assembler: ...
@@ -314,11 +310,7 @@ class RemoteProvider(ABC):
         return self._key
 
     async def _call_with_retries(self, call: Callable[[], Awaitable[T]], limits: TimeLimits) -> T:
-        """
-        Await *call*, and retry it as the policy and *limits* allow.
-
-        After the last retry, raise `ProviderFailure`.
-        """
+        """Await *call*, and retry it as the policy and *limits* allow. Then raise `ProviderFailure`."""
         notes: list[str] = []
         try:
             return await retrying(

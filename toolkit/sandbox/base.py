@@ -150,12 +150,7 @@ class Sandbox:
 
 
 def launcher_command(request: LaunchRequest) -> list[str]:
-    """
-    Return the command line that starts the launcher with *request*.
-
-    Raises:
-        ToolError: *request* is too long, or no Python interpreter is known.
-    """
+    """Return the command line that starts the launcher. Raise `ToolError` if *request* is too long for one."""
     text = json.dumps(request, separators=(",", ":"))
     if len(text) > _MAX_REQUEST_CHARS:
         raise ToolError("the workspace has more protected files than a sandbox can hide; choose a smaller root")

@@ -42,11 +42,7 @@ _DEFAULTS = SandboxOptions()
 
 
 def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOptions = _DEFAULTS) -> Sandbox:
-    """
-    Return the bubblewrap sandbox that uses the `bwrap` at *program*.
-
-    *visible_files* are the folders of the workspace, and what is protected in them.
-    """
+    """Return the sandbox that uses the `bwrap` at *program* and hides what is protected in *visible_files*."""
     network, bounds, extra_folders = options.network, options.limits, options.extra_folders
     is_filtered = supports_machine(options.machine)
     is_local = options.local_sockets or not is_filtered
@@ -155,11 +151,7 @@ def _own_folder_options(private: str | None) -> Iterator[str]:
 
 
 def _system_options(network: bool, extra_folders: Sequence[str], own_settings: Container[str]) -> Iterator[str]:
-    """
-    Yield the options for the system's programs and settings.
-
-    The settings in *own_settings* are left out, because the command gets its own.
-    """
+    """Yield the options for the system's programs and settings, without those in *own_settings*."""
     for place in list_readable_folders(extra_folders):
         yield from ("--ro-bind", place, place)
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):

@@ -64,11 +64,7 @@ def find_landlock_version() -> int:
 
 
 def landlock(visible_files: VisibleFiles, *, version: int, options: SandboxOptions = _DEFAULTS) -> Sandbox:
-    """
-    Return the Landlock sandbox, as far as *version* of the interface supports it, which is the kernel's.
-
-    *visible_files* are the folders of the workspace, and what is protected in them.
-    """
+    """Return the Landlock sandbox for *visible_files*, as far as this *version* of the interface supports it."""
     network, bounds, extra_folders = options.network, options.limits, options.extra_folders
     abi = min(version, NEWEST_VERSION)
     files, ports, scoped, size = _ABI_FEATURES[abi]
@@ -177,11 +173,7 @@ def _workspace_rules(visible_files: VisibleFiles, hidden: Sequence[str], all_rig
 
 
 def _grant_folder(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
-    """
-    Yield the rules that grant *rights* for *folder*.
-
-    The folder is granted as a whole if nothing in it is *special*; otherwise its parts are granted.
-    """
+    """Yield the rules that grant *rights* for *folder*: as a whole, or in parts if something in it is *special*."""
     waiting = [folder]
     while waiting:
         current = waiting.pop()

@@ -109,12 +109,7 @@ def supports_machine(machine: str | None = None) -> bool:
 
 
 def build_filter(families: Iterable[int], *, machine: str | None = None) -> bytes:
-    """
-    Return the filter that allows only sockets of *families*, as instructions of eight bytes.
-
-    Raises:
-        ValueError: The system calls of *machine* are not known.
-    """
+    """Return the filter that allows only sockets of *families*. Raise `ValueError` for an unknown *machine*."""
     name = machine or platform.machine()
     if name not in _MACHINES:
         raise ValueError(f"the system calls of {name!r} are not known here; known are {', '.join(_MACHINES)}")
@@ -148,11 +143,7 @@ def build_filter(families: Iterable[int], *, machine: str | None = None) -> byte
 
 
 def _refuse_modes(column: int, bits: int) -> list[bytes]:
-    """
-    Return instructions that refuse to give a file one of these *bits*.
-
-    Outside the sandbox, such a file would run with the rights of its owner or its group.
-    """
+    """Return instructions that refuse *bits* of a mode, with which a file outside would run with its owner's rights."""
     code = []
     for *numbers, mode in _MODE_CALLS.values():
         if (number := numbers[column]) is not None:
@@ -194,10 +185,6 @@ def _answer(number: int, verdict: int) -> list[bytes]:
 
 
 def _if_called(number: int, then: list[bytes]) -> list[bytes]:
-    """
-    Return instructions that run *then* for this call and allow it at the end.
-
-    Any other call continues after them, with its number still loaded.
-    """
+    """Return instructions that run *then* for this call and allow it at the end. Any other call goes on after them."""
     body = [*then, _return(_ALLOW)]
     return [_jump(_EQUAL, number, 0, len(body)), *body]

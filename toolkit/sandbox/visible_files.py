@@ -145,11 +145,7 @@ class VisibleFiles:
         return named
 
     def snapshot_read_only_files(self) -> dict[str, tuple[int, ...]]:
-        """
-        Return values for each read-only file that show whether the file was written.
-
-        Among them is the time of the last change of the file, which no process can set.
-        """
+        """Return values for each read-only file that show a change, such as a time that no process can set."""
         states: dict[str, tuple[int, ...]] = {}
         for item in self.find_protected():
             if item.level == "read-only":
@@ -179,11 +175,7 @@ class VisibleFiles:
                 )
 
     def _scan_folder(self, folder: str) -> _FolderScan | None:
-        """
-        Return what is protected directly in *folder*, and which folders have to be searched next.
-
-        Return None if the folder cannot be read.
-        """
+        """Return what is protected directly in *folder*, and which folders to search next; None if it is unreadable."""
         try:
             status = os.stat(folder, follow_symlinks=False)
             # The time of the last change is used and not the time of modification, because a command can set the
@@ -284,11 +276,7 @@ def _walk_paths(top: str) -> Iterator[str]:
 
 
 def visible_files_of(workspace: Workspace) -> VisibleFiles:
-    """
-    Return the folders of *workspace* with its own protected files.
-
-    The result is always the same object, so that what a search found is remembered.
-    """
+    """Return the folders of *workspace*, always as the same object, so that what a search found is remembered."""
     files = workspace.protected_files  # a reference to the workspace would be a circle
 
     def is_protected(path: str, access: Literal["read", "write"]) -> bool:
@@ -303,15 +291,11 @@ def visible_files_of(workspace: Workspace) -> VisibleFiles:
 
 def build_suspect_finder(patterns: Iterable[str], is_protected: _IsProtected) -> _FindSuspects:
     """
-    Return the function that finds suspects for *patterns*.
+    Return the function that finds suspects for *patterns*, by whose verdict a path *is_protected*.
 
     It joins the names of a folder into one text. If the text has nothing that a pattern needs, no name is protected. In
     most folders only the names of the files matter, and only the first name of each pattern. The exceptions are
     folders that a pattern is about: as a whole, or as a part of the path to a protected file.
-
-    Args:
-        patterns: The patterns, as `ProtectedFiles` has them.
-        is_protected: The verdict of the patterns on one path.
     """
     first_names = [fold_names(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
     plain = {first for first in first_names if not _split_at_wildcards(first)[1:]}

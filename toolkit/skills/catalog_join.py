@@ -38,11 +38,7 @@ class JoinedTable(Table):
 
 
 class SkillJoiner:
-    """
-    Joins skills with tools.
-
-    If nothing changed, it returns the same tool objects as before, because listeners compare them.
-    """
+    """Joins skills with tools. It returns the same tool objects as before if it can, because listeners compare them."""
 
     def __init__(self) -> None:
         self._tools_by_key: dict[tuple[Tool, bool, bool], Tool] = {}
@@ -106,11 +102,7 @@ def _why_misleading(name: str, folded: Mapping[str, str]) -> str | None:
 
 
 def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) -> list[SkillProblem]:
-    """
-    Return why a skill cannot be used with *tools* and *skills*.
-
-    *skills* are the ones that are left of *all_skills*.
-    """
+    """Return why a skill cannot be used with *tools* and with *skills*, which are left of *all_skills*."""
     skill = _require_skill(draft)
     problems = []
     listed = {name: tools.find(name) or skills.find(name) for name in skill.tools}

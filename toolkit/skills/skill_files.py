@@ -154,11 +154,7 @@ def _walk_below(top: str) -> Iterator[str]:
 
 
 def is_settled(stamp: Stamp, now_ns: int) -> bool:
-    """
-    Return whether *stamp* can be relied on.
-
-    A file that was changed a moment ago may change again and keep the same stamp.
-    """
+    """Return whether *stamp* can be relied on: a file changed just now may change again and keep its stamp."""
     return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in stamp)
 
 

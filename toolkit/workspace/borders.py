@@ -29,14 +29,7 @@ _PLAIN_PATH = re.compile(r"(?!~)(?!.*\.\.)[ -~]{1,255}", re.DOTALL)
 
 
 class CheckedPath(NamedTuple):
-    """
-    A place that was judged.
-
-    Attributes:
-        folder: The innermost folder of the workspace that holds the place.
-        relative_path: The path from that folder, or "." for the folder itself.
-        path: The whole path, without links.
-    """
+    """A place that was judged: its path without links, and its path from the innermost folder that holds it."""
 
     folder: OpenFolder
     relative_path: str
@@ -86,11 +79,7 @@ class Borders:
         return self._protected_files.find_rule(path, "read") is not None
 
     def _path_without_links(self, path: str, access: Literal["read", "write"]) -> CheckedPath | None:
-        """
-        Return the place of *path* if no link is on the way, or None if it is outside of every folder.
-
-        Opening the place will show whether there is a link.
-        """
+        """Return the place of *path* if it is inside, or None. Opening it will show whether a link is on the way."""
         absolute_path = os.path.normpath(os.path.join(self._folders.root, path))
         target = self._locate(absolute_path)
         if target is not None:

@@ -66,10 +66,8 @@ def walk_entries(
     """
     Yield the entries below *target*, sorted by name, with each folder before its content.
 
-    Args:
-        first_entries: The entries of the folder itself.
-        skip: A function that returns True for an entry to leave out, with everything below it.
-        is_hidden: A function that returns True for the whole path of a folder that is listed but not opened.
+    *first_entries* are those of the folder itself. An entry for which *skip* returns True is left out, with everything
+    below it. A folder whose whole path *is_hidden* is listed but not opened.
     """
     # Each level is kept with the path that leads to it from the folder's descriptor.
     waiting = [(iter(first_entries), "" if target.relative_path == "." else f"{target.relative_path}/")]

@@ -94,11 +94,7 @@ def job_stop_for(workspace: Workspace | None = None, *, patience_seconds: float 
 
 
 def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
-    """
-    Return the jobs that *call* may see, which are those of its session and its principal.
-
-    They are calls, and with *workspace* also the commands that were started there.
-    """
+    """Return the calls, and the commands in *workspace*, that *call* may see by its session and its principal."""
     session = call.session
     jobs, shell = find_jobs(session), None if workspace is None else find_shell(session, workspace.root)
     commands: list[Job] = [] if shell is None else [*shell.jobs.all()]
@@ -108,12 +104,7 @@ def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
 
 
 def _find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
-    """
-    Return the job called *name*, among those that *call* may see.
-
-    Raises:
-        ToolError: There is no such job. The message suggests the nearest names.
-    """
+    """Return the job called *name* that *call* may see, or raise `ToolError`, which suggests the nearest names."""
     jobs = {job.id: job for job in list_jobs(call, workspace)}
     if name not in jobs:
         raise build_unknown_job_error(name, list(jobs), find_jobs(call.session))

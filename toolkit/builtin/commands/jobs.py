@@ -19,14 +19,7 @@ _MAX_OUTPUT_BYTES = 80_000  # less than a result may have, so that the end of th
 
 @dataclass(slots=True, eq=False)
 class BackgroundJob:
-    """
-    One command in the background.
-
-    Attributes:
-        id: The name by which a caller refers to the job.
-        title: The command line, as the model wrote it.
-        principal: On whose behalf it was started.
-    """
+    """One command in the background. Its title is the command line, as the model wrote it."""
 
     id: str
     title: str
@@ -63,11 +56,7 @@ class BackgroundJob:
         return self.take_output().text
 
     def take_output(self) -> OutputText:
-        """
-        Return what the job printed since it was last read, with both streams in the order in which they arrived.
-
-        The text is empty if the output is withheld because a protected file could be seen.
-        """
+        """Return what the job printed since it was last read, on both streams, or nothing if the output is withheld."""
         printed = self.output.take()
         return OutputText("") if self.state() == _STOP_REASONS["uncovered"] else printed
 
@@ -91,14 +80,7 @@ def start_command(
     principal: str | None = None,
     max_kept_bytes: int = MAX_KEPT_BYTES,
 ) -> BackgroundJob:
-    """
-    Start *command* as one of *jobs*, on behalf of *principal*.
-
-    Of a long output its first *max_kept_bytes* are kept, besides the end that is shown.
-
-    Raises:
-        ToolError: Too many jobs run already, or the conversation has ended.
-    """
+    """Start *command* as one of *jobs*. Raise `ToolError` if too many run already, or the conversation has ended."""
     output = OutputBuffer(head_bytes=0, tail_bytes=_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
 
     def start_job(name: str) -> BackgroundJob:

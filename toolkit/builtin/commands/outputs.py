@@ -35,11 +35,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def make_readable(text: str) -> str:
-    """
-    Return *text* without anything that would act on a terminal.
-
-    A carriage return becomes a newline, so that no text is overwritten.
-    """
+    """Return *text* without anything that acts on a terminal. A carriage return becomes a newline."""
     text = text.replace("\r\n", "\n")
     if _ESCAPE_STARTS.search(text) is not None:  # the search for whole codes takes twenty times as long
         text = _ESCAPES.sub("", text)
@@ -108,14 +104,7 @@ class OutputBuffer:
 
 
 class ProgressTicker:
-    """
-    Passes on output while it is printed: not too often, not too much at once, and in whole characters.
-
-    Args:
-        on_text: Called with the text, of which it gets at most the last *max_chars* characters.
-        interval_seconds: How long to wait before *on_text* is called again.
-        clock: Returns the current time in seconds.
-    """
+    """Calls *on_text* with output while it is printed: not too often, not too much at once, and in whole characters."""
 
     def __init__(
         self,

@@ -21,14 +21,7 @@ __all__ = ["CommandResult", "CommandRunner"]
 
 
 class CommandResult(NamedTuple):
-    """
-    The result of one command.
-
-    Attributes:
-        stdout: The beginning and the end of what the command printed, as readable text, and all of it if that is more.
-            `stderr` is the same for that stream.
-        note: What happened to the working folder of the command, if the model should know, else empty.
-    """
+    """The result of one command. `note` says what happened to its working folder, if the model should know."""
 
     stdout: OutputText
     stderr: OutputText
@@ -39,14 +32,9 @@ class CommandResult(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRunner:
     """
-    The settings that all commands of one tool share.
+    The settings that all commands of one tool share; see `bash_for`.
 
-    Attributes:
-        env: Variables for the environment of the commands, besides a few harmless ones.
-        keep: Names of the variables whose values a command passes on to the next one.
-        max_output_bytes: How much of each output stream is shown.
-        max_kept_bytes: How much of each output stream is kept besides.
-        marks: Returns a mark for each file that commands should not change. A mark that differs later shows a change.
+    *marks* returns a mark for each file that commands should not change. A mark that differs later shows a change.
     """
 
     workspace: Workspace
@@ -77,11 +65,7 @@ class CommandRunner:
         timeout_seconds: float,
         on_text: Callable[[str], object],
     ) -> CommandResult:
-        """
-        Run *command* to its end, and call *on_text* with its output while it runs.
-
-        *shell* keeps the working folder and the variables with which the command ended.
-        """
+        """Run *command* to its end, call *on_text* with its output meanwhile, and keep its last state in *shell*."""
         # The command starts in the state that was judged. Another call may have moved the conversation since then.
         folder_note = shell.explain_lost_folder(self.workspace) if start_state.folder == self.workspace.root else ""
         half = max(1, self.max_output_bytes // 2)

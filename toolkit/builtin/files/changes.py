@@ -49,13 +49,7 @@ def list_reads(arguments: Mapping[str, Any]) -> list[Reads]:
 
 
 def read_if_exists(workspace: Workspace, path: str) -> bytes | None:
-    """
-    Return the content of a file, or None if the file does not exist.
-
-    Raises:
-        ToolError: The file is too large to be changed here, or cannot be read, or a name on its path is a file and not
-            a folder.
-    """
+    """Return the content of a file, or None if it does not exist. Raise `ToolError` if it cannot be changed here."""
     try:
         size = workspace.stat(path).size
         if size <= workspace.max_read_bytes:
@@ -108,11 +102,7 @@ def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context:
 
 
 def preview_change(workspace: Workspace, path: str, old: bytes | None, new: bytes) -> Preview:
-    """
-    Return the preview that a person reads before the file is changed from *old* to *new*.
-
-    The file must keep the content *old* until the change is made.
-    """
+    """Return the preview of the change from *old* to *new*. The file must keep the content *old* until then."""
     name = workspace.shown(path)
     preview = file_change(path, new, root=workspace.root, shown_as=name)
     if any(condition.sha256 != digest(old) for condition in preview.preconditions):

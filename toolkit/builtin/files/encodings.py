@@ -39,7 +39,6 @@ class Encoding(NamedTuple):
     Attributes:
         name: The name for people.
         codec: The name of the Python codec, which does not handle the byte order mark.
-        bom: The byte order mark with which the file begins.
         is_guess: Whether the encoding is a guess, because nothing in the file states it.
     """
 
@@ -58,11 +57,7 @@ class Encoding(NamedTuple):
         return data[len(self.bom) :].decode(self.codec)
 
     def encode(self, text: str) -> bytes:
-        """
-        Encode *text*, as the inverse of `decode`.
-
-        Raise `UnicodeEncodeError` if this encoding cannot express *text*.
-        """
+        """Encode *text*, as the inverse of `decode`. Raise `UnicodeEncodeError` if this encoding cannot express it."""
         return self.bom + text.encode(self.codec)
 
 
@@ -92,12 +87,7 @@ _MIN_WIDE_BYTES = 8
 
 
 def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
-    """
-    Return the encoding of the file that begins with *sample*, or None if the file is not text.
-
-    Args:
-        is_whole: Whether *sample* is the whole file. Otherwise it may end inside a character.
-    """
+    """Return the encoding of a file that begins with *sample*, or is it if *is_whole*; None if the file is not text."""
     for encoding in _WITH_BOM:
         if sample.startswith(encoding.bom):
             text = _try_decode(sample, encoding, is_whole)
@@ -151,13 +141,7 @@ def why_unwritable(text: str) -> str | None:
 
 
 def encode_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
-    """
-    Encode *text* like *old* if it can be read back from that, otherwise in UTF-8.
-
-    Return the bytes and the encoding used.
-
-    Raises `UnicodeEncodeError` if *text* holds half of a surrogate pair, because no encoding can express that.
-    """
+    """Encode *text* like *old* if it can be read back from that, otherwise in UTF-8. Return the encoding used, too."""
     try:
         data = old.encode(text)
     except UnicodeEncodeError:
@@ -180,36 +164,20 @@ def detect_line_ending(text: str) -> LineEnding | None:
 
 
 def with_line_ending(text: str, ending: LineEnding | None) -> str:
-    """
-    Return *text* with lines that end in *ending*.
-
-    A text that holds a carriage return is returned as it is, because its author chose the line endings.
-    """
+    """Return *text* with lines that end in *ending*, or as it is if a carriage return shows that its author chose."""
     return text.replace("\n", "\r\n") if ending == "\r\n" and "\r" not in text else text
 
 
 @unlock_properties_in_children
 class EditableText:
-    """
-    A text that is searched with lines that end in `\\n`, and changed with the line endings that it really has.
-
-    Attributes:
-        plain: The text, with every `\\r\\n` as `\\n`.
-    """
+    """A text that is searched as `plain`, where lines end in `\\n`, and changed with the line endings that it has."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.plain = text.replace("\r\n", "\n")
 
     def replace_spans(self, spans: list[tuple[int, int, str]]) -> str:
-        """
-        Return the real text with spans of the plain text replaced.
-
-        The lines of new text end like the lines around them.
-
-        Args:
-            spans: Start, end and new text of each span, in order and without overlaps.
-        """
+        """Return the real text with *spans* of the plain text replaced. New lines end like those around them."""
         pieces, done = [], 0
         line_end, ending = -1, "\n"
         for start, end, new in spans:
@@ -231,11 +199,7 @@ class EditableText:
         return at + bisect_left(self._carriage_returns, at)
 
     def _find_line_end(self, at: int) -> tuple[int, LineEnding]:
-        """
-        Return the end of the line that *at* is on, and its line ending.
-
-        The last line counts as ending like the one before.
-        """
+        """Return the end of the line at *at*, and its line ending. The last line ends like the one before."""
         end = self.plain.find("\n", at)
         newline = end if end != -1 else self.plain.rfind("\n", 0, at)
         index = bisect_left(self._carriage_returns, newline)

@@ -67,11 +67,7 @@ def _find_problems(arguments: Any) -> list[Problem]:
 
 
 def _encode_content(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
-    """
-    Encode *content* with the encoding and line endings of *old*.
-
-    Return the bytes, and notes on them for the model.
-    """
+    """Return *content* with the encoding and line endings of *old*, and notes on them for the model."""
     decoding = None if old is None else decode_text(old)
     if decoding is None:
         return UTF_8.encode(content), []

@@ -65,12 +65,7 @@ def is_note_name(name: str) -> bool:
 
 
 def check_note_name(name: str) -> str:
-    """
-    Return *name*.
-
-    Raises:
-        BadArgs: No note may be called that. The message suggests a name.
-    """
+    """Return *name*, or raise `BadArgs`, which suggests another name, if no note may be called that."""
     if is_note_name(name):
         return name
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_MAX_NAME_CHARS].strip("-")

@@ -33,9 +33,6 @@ class GitignoreFilter:
     Decides which entries below a folder are left out, and counts them. It is made for `workspace.walk(skip=...)`.
 
     The folder itself is never left out, because the caller asked for it. `.git` is always left out.
-
-    Attributes:
-        left_out: How many entries were left out because of a `.gitignore`.
     """
 
     def __init__(self, workspace: Workspace, path: str = ".", *, include_ignored: bool = False) -> None:
@@ -135,11 +132,7 @@ class GitignoreRules:
         self._lengths = sorted({len(ending) for ending in self._endings})
 
     def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
-        """
-        Return whether *path*, relative to the folder of these rules, is left out, or None if no line matches it.
-
-        *path* and *name* have one character for each byte.
-        """
+        """Return whether *path*, from the folder of these rules on, is left out, or None if no line matches it."""
         best: _GitignoreRule | None = None
         candidates = [self._names.get(name), self._paths.get(path)]
         candidates += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]

@@ -97,15 +97,9 @@ def _find_problems(arguments: Any) -> list[Problem]:
 
 class _GlobWalk:
     """
-    Collects what a walk finds.
+    Collects what a walk finds. `left_out` counts what is wanted, or could hold it, and what .gitignore leaves out.
 
-    Attributes:
-        entries: The entries that are wanted and not left out.
-        left_out: How many wanted entries, or folders that could hold them, .gitignore leaves out.
-        is_whole: Whether the walk ended before the time was up.
-
-    Args:
-        start: How many characters of each path lead to the folder in which the walk starts.
+    *start* is how many characters of each path lead to the folder in which the walk starts.
     """
 
     def __init__(
@@ -157,11 +151,7 @@ class _PathFilter:
 
 
 def _name_globs(pattern: str) -> list[Glob | None]:
-    """
-    Return one pattern for each name on the way to a match of *pattern*.
-
-    The list ends in None if any number of names may follow.
-    """
+    """Return one pattern for each name on the way to a match, and None at the end if any number of names may follow."""
     globs: list[Glob | None] = []
     try:
         for name in pattern.split("/"):

@@ -47,13 +47,9 @@ class Query(NamedTuple):
 
 def build_query(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Query:
     """
-    Return the `Query` for *pattern*.
+    Return the `Query` for *pattern*, in which with *fixed* every character stands for itself.
 
-    Args:
-        fixed: Whether every character stands for itself.
-
-    Raises:
-        BadArgs: The pattern is not in the supported syntax. The message says what would be right.
+    Raise `BadArgs`, which says what would be right, if the pattern is not in the supported syntax.
     """
     if objection := _find_problem(pattern, fixed=fixed):
         raise BadArgs(Problem(objection, ("pattern",)))

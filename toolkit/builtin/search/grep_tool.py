@@ -158,10 +158,9 @@ class _Search:
 
     def search_files(self, entries: list[Entry], report: SearchReport, ripgrep: Ripgrep | None, *, always: bool) -> str:
         """
-        Search the files in *entries* that are not too large, until *report* is full or the time is up.
+        Search *entries* until *report* is full or the time is up, and return a note if it is.
 
-        *ripgrep* first says which files need no search, if there is much to search or *always* is set. Return a note if
-        the time was up.
+        *ripgrep* first says which files need no search, if there is much to search or *always* is set.
         """
         files = [entry for entry in entries if entry.size <= MAX_FILE_BYTES]
         helper = ripgrep if always or is_worth_it(files) else None

@@ -50,16 +50,8 @@ def search_output(
     """
     Return the lines of *output* that match *pattern* from *offset* on, each after *prefix* and its place.
 
-    Notes at the end say where to go on if not all matches are shown, and what was not searched.
-
-    Args:
-        context: The context of the call. Its deadline and its cancellation end the search.
-        max_matches: How many lines are shown.
-        max_chars: About how many characters are shown; those of a page unless given.
-        fixed: Whether every character of the pattern stands for itself.
-
-    Raises:
-        BadArgs: The pattern is not in the syntax of `grep`.
+    Notes at the end say where to go on if not all matches are shown, and what was not searched. About *max_chars*
+    characters are shown; those of a page unless given. Raise `BadArgs` if the pattern is not in the syntax of `grep`.
     """
     query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
     max_chars = output.page_chars if max_chars is None else max_chars

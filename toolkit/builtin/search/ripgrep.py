@@ -62,12 +62,9 @@ def ripgrep_for(workspace: Workspace, use_ripgrep: bool | None, *, path: str | N
     Return the `Ripgrep` that helps with the search, or None if Python searches alone.
 
     Args:
-        use_ripgrep: True to use ripgrep, even without a sandbox. None to use it if it and `bwrap` are installed. False
-            not to use it.
+        use_ripgrep: True to use it, even without a sandbox, or raise `ValueError` if it is not installed. None to use
+            it if it and `bwrap` are installed. False not to use it.
         path: Where programs are looked up; the default is `PATH`.
-
-    Raises:
-        ValueError: ripgrep is wanted but not installed.
     """
     if use_ripgrep is False:
         return None
@@ -85,15 +82,10 @@ def ripgrep_for(workspace: Workspace, use_ripgrep: bool | None, *, path: str | N
 
 class Ripgrep:
     """
-    ripgrep, bound to a workspace.
+    ripgrep, bound to a workspace. Without *bwrap* there is no sandbox.
 
-    Attributes:
-        is_broken: Whether ripgrep failed without an answer. Then it is not used again.
-
-    Args:
-        rg: The path of ripgrep.
-        xargs: The path of xargs, which passes as many names at a time to ripgrep as the system accepts.
-        bwrap: The path of bubblewrap; without it there is no sandbox.
+    If ripgrep failed without an answer, `is_broken` is set and it is not used again. *xargs* passes as many names at a
+    time to it as the system accepts.
     """
 
     def __init__(self, workspace: Workspace, *, rg: str, xargs: str, bwrap: str | None) -> None:
@@ -105,13 +97,7 @@ class Ripgrep:
         self.is_broken = False
 
     def find_files_without_match(self, query: Query, entries: Sequence[Entry], time_limit: TimeLimit) -> set[str]:
-        """
-        Return the paths of those *entries* that certainly have no line that matches.
-
-        Raises:
-            TimeUp: The time is up.
-            ToolError: The call was cancelled.
-        """
+        """Return the paths of those *entries* that certainly have no line that matches."""
         if self.is_broken or len(query.ripgrep_pattern) > _MAX_PATTERN_CHARACTERS:
             return set()
         names = {

@@ -296,23 +296,14 @@ def _explain_error(error: Exception, target: WebTarget) -> ToolError:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """
-    The decompressed body of an answer.
-
-    Attributes:
-        cut_reason: Why the body is not complete; None if it is.
-    """
+    """The decompressed body of an answer, and why it is not complete if it is not."""
 
     data: bytes
     cut_reason: str | None = None
 
 
 def choose_inflater(encoding: str) -> Inflater:
-    """
-    Return the decompressor for *encoding*, the value of a Content-Encoding header.
-
-    Raise `ToolError` for an unknown one.
-    """
+    """Return the decompressor for a Content-Encoding header, or raise `ToolError` for an unknown one."""
     try:
         return inflater_for(encoding)
     except ValueError as error:

@@ -69,11 +69,7 @@ def web_fetch_for(
     limits = fetcher.limits
 
     def check_port(arguments: Mapping[str, Any], permissions: AccessChecker | None = None) -> list[Access]:
-        """
-        Refuse a closed port before a person is asked about the call.
-
-        Return no access, because the parameter `url` states the address itself.
-        """
+        """Refuse a closed port before a person is asked. Return no access, because `url` states the address itself."""
         try:
             target = hosts.check_url(arguments["url"])
         except Safety:

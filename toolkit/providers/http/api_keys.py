@@ -56,12 +56,7 @@ class ApiKey:
 
 
 def find_key(variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None) -> ApiKey:
-    """
-    Return the key in the first environment variable of *variables* that is set.
-
-    Raises:
-        ProviderFailure: There is no key.
-    """
+    """Return the key in the first environment variable of *variables* that is set, or raise `ProviderFailure`."""
     environ = os.environ if environ is None else environ
     for name in variables:
         if environ.get(name):

@@ -64,13 +64,10 @@ class OutgoingRequest:
 
 class HttpExchange:
     """
-    A sender of requests to one address. A key, if there is one, is sent in a header.
+    A sender of requests to one address. A key, if there is one, is sent in the header *key_header*.
 
-    Args:
-        key_header: The name of the header for the key.
-        key_form: The value of the header, with `{}` for the key.
-        client: The user's own client. It is not closed here. Its headers take precedence over
-            `OutgoingRequest.headers`.
+    *key_form* is the value of that header, with `{}` for the key. The user's own *client* is not closed here, and its
+    headers take precedence over `OutgoingRequest.headers`.
     """
 
     def __init__(
@@ -95,11 +92,7 @@ class HttpExchange:
         return self._parse_object(text, outgoing, key)
 
     async def stream_events(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncGenerator[dict[str, Any]]:
-        """
-        Send a request, and yield the answer as events, each a JSON object.
-
-        A caller that stops early has to close the iterator.
-        """
+        """Send a request, and yield the events of the answer as JSON objects. Close the iterator if you stop early."""
         async with self._open_response(outgoing, key) as response:
             await self._check_is_stream(response, outgoing, key)
             async for text, is_last in self._read_event_texts(response, outgoing, key):
@@ -294,11 +287,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 async def _read_text(response: httpx.Response, max_bytes: int, outgoing: OutgoingRequest) -> str:
-    """
-    Return the body of *response* as text.
-
-    If the body is longer than *max_bytes*, that is an error. The body of an error response is cut instead.
-    """
+    """Return the body as text. If it is longer than *max_bytes*, raise, or cut it if the response is an error."""
     pieces: list[bytes] = []
     size = 0
     async for chunk in _iter_chunks(response, outgoing):

@@ -38,16 +38,12 @@ class LaunchAttempt:
     """
     One child, from its start to the gate, and to its end if the command may begin.
 
-    The child is forked when this object is made, and confines itself as *request* says.
+    The child is forked when this object is made, and confines itself as *request* says. The numbers of signals arrive on
+    *signal_pipe*, and *error_fd* is the command's standard error.
 
     Attributes:
         to_hide_next: What another attempt has to hide, because this one has hidden too little. It is known after
             `wait_at_gate`. None means that this attempt has hidden everything.
-
-    Args:
-        request: The launcher's instructions.
-        signal_pipe: The pipe that receives the numbers of signals.
-        error_fd: The command's standard error.
     """
 
     def __init__(self, request: LaunchRequest, *, signal_pipe: int, error_fd: int) -> None:

@@ -32,17 +32,10 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 class NameWatch:
     """
-    The covered names, which are watched from now on.
+    The covered names, absolute and without links, which are watched from now on.
 
-    Attributes:
-        poll_seconds: How often to call `find_replaced_path`, if the system does not report changes. It is None if
-            `fileno()` becomes readable after a change.
-
-    Args:
-        paths: The covered names, as absolute paths without links.
-        workspace_folders: The folders that the command gets. Changes outside them do not matter to the command.
-        max_folders: The most folders that are watched. If there are more, the caller has to call `find_replaced_path`
-            regularly.
+    Changes outside *workspace_folders* do not matter to the command. If there are more than *max_folders* to watch,
+    the caller has to call `find_replaced_path` every `poll_seconds`, which is None otherwise.
     """
 
     def __init__(self, paths: Iterable[str], workspace_folders: Sequence[str], *, max_folders: int = 20_000) -> None:
@@ -65,11 +58,7 @@ class NameWatch:
         return 0.25 if self._inotify_fd is None else None
 
     def fileno(self) -> int:
-        """
-        Return the descriptor that becomes readable when `find_replaced_path` may find a path, or -1 if there is none.
-
-        Without a descriptor, the caller has to call `find_replaced_path` regularly.
-        """
+        """Return the descriptor that becomes readable when a path may have been replaced, or -1 if there is none."""
         return -1 if self._inotify_fd is None else self._inotify_fd
 
     def is_present(self, path: str) -> bool:

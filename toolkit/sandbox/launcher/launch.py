@@ -39,11 +39,7 @@ _MAX_ATTEMPTS = 5
 
 
 def main() -> int:
-    """
-    Run the command that the program's arguments, the pieces of a JSON text, describe, and return its exit code.
-
-    As in a shell, the exit code after a signal is 128 plus the number of the signal.
-    """
+    """Run the command that the arguments, pieces of a JSON text, describe, and return its exit code as a shell does."""
     request: LaunchRequest = json.loads("".join(sys.argv[1:]))
     status_fd, third_fd = (
         None if number is None else move_descriptor(number)
@@ -77,11 +73,7 @@ def main() -> int:
 
 
 def _run_attempts(request: LaunchRequest, signal_pipe: int, error_fd: int, third_fd: int | None) -> LaunchOutcome:
-    """
-    Run the command, and return how it ended or why it was not run.
-
-    A new attempt is made as long as there are more files to hide than the last attempt has hidden.
-    """
+    """Run the command, in a new attempt as long as there are more files to hide, and return how it ended."""
     for _ in range(_MAX_ATTEMPTS):
         attempt = LaunchAttempt(request, signal_pipe=signal_pipe, error_fd=error_fd)
         outcome = attempt.wait_at_gate()
@@ -104,11 +96,7 @@ def _write_message(file: int, text: str) -> None:
 
 
 def _make_cgroup(max_processes: int) -> str | None:
-    """
-    Return a control group with room for *max_processes* processes, or None if none can be made.
-
-    Only root needs such a group, and only root gets one.
-    """
+    """Return a control group with room for *max_processes*, or None if none can be made. Only root needs one."""
     for folder in _list_own_cgroups():
         _remove_stale_cgroups(folder)
         path = f"{folder}/toolkit-{os.getpid()}"

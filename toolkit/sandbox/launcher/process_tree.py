@@ -32,17 +32,11 @@ _COUNT_SECONDS = 1.0
 
 class ProcessTree:
     """
-    A child, and the processes that it starts.
+    A child, and the processes that it starts. It is ended if a cover in *name_watch* comes off.
 
     Attributes:
         stop_reason: Why the child was ended; None if it ended by itself.
         uncovered_path: A protected file that the child could have seen.
-
-    Args:
-        child: The number of the child process.
-        request: The launcher's instructions.
-        signal_pipe: The pipe that receives the numbers of signals.
-        name_watch: The files that the child must not see. The child is ended if a cover comes off.
     """
 
     def __init__(self, child: int, request: LaunchRequest, *, signal_pipe: int, name_watch: NameWatch | None) -> None:
@@ -65,11 +59,7 @@ class ProcessTree:
         self.uncovered_path: str | None = None
 
     def wait_until_readable(self, file: int, *, until: float) -> bool:
-        """
-        Wait until *file* can be read, and return whether that happened in time.
-
-        Return False if the time *until* comes first, or a signal to stop.
-        """
+        """Return whether *file* can be read before the time *until* comes, or a signal to stop."""
         while not self.stop_reason and (seconds := until - time.monotonic()) > 0:
             ready = select.select([file, self._signal_pipe], [], [], seconds)[0]
             if file in ready:
@@ -178,11 +168,7 @@ class ProcessTree:
         self._end_all(grace_seconds)
 
     def _wait_for_signals(self, seconds: float | None, *files: int) -> bytes:
-        """
-        Return the signals that have arrived.
-
-        If there is none, wait for one, or until one of *files* can be read, for at most *seconds*.
-        """
+        """Return the signals that have arrived, or arrive before one of *files* can be read, for at most *seconds*."""
         mounts = [] if self._mount_watch is None else [self._mount_watch]
         ready, _, remounted = select.select([self._signal_pipe, *files], [], mounts, seconds)
         self._has_mount_change = self._has_mount_change or bool(remounted)
@@ -202,11 +188,7 @@ class ProcessTree:
         return True
 
     def _end_all(self, grace_seconds: float) -> None:
-        """
-        End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
-
-        The launcher gives up after ten seconds of SIGKILL.
-        """
+        """End every descendant: SIGTERM, some time to clean up, then up to ten seconds of SIGKILL."""
         if grace_seconds and self._others():
             self._signal_all(signal.SIGTERM, spared=self._monitor)
             self._wait_until_alone(time.monotonic() + grace_seconds)
@@ -231,11 +213,7 @@ class ProcessTree:
         self._reap()
 
     def _signal_all(self, number: int, *, spared: int | None = None) -> None:
-        """
-        Send the signal *number* to every descendant but *spared*, and to none of them twice.
-
-        A second SIGTERM would arrive while a process cleans up.
-        """
+        """Signal every descendant but *spared*, and none of them twice: it may be about to clean up."""
         targets = _descendants(self._child)
         # The group comes first, in one step: processes that fork faster than we count are mostly in it. When the
         # command has been reaped, its number may belong to another process.
@@ -285,11 +263,7 @@ def _count_machine_processes() -> int:
 
 
 def _descendants(child: int) -> list[int]:
-    """
-    Return every process that we or our children started and that still runs.
-
-    On systems where that is not known, return the group of the child, as a negative number.
-    """
+    """Return every process that we or our children started, or as a negative number the group where that is unknown."""
     if not _LINUX:
         try:
             os.kill(-child, 0)
