@@ -54,8 +54,8 @@ class LoadedSkills(Catalog):
     """
     The skills of some folders as tools. The keys are paths, because two skills may have one name.
 
-    The tools that a skill uses are not checked here. `problems` says what is wrong with files and folders, `ignored` why
-    skill files of the project do not count.
+    The tools that a skill uses are not checked here. `problems` says what is wrong with files and folders, `ignored`
+    why skill files of the project do not count.
     """
 
     def __init__(

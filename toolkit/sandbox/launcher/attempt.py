@@ -38,8 +38,8 @@ class LaunchAttempt:
     """
     One child, from its start to the gate, and to its end if the command may begin.
 
-    The child is forked when this object is made, and confines itself as *request* says. The numbers of signals arrive on
-    *signal_pipe*, and *error_fd* is the command's standard error.
+    The child is forked when this object is made, and confines itself as *request* says. The numbers of signals arrive
+    on *signal_pipe*, and *error_fd* is the command's standard error.
 
     Attributes:
         to_hide_next: What another attempt has to hide, because this one has hidden too little. It is known after
