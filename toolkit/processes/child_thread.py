@@ -84,9 +84,9 @@ class ChildThread(Generic[OutcomeT]):
             if not self.is_over and os.getpid() == self._pid:
                 os.write(self._stop_writer, b"s")
 
-    def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the child is over, and return whether it is. Wait at most *timeout_seconds*, if given."""
-        return threading.current_thread() is not self._thread and self._done.wait(timeout_seconds)
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the child is over, and return whether it is. Wait at most *seconds*, if given."""
+        return threading.current_thread() is not self._thread and self._done.wait(seconds)
 
     async def wait_for_outcome(self) -> OutcomeT:
         """

@@ -134,8 +134,7 @@ class RemoteProvider(ABC):
         self._noted: set[Note] = set()
         self._exchange = HttpExchange(
             self._address if base_url is None else check_url(base_url),
-            key_header=self._key_header[0],
-            key_form=self._key_header[1],
+            key_header=self._key_header,
             client=client,
         )
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]

@@ -8,7 +8,7 @@ A skill file is `NAME.md`, or `NAME/SKILL.md` with the files that belong to it b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -91,11 +91,9 @@ def read_project_contents(project: ProjectFiles) -> tuple[dict[Path, bytes], lis
 def list_skill_files(folder: Path) -> list[Path]:
     """Return the paths of the entries that may be skills, in order."""
     with os.scandir(folder) as entries:
-        names = []
-        for entry in entries:
-            names.append(entry.name)
-            if len(names) > _MAX_ENTRIES:
-                raise ValueError(f"it holds more than {_MAX_ENTRIES} entries; keep other things elsewhere")
+        names = [entry.name for entry in islice(entries, _MAX_ENTRIES + 1)]
+    if len(names) > _MAX_ENTRIES:
+        raise ValueError(f"it holds more than {_MAX_ENTRIES} entries; keep other things elsewhere")
     return [path for name in sorted(names) if (path := _find_skill_file(folder, name)) is not None]
 
 
@@ -134,23 +132,13 @@ def stamp_folder(folder: Path) -> Stamp:
 
 def stamp_tree(top: Path) -> Stamp:
     """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
-    return frozenset(map(_stamp_path, _walk_below(str(top))))
+    below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
+    return frozenset(map(_stamp_path, (str(top), *islice(below, _MAX_TREE_ENTRIES))))
 
 
 def stamp_file(path: Path) -> Stamp:
     """Return the stamp of one file."""
     return frozenset([_stamp_path(str(path))])
-
-
-def _walk_below(top: str) -> Iterator[str]:
-    count = 0
-    yield top
-    for folder, folders, files in os.walk(top):
-        for name in (*folders, *files):
-            count += 1
-            if count > _MAX_TREE_ENTRIES:
-                return
-            yield os.path.join(folder, name)
 
 
 def is_settled(stamp: Stamp, now_ns: int) -> bool:

@@ -23,7 +23,7 @@ from ...sandbox.selection import best_sandbox
 from ...sandbox.visible_files import visible_files_of
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .jobs import UNCOVERED_MESSAGE, start_command
+from .jobs import UNCOVERED_MESSAGE, BackgroundJob
 from .outputs import MAX_KEPT_BYTES, make_readable
 from .process import CommandOutcome
 from .runner import CommandResult, CommandRunner
@@ -149,7 +149,9 @@ def _start_job(runner: CommandRunner, command: str, start_state: StartState, con
     shell = shell_of(context.session, runner.workspace.root)
     spec = runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS)
     principal, max_kept_bytes = context.call.principal, runner.max_kept_bytes
-    job = start_command(shell.jobs, command, spec, principal=principal, max_kept_bytes=max_kept_bytes)
+    job = shell.jobs.start(
+        lambda name: BackgroundJob(name, command, spec, principal=principal, max_kept_bytes=max_kept_bytes)
+    )
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 

@@ -72,7 +72,8 @@ def glob_for(workspace: Workspace) -> Tool:
             notes.append(
                 f"{in_backticks(pattern)} looks in one folder; {in_backticks(f'**/{pattern}')} looks at any depth"
             )
-        return "\n".join([*map(_row, entries[:limit]), *(f"({note})" for note in notes)])
+        rows = [format_path(entry.path) + "/" * (entry.kind == "folder") for entry in entries[:limit]]
+        return "\n".join([*rows, *(f"({note})" for note in notes)])
 
     return Tool.of(glob)
 
@@ -173,10 +174,6 @@ def _may_hold_match(globs: list[Glob | None], names: list[str]) -> bool:
         if not glob.matches(name):
             return False
     return len(globs) > len(names)
-
-
-def _row(entry: Entry) -> str:
-    return format_path(entry.path) + ("/" if entry.kind == "folder" else "")
 
 
 def _notes(count: int, limit: int, left_out: int, *, is_whole: bool) -> list[str]:

@@ -46,7 +46,6 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _MAX_PATTERN_CHARACTERS = 60_000
 _TICK_SECONDS = 0.2
 _GRACE_SECONDS = 1.0
-_MAX_REMEMBERED = 200_000
 # The exit codes with which xargs says that it ran ripgrep, and how that went.
 _RAN_CODES = (0, 123)
 _NOT_STARTED = (-1, b"")
@@ -92,8 +91,10 @@ class Ripgrep:
         self._workspace = workspace
         self._rg = rg
         self._xargs = xargs
-        self._sandbox = None if bwrap is None else _build_sandbox(workspace, bwrap)
-        self._may_read_by_path: dict[str, bool] = {}
+        self._sandbox: Sandbox | None = None
+        if bwrap is not None:
+            options = SandboxOptions(read_only=True)
+            self._sandbox = bubblewrap(visible_files_of(workspace), program=bwrap, options=options)
         self.is_broken = False
 
     def find_files_without_match(self, query: Query, entries: Sequence[Entry], time_limit: TimeLimit) -> set[str]:
@@ -103,7 +104,7 @@ class Ripgrep:
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
-            if self._may_read(entry.path)
+            if not self._workspace.is_kept(os.path.join(self._workspace.root, entry.path), "read")
         }
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.ripgrep_pattern, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), time_limit)
@@ -111,16 +112,6 @@ class Ripgrep:
         # A failure loses no match, because all files that were not cleared are searched. But ripgrep is not used again.
         self.is_broken = code not in _RAN_CODES and not paths
         return paths
-
-    def _may_read(self, path: str) -> bool:
-        """Return whether the file at *path* may be read, judged by its name."""
-        may_read = self._may_read_by_path.get(path)
-        if may_read is None:
-            if len(self._may_read_by_path) >= _MAX_REMEMBERED:
-                self._may_read_by_path.clear()
-            whole = os.path.join(self._workspace.root, path)
-            may_read = self._may_read_by_path[path] = not self._workspace.is_kept(whole, "read")
-        return may_read
 
     def _run(self, argv: list[str], names: bytes, time_limit: TimeLimit) -> tuple[int, bytes]:
         env = dict(_ENVIRONMENT)
@@ -168,8 +159,3 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)
-
-
-def _build_sandbox(workspace: Workspace, program: str) -> Sandbox:
-    """Return a sandbox in which the workspace is read-only and its secrets are hidden."""
-    return bubblewrap(visible_files_of(workspace), program=program, options=SandboxOptions(read_only=True))

@@ -74,7 +74,7 @@ def web_fetch_for(
             target = hosts.check_url(arguments["url"])
         except Safety:
             return []  # the safety checks and the tool itself report the problem with the address
-        hosts.check_port(target, _opens_nothing if permissions is None else permissions.opens_port)
+        hosts.check_port(target, (lambda url: False) if permissions is None else permissions.opens_port)
         return []
 
     @tool(
@@ -114,11 +114,6 @@ def web_fetch_for(
         return ToolResult(frame_page(text, source) if frame else text, text)
 
     return Tool.of(web_fetch)
-
-
-def _opens_nothing(url: str) -> bool:
-    """Return False, because without permissions no rule can open a port."""
-    return False
 
 
 async def _fetch_page(fetcher: Fetcher, url: str, cache: PageCache, context: Context) -> CachedPage:

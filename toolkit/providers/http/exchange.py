@@ -64,25 +64,17 @@ class OutgoingRequest:
 
 class HttpExchange:
     """
-    A sender of requests to one address. A key, if there is one, is sent in the header *key_header*.
+    A sender of requests to one address.
 
-    *key_form* is the value of that header, with `{}` for the key. The user's own *client* is not closed here, and its
-    headers take precedence over `OutgoingRequest.headers`.
+    A key, if there is one, is sent in the header *key_header*: its name, and its value with `{}` for the key. The
+    user's own *client* is not closed here, and its headers take precedence over `OutgoingRequest.headers`.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        key_header: str,
-        key_form: str,
-        client: httpx.AsyncClient | None = None,
-    ) -> None:
+    def __init__(self, base_url: str, *, key_header: tuple[str, str], client: httpx.AsyncClient | None = None) -> None:
         self.base_url = base_url.rstrip("/")
         self.origin = urlsplit(self.base_url)[:2]
         self.host = self.origin[1]
-        self._key_header = key_header
-        self._key_form = key_form
+        self._key_header, self._key_form = key_header
         self._clients = LoopClients(client)
 
     async def post(self, outgoing: OutgoingRequest, key: ApiKey | None) -> dict[str, Any]:
