@@ -21,7 +21,7 @@ from ..values.strictjson.checks import copy_json, loads
 from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
 from .messages import AssistantMessage, Native
-from .remote import Format, RemoteProvider
+from .remote import RemoteProvider
 from .wire import (
     UNREADABLE,
     arguments_object,
@@ -60,9 +60,7 @@ class AnthropicProvider(RemoteProvider):
 
     name = "anthropic"
     _title = "Anthropic"
-    _format = Format(
-        anthropic.NAMING, anthropic.MEDIA_FORMATS, anthropic.definitions, anthropic.calls, anthropic.results
-    )
+    _format = anthropic
     _address = "https://api.anthropic.com"
     _endpoint = "/v1/messages"
     _key_variables = ("ANTHROPIC_API_KEY",)
