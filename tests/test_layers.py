@@ -61,7 +61,7 @@ ORDER = {
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
     "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders variable_values table_files files inline_code data_flows written_scripts check __init__",
     "safety/shell": "records words nodes expansions heredocs simple_commands tree prefix_programs getopt known_input sed_scripts shell_builtins wrappers evaluation outline_words outline parser __init__",
-    "sandbox": "launcher/ base limits recheck seccomp system_paths visible_files bubblewrap landlock probe selection __init__",
+    "sandbox": "launcher/ base recheck seccomp system_paths visible_files bubblewrap landlock probe selection __init__",
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
     "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files keys trusted_scripts hook_tables layers loading __init__",
@@ -75,7 +75,7 @@ ORDER = {
     "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
-    "workspace": "temporaries open_beneath borders entries os_errors writing space __init__",
+    "workspace": "open_beneath borders entries os_errors writing space __init__",
 }
 """The files and sub-folders of each folder, in the order in which they may import each other. A slash marks a folder."""
 

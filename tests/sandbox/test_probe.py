@@ -13,8 +13,8 @@ import pytest
 
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox, probe, sandboxes
+from toolkit.sandbox.base import SandboxOptions
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
-from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.selection import _BUILDERS, no_sandbox
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import visible_files_of

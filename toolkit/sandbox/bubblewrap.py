@@ -14,9 +14,8 @@ import stat
 from collections.abc import Container, Iterator, Sequence
 
 from ..errors import ToolError
-from .base import Sandbox
+from .base import Sandbox, SandboxOptions
 from .launcher.messages import HiddenFiles, LaunchRequest
-from .limits import SandboxOptions
 from .recheck import RecheckServer
 from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings

@@ -16,11 +16,10 @@ from dataclasses import replace
 
 from ..errors import ToolError
 from ..workspace import Workspace
-from .base import LEVELS, LevelName, Sandbox
+from .base import LEVELS, LevelName, Limits, Sandbox, SandboxOptions
 from .bubblewrap import bubblewrap
 from .landlock import find_landlock_version, landlock
 from .launcher.messages import LaunchRequest
-from .limits import Limits, SandboxOptions
 from .probe import ProbeError, probe_sandbox, run_trial
 from .system_paths import find_trusted_program
 from .visible_files import VisibleFiles, visible_files_of

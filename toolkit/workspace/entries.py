@@ -2,12 +2,15 @@
 The content of a folder, with one `Entry` for each name, and a walk over everything below it.
 
 A walk has always the same order. Links are listed and not followed. Folders that vanish, turn into links, may not be
-read, or lie too deep are not entered. Secrets are listed by name and never opened.
+read, or lie too deep are not entered. Secrets are listed by name and never opened. The temporary files of writes are
+never listed, and those that a killed process left behind can be removed.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -16,11 +19,22 @@ from typing import Literal, NamedTuple
 
 from .borders import CheckedPath
 from .open_beneath import READ_FLAGS, open_beneath
-from .temporaries import TEMPORARY_NAME
 
-__all__ = ["Entry", "EntryKind", "make_entry", "read_entries", "walk_entries"]
+__all__ = [
+    "TEMPORARY_NAME",
+    "Entry",
+    "EntryKind",
+    "make_entry",
+    "make_temporary_name",
+    "read_entries",
+    "remove_stale_temporaries",
+    "walk_entries",
+]
 
 EntryKind = Literal["file", "folder", "link", "other"]
+
+TEMPORARY_NAME = re.compile(r"\.toolkit-[0-9a-f]{16}\.tmp")
+"""The names of temporary files. No tool may write such a file."""
 
 _MAX_LEVELS = 256
 
@@ -117,3 +131,22 @@ def _list_entries(folder: int, path_prefix: str) -> list[Entry]:
             listing.append(make_entry(path, name, status))
     listing.sort(key=itemgetter(1))
     return listing
+
+
+def make_temporary_name() -> str:
+    """Return a name that no other file has and that cannot be guessed."""
+    return f".toolkit-{secrets.token_hex(8)}.tmp"
+
+
+def remove_stale_temporaries(folder: int, before: float) -> list[str]:
+    """Remove the temporary files of an open folder that were not written to since *before*. Return their names."""
+    with os.scandir(folder) as names:
+        temporary_names = sorted(entry.name for entry in names if TEMPORARY_NAME.fullmatch(entry.name))
+    removed = []
+    for name in temporary_names:
+        with suppress(OSError):  # another process removed it, or it may not be removed
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and status.st_mtime <= before:
+                os.unlink(name, dir_fd=folder)
+                removed.append(name)
+    return removed

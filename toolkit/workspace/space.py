@@ -28,10 +28,9 @@ from ..safety.paths import Folders
 from ..safety.paths import quote_path as quoted
 from ..safety.protected_files import Protected, ProtectedFiles
 from .borders import Borders, CheckedPath
-from .entries import Entry, make_entry, read_entries, walk_entries
+from .entries import Entry, make_entry, make_temporary_name, read_entries, remove_stale_temporaries, walk_entries
 from .open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, OpenMethod, check_file, open_beneath, read_content
 from .os_errors import explain_os_error
-from .temporaries import make_temporary_name, remove_stale_temporaries
 from .writing import WriteResult, write_file
 
 __all__ = ["Workspace"]

@@ -22,9 +22,9 @@ from ..decisions import Changed
 from ..errors import ToolError
 from ..safety.paths import quote_path
 from .borders import CheckedPath
+from .entries import TEMPORARY_NAME, make_temporary_name
 from .open_beneath import PATH_FLAGS, READ_FLAGS, check_file, open_beneath, open_subfolder, read_content
 from .os_errors import explain_os_error
-from .temporaries import TEMPORARY_NAME, make_temporary_name
 
 __all__ = ["WriteResult", "write_file"]
 

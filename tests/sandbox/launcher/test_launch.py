@@ -14,10 +14,9 @@ import pytest
 
 from tests.clocks import block_until
 from toolkit.errors import ToolError
-from toolkit.sandbox.base import LAUNCHER_SCRIPT, launcher_command
+from toolkit.sandbox.base import LAUNCHER_SCRIPT, Limits, launcher_command
 from toolkit.sandbox.launcher import confine as confining
 from toolkit.sandbox.launcher import launch as launcher
-from toolkit.sandbox.limits import Limits
 
 from ..levels import running
 

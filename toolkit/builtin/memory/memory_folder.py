@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ..._plumbing.forks import unlock_in_children
 from ...errors import ToolError
-from ...workspace.temporaries import make_temporary_name, remove_stale_temporaries
+from ...workspace.entries import make_temporary_name, remove_stale_temporaries
 from .notes import MemoryNote, check_note_name, is_note_name
 
 __all__ = ["MemoryFolder"]

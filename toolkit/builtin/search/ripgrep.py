@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ...errors import ToolError
-from ...sandbox.base import Sandbox
+from ...sandbox.base import Sandbox, SandboxOptions
 from ...sandbox.bubblewrap import bubblewrap
-from ...sandbox.limits import SandboxOptions
 from ...sandbox.system_paths import find_trusted_program
 from ...sandbox.visible_files import visible_files_of
 from ...workspace import Entry, Workspace
