@@ -91,7 +91,7 @@ class ChildOutcome(NamedTuple):
     stop_reason: str | None
 
 
-def run_child(spec: ChildSpec, stop_file: int) -> ChildOutcome:
+def run_child(spec: ChildSpec, stop_file: int | None = None) -> ChildOutcome:
     """
     Run the child until it ends; stop it if *stop_file* becomes readable.
 
@@ -164,9 +164,10 @@ class _RunningChild:
         standard = {"stdin": process.stdin, "stdout": process.stdout, "stderr": process.stderr}
         self._pipes = {name: pipe for name, pipe in standard.items() if pipe is not None} | dict(spec.pipes)
 
-    def run(self, stop_file: int) -> None:
+    def run(self, stop_file: int | None) -> None:
         """Write and read until the child has ended, by itself or because it had to stop."""
-        self._selector.register(stop_file, selectors.EVENT_READ, "stop")
+        if stop_file is not None:
+            self._selector.register(stop_file, selectors.EVENT_READ, "stop")
         for name, pipe in self._pipes.items():
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ, name)

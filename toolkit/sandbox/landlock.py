@@ -13,6 +13,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 from .base import Sandbox, SandboxOptions
 from .launcher.messages import HiddenFiles, LaunchRequest
@@ -166,7 +167,7 @@ def _workspace_rules(visible_files: VisibleFiles, hidden: Sequence[str], all_rig
     }
     # A folder with its own rights inside another folder must be excluded from the rights of that one, as a secret is.
     special = {*hidden, *tops}
-    parents = {parent for path in special for parent in _parents(path)}
+    parents = {str(parent) for path in special for parent in PurePosixPath(path).parents}
     for top, rights in tops.items():
         yield from _grant_folder(top, rights, special - {top}, parents)
 
@@ -183,9 +184,3 @@ def _grant_folder(folder: str, rights: int, special: set[str], parents: set[str]
         with contextlib.suppress(OSError), os.scandir(current) as entries:
             inside = [entry.path for entry in entries if not entry.is_symlink()]
             waiting += sorted((path for path in inside if path not in special), reverse=True)
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path

@@ -12,11 +12,8 @@ import codecs
 import operator
 import re
 from bisect import bisect_left
-from functools import cached_property
 from itertools import accumulate, count
 from typing import Literal, NamedTuple, TypeAlias
-
-from ..._plumbing.forks import unlock_properties_in_children
 
 __all__ = [
     "UTF_8",
@@ -168,13 +165,15 @@ def with_line_ending(text: str, ending: LineEnding | None) -> str:
     return text.replace("\n", "\r\n") if ending == "\r\n" and "\r" not in text else text
 
 
-@unlock_properties_in_children
 class EditableText:
     """A text that is searched as `plain`, where lines end in `\\n`, and changed with the line endings that it has."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.plain = text.replace("\r\n", "\n")
+        # The places in the plain text where a carriage return was left out. There may be millions.
+        pieces = text.split("\r\n")[:-1]
+        self._carriage_returns = list(map(operator.add, accumulate(map(len, pieces)), count()))
 
     def replace_spans(self, spans: list[tuple[int, int, str]]) -> str:
         """Return the real text with *spans* of the plain text replaced. New lines end like those around them."""
@@ -188,12 +187,6 @@ class EditableText:
             done = self._real_position(end)
         pieces.append(self._text[done:])
         return "".join(pieces)
-
-    @cached_property
-    def _carriage_returns(self) -> list[int]:
-        """The places in the plain text where a carriage return was left out. There may be millions."""
-        pieces = self._text.split("\r\n")[:-1]
-        return list(map(operator.add, accumulate(map(len, pieces)), count()))
 
     def _real_position(self, at: int) -> int:
         return at + bisect_left(self._carriage_returns, at)

@@ -11,13 +11,10 @@ only the workspace, read-only and without its secrets. It runs without a sandbox
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 
 from ...errors import ToolError
+from ...processes.child import ChildSpec, NotStarted, run_child
 from ...sandbox.base import Sandbox, SandboxOptions
 from ...sandbox.bubblewrap import bubblewrap
 from ...sandbox.system_paths import find_trusted_program
@@ -43,7 +40,6 @@ _OPTIONS = (
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _MAX_PATTERN_CHARACTERS = 60_000
-_TICK_SECONDS = 0.2
 _GRACE_SECONDS = 1.0
 # The exit codes with which xargs says that it ran ripgrep, and how that went.
 _RAN_CODES = (0, 123)
@@ -112,49 +108,30 @@ class Ripgrep:
         self.is_broken = code not in _RAN_CODES and not paths
         return paths
 
-    def _run(self, argv: list[str], names: bytes, time_limit: TimeLimit) -> tuple[int, bytes]:
+    def _run(self, argv: list[str], names: bytes, time_limit: TimeLimit) -> tuple[int | None, bytes]:
         env = dict(_ENVIRONMENT)
         if self._sandbox is not None:
             try:
                 argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
             except ToolError:
                 return _NOT_STARTED  # there is more to hide than the sandbox can hide
-        # The names go to a file, because a write to a pipe cannot be interrupted to check the clock.
-        with tempfile.TemporaryFile() as names_file:
-            names_file.write(names)
-            names_file.seek(0)
-            try:
-                process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
-                    argv,
-                    cwd=self._workspace.root,
-                    env=env,
-                    stdin=names_file,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            except OSError:
-                return _NOT_STARTED
-        with process:
-            try:
-                return _read_answer(process, time_limit)
-            finally:
-                _end_process(process)
+        output = bytearray()
 
+        def receive(name: str, data: bytes) -> None:
+            time_limit.check()
+            if name == "stdout":
+                output.extend(data)
 
-def _read_answer(process: subprocess.Popen[bytes], time_limit: TimeLimit) -> tuple[int, bytes]:
-    while True:
-        time_limit.check()
-        with suppress(subprocess.TimeoutExpired):
-            output, _ = process.communicate(timeout=_TICK_SECONDS)
-            return process.returncode, output
-
-
-def _end_process(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_SECONDS)
+        spec = ChildSpec(
+            argv=argv,
+            env=env,
+            cwd=self._workspace.root,
+            on_data=receive,
+            stdin=names,
+            timeout_seconds=None,
+            grace_seconds=_GRACE_SECONDS,
+        )
+        try:
+            return run_child(spec).code, bytes(output)
+        except NotStarted:
+            return _NOT_STARTED

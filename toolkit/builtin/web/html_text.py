@@ -165,8 +165,10 @@ class _MarkdownWriter:
 
     def _begin_element(self, tag: HtmlStartTag) -> None:
         name = tag.name
+        if name in ("table", "pre") and self._rows:
+            self._rows[-1].is_plain = False
         if name in BLOCKS:
-            self._break_for(name)
+            self._break()
         if name in HEADINGS:
             self._mark += HEADINGS[name]
         elif name in ("ul", "ol", "menu"):
@@ -199,11 +201,6 @@ class _MarkdownWriter:
             row.is_head = row.is_head and name == "th"
             if not row.is_plain:
                 self._break()
-
-    def _break_for(self, name: str) -> None:
-        if name in ("table", "pre") and self._rows:
-            self._rows[-1].is_plain = False
-        self._break()
 
     def _close_implied(self, names: frozenset[str], fence: frozenset[str]) -> None:
         """Close the elements that end where a new element of their kind begins."""

@@ -118,10 +118,8 @@ def _remove_stale_cgroups(folder: str) -> None:
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         number = name.removeprefix("toolkit-")
         if number != name and number.isdigit() and not os.path.exists(f"/proc/{number}"):
-            try:
+            with contextlib.suppress(OSError):
                 os.rmdir(f"{folder}/{name}")
-            except OSError:
-                continue
 
 
 def _list_own_cgroups() -> Iterator[str]:
