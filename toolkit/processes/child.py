@@ -92,12 +92,7 @@ class ChildOutcome(NamedTuple):
 
 
 def run_child(spec: ChildSpec, stop_file: int | None = None) -> ChildOutcome:
-    """
-    Run the child until it ends; stop it if *stop_file* becomes readable.
-
-    Raises:
-        NotStarted: The system could not start the child.
-    """
+    """Run the child until it ends; stop it if *stop_file* becomes readable. Raise `NotStarted` if it cannot start."""
     # The selector is made before the child starts, because a failure after that has to end the child.
     with selectors.DefaultSelector() as selector, _start_process(spec) as process:
         child = _RunningChild(process, spec, selector)
@@ -139,11 +134,7 @@ def _start_process(spec: ChildSpec) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = _KILL_SECONDS) -> None:
-    """
-    Reap the process, so that no zombie is left.
-
-    A process that cannot be killed, because it now runs as another user, is reaped by a thread when it ends.
-    """
+    """Reap the process, so that no zombie is left. If it cannot be killed, a thread reaps it when it ends."""
     try:
         process.wait(patience_seconds)
     except subprocess.TimeoutExpired:

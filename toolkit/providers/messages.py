@@ -26,11 +26,7 @@ T = TypeVar("T")
 
 
 class _ComparableMessage(ABC):
-    """
-    A message that is equal to another one if their JSON is equal.
-
-    The fields themselves cannot be compared, because calls and results do not compare by their content.
-    """
+    """A message that is equal to another one if their JSON is: calls and results do not compare by content."""
 
     __slots__ = ()
 

@@ -180,11 +180,7 @@ class RemoteProvider(ABC):
         yield self._read_reply(incoming.response(), request)
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
-        """
-        Return whether the agent asks for a typed answer in the form of *tool* as text, and not as a call of *tool*.
-
-        *has_tools* says whether the request offers tools besides.
-        """
+        """Return whether a typed answer in the form of *tool* is asked for as text, and not as a call of *tool*."""
         return False
 
     async def aclose(self) -> None:

@@ -158,12 +158,7 @@ def correct_stop_reason(stop: StopReason, message: AssistantMessage) -> StopReas
 
 
 def join_surrogates(text: str) -> str:
-    """
-    Return *text* without surrogates.
-
-    Servers that count in UTF-16 cut a character outside the Basic Multilingual Plane into two surrogates. A pair of
-    surrogates is joined again. A single surrogate is replaced.
-    """
+    """Return *text* with surrogate pairs, into which servers that count in UTF-16 cut characters, joined again."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

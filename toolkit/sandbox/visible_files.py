@@ -55,13 +55,10 @@ _CLOCK_TICK_NANOSECONDS = 100_000_000
 @dataclass(frozen=True, slots=True)
 class ProtectedPath:
     """
-    A protected file or folder in the workspace.
+    A protected file or folder in the workspace, with its absolute path without links.
 
-    Attributes:
-        path: The absolute path, without links.
-        level: "hidden" cannot be read or written. "read-only" cannot be written. "pinned" is a folder on the path to a
-            protected file, and cannot be renamed.
-        is_folder: Whether it is a folder.
+    A "hidden" one cannot be read or written, and a "read-only" one cannot be written. A "pinned" one is a folder on the
+    path to a protected file, and cannot be renamed.
     """
 
     path: str

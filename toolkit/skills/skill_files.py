@@ -62,12 +62,7 @@ def read_contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
 
 
 def read_project_contents(project: ProjectFiles) -> tuple[dict[Path, bytes], list[SkillProblem]]:
-    """
-    Return the content of the skill files of *project* by path, in order, and the problems with those that are none.
-
-    Raises:
-        TrustError: The content of the project cannot be covered by trust.
-    """
+    """Return the content of the skill files of *project* by path, in order, and the problems with other files."""
     content_by_path: dict[Path, bytes] = {}
     problems = []
     for name in project.list_names(SKILLS_FOLDER):

@@ -53,8 +53,7 @@ class Borders:
 
         Raises:
             Safety: The path leads outside, to a protected file, or to two places.
-            ToolError: The text is not a path, leads in a circle, or passes links that keep changing; or the folder was
-                moved or replaced.
+            ToolError: The text is no path, its links keep changing, or the folder was moved or replaced.
             OSError: Any other error of *action*, except `ELOOP`.
         """
         attempts: list[Callable[[str, Literal["read", "write"]], CheckedPath | None]] = [

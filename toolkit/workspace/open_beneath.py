@@ -184,11 +184,7 @@ def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
 
 
 def open_subfolder(fd: int, name: str) -> int:
-    """
-    Open the folder *name* in the folder *fd*, and return its descriptor.
-
-    Raise `ELOOP` for a link, and `ENOTDIR` for anything else that is not a folder.
-    """
+    """Open the folder *name* in the folder *fd*. Raise `ELOOP` for a link, `ENOTDIR` for what is no folder."""
     return _open_without_link(fd, name, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC, 0)
 
 

@@ -158,11 +158,7 @@ def build_environment(
 
 
 def _filter_path(path: str, shows: tuple[str, ...] | None) -> str:
-    """
-    Return *path* with only the folders that can be read in the sandbox.
-
-    A program that cannot be started there would hide the programs of the same name in the folders after it.
-    """
+    """Return *path* with only the folders that can be read in the sandbox, because others would hide later programs."""
     folders = [folder for folder in path.split(":") if os.path.isabs(folder)]
     if shows is not None:
         tops = tuple(f"{folder.rstrip('/')}/" for folder in shows)

@@ -109,11 +109,7 @@ def _try_decode(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None
 
 
 def _is_plain_text(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
-    """
-    Return whether *sample* decodes to Western text without control characters.
-
-    The check is strict, because most binary data can be decoded as some form of UTF-16.
-    """
+    """Return whether *sample* is Western text. The check is strict: most binary data is some form of UTF-16."""
     text = _try_decode(sample, encoding, is_whole) if len(sample) >= _MIN_WIDE_BYTES else None
     if not text or _CONTROL_CHARACTERS.search(text):
         return False

@@ -154,11 +154,7 @@ class MemoryFolder:
 
 
 def _folder_name(principal: str | None) -> str:
-    """
-    Return the name of the folder of *principal*, which no other principal has.
-
-    The readable part is for people. The digest makes the name the folder's own, also where case does not matter.
-    """
+    """Return the name of the folder of *principal*: a part for people, and a digest that makes it unique."""
     if principal is None:
         return _NO_PRINCIPAL
     digest = hashlib.sha256(principal.encode(errors="surrogatepass")).hexdigest()[:32]

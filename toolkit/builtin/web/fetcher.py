@@ -86,7 +86,6 @@ class FetchedPage:
         hops: The addresses to which redirects led, in order. The last one is `url`.
         length: The size that the server states, if it does.
         keep_seconds: How long the page may be kept; None if the server does not say.
-        retry_after_seconds: How long the server asks the caller to wait, if it does.
     """
 
     url: str
@@ -100,12 +99,7 @@ class FetchedPage:
 
 
 class Fetcher:
-    """
-    Fetches pages through *hosts*.
-
-    Args:
-        ssl_context: A context for hosts with certificates of their own. The default trusts the usual authorities.
-    """
+    """Fetches pages through *hosts*. By default it trusts the usual certificate authorities."""
 
     def __init__(
         self, hosts: ReachableHosts, *, limits: FetchLimits | None = None, ssl_context: ssl.SSLContext | None = None
@@ -124,14 +118,9 @@ class Fetcher:
         """
         Fetch the page at *url*, and return it with any status.
 
-        Args:
-            check: Raises if a redirect to this address may not be followed.
-            opens_port: Returns whether an allow rule names the host and the port of this address.
-
-        Raises:
-            Safety: An address may not be reached.
-            Transient: The server could not be reached, or the connection broke off.
-            ToolError: The redirects form a circle, or the answer is too slow or invalid.
+        *check* raises if a redirect to an address may not be followed. *opens_port* returns whether an allow rule names
+        the host and the port of an address. Raise `Safety` if an address may not be reached, `Transient` if the server
+        could not be reached, and `ToolError` if the answer is too slow or invalid.
         """
         target = first = self.hosts.check_url(url)
         self.hosts.check_port(target, opens_port)

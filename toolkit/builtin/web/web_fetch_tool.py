@@ -144,11 +144,7 @@ def _check_again(page: CachedPage, url: str, hosts: ReachableHosts, context: Con
 
 
 def _check_redirect(context: Context, url: str, hop: str) -> None:
-    """
-    Raise `ToolError` if the permissions do not allow the redirect to *hop*.
-
-    During the call no person can be asked about the target of a redirect. A new call with that address can ask.
-    """
+    """Raise `ToolError` if the permissions do not allow *hop*. Only a new call with that address can ask a person."""
     try:
         context.permissions.check(Url(hop))
     except Safety:

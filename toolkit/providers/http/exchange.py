@@ -47,11 +47,8 @@ class OutgoingRequest:
     """
     A request that is ready to be sent.
 
-    Attributes:
-        path: The part of the address after the base URL.
-        sent: The facts about the request that error messages name.
-        find_error: A function that returns the error in an answer or an event with status 200, or None if it has none.
-        limits: The time that the answer may take, over all attempts. The caller notes the progress of a stream.
+    *find_error* returns the error in an answer or an event with status 200, or None. The *limits* hold over all attempts,
+    and the caller notes the progress of a stream.
     """
 
     path: str
@@ -131,7 +128,7 @@ class HttpExchange:
         """
         Send a request, and yield the response if its status is a success.
 
-        A failure of the connection is raised as `Transient` or `ProviderFailure`, also while the caller reads the body.
+        A failure of the connection is explained and raised, also while the caller reads the body.
         """
         import httpx
 

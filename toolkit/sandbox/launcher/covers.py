@@ -129,13 +129,9 @@ class NameWatch:
 
 class MountWatch:
     """
-    The mounts that cover *secrets* in the sandbox of *process*, which are watched from now on.
+    The mounts that cover *secrets*, absolute paths, in the sandbox of *process*, which are watched from now on.
 
-    *secrets* are absolute paths. `select` reports this object as exceptional when the table of mounts has changed, once
-    for each change.
-
-    Raises:
-        OSError: The table of mounts cannot be read.
+    `select` reports this object as exceptional when the table of mounts has changed, once for each change.
     """
 
     def __init__(self, process: int, secrets: Iterable[str]) -> None:
