@@ -26,7 +26,7 @@ class ChildThread(Generic[OutcomeT]):
     """
     A thread that calls *work* with this object, which runs a child process. It starts as soon as the object is made.
 
-    The function has to end the child, within *grace_seconds*, when `stop_file` becomes readable and `is_stopping` is set.
+    When `stop_file` becomes readable, and `is_stopping` is set, *work* has to end the child within *grace_seconds*.
 
     Raises:
         NotStarted: The system has no thread or no pipe left.

@@ -157,7 +157,7 @@ def _complete_tool(draft: Tool, read_only: bool, destructive: bool) -> Tool:
 
 
 def _collect_claims(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
-    """Return the claims of what a skill may call. Another skill counts by its file, as its tools are listed here too."""
+    """Return the claims of what a skill may call. Another skill counts by its file: its tools are listed here too."""
     listed = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
     inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
     return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in listed] + list(
