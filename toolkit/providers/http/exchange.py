@@ -47,7 +47,7 @@ class OutgoingRequest:
     """
     A request that is ready to be sent.
 
-    *find_error* returns the error in an answer or an event with status 200, or None. The *limits* hold over all attempts.
+    *find_error* returns the error in an answer or an event with status 200, or None. *limits* hold over all attempts.
     """
 
     path: str
