@@ -91,7 +91,8 @@ class OpenAIResponsesProvider(RemoteProvider):
         ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALL_TYPES)
         if items is None or not is_same_turn(ids, message):
             return _build_items(message)
-        return [_drop_nulls(item) for item in items if not _is_lost_reasoning(item)]
+        kept_items = (item for item in items if not _is_lost_reasoning(item))
+        return [{name: value for name, value in item.items() if value is not None} for item in kept_items]
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         output = [item for item in response["output"] if isinstance(item, dict)]
@@ -131,10 +132,6 @@ def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:
 def _is_lost_reasoning(item: Mapping[str, Any]) -> bool:
     """Return whether *item* is reasoning without its content: it refers to data that the server has not stored."""
     return item.get("type") == "reasoning" and not item.get("encrypted_content")
-
-
-def _drop_nulls(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if value is not None}
 
 
 def _list_parts(item: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -69,13 +69,9 @@ def _render_part(part: Part, accepted: Collection[str]) -> str | ResultMedia:
         case ResourcePart(content=bytes()):
             return f"(a resource that cannot be shown, {render_part(part)}: {explain_missing(part, accepted)})"
         case FilePart():
-            return f"({_describe_file(part)})"
+            return f"({', '.join(['a file', *filter(None, (part.name, part.media_type, part.uri))])})"
         case _:
             return render_part(part)
-
-
-def _describe_file(part: FilePart) -> str:
-    return ", ".join(["a file", *filter(None, (part.name, part.media_type, part.uri))])
 
 
 def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:

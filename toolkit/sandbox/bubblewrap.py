@@ -47,6 +47,7 @@ def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOpt
     is_local = options.local_sockets or not is_filtered
     user = choose_user()
     own_lines = {} if user is None else _account_lines(user)
+    user_options = [] if user is None else ["--unshare-user", "--uid", str(user), "--gid", str(user)]
     # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
     # Without a network, the sockets of the network families reach only one another.
     families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if options.local_sockets else ()))
@@ -57,7 +58,7 @@ def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOpt
     recheck_server = RecheckServer(find_hidden)
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        first_options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
+        first_options = [*_namespace_options(network), *user_options, *_own_folder_options(private)]
         first_options += [*_system_options(network, extra_folders, own_lines), *_mask_kernel_files()]
         mounts = list(_workspace_mounts(visible_files, options.read_only))
         last_options = ["--remount-ro", "/", "--chdir", cwd]
@@ -127,10 +128,6 @@ def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]
     return tuple(words for holds, words in table if holds)
-
-
-def _user_options(user: int | None) -> list[str]:
-    return [] if user is None else ["--unshare-user", "--uid", str(user), "--gid", str(user)]
 
 
 def _namespace_options(network: bool) -> list[str]:

@@ -121,11 +121,8 @@ class VisibleFiles:
             for top in self.workspace_folders if self.search_roots is None else self.search_roots:
                 for item in self._search_folders(top, visited):
                     # Because of links, one file may have several names. The name with the strictest protection counts.
-                    if (
-                        item.path not in protected
-                        or _LEVEL_ORDER[item.level] < _LEVEL_ORDER[protected[item.path].level]
-                    ):
-                        protected[item.path] = item
+                    other = protected.get(item.path, item)
+                    protected[item.path] = min(other, item, key=lambda path: _LEVEL_ORDER[path.level])
         finally:
             # This is also stored after an error, so that the next search finds sooner that there are too many names.
             self._scans = visited

@@ -23,7 +23,7 @@ from .skill_files import (
     SKILLS_FOLDER,
     Stamp,
     is_settled,
-    list_skill_files,
+    list_paths,
     read_contents,
     read_project_contents,
     stamp_file,
@@ -41,13 +41,6 @@ _ToolOrProblems: TypeAlias = Tool | tuple[SkillProblem, ...]
 def user_skills() -> Path:
     """Return the folder of the user's own skills, whether or not it exists."""
     return configuration_folder() / SKILLS_FOLDER
-
-
-def _list_names(folder: Path) -> list[Path]:
-    try:
-        return list_skill_files(folder)
-    except (OSError, ValueError):
-        return [folder]
 
 
 class LoadedSkills(Catalog):
@@ -124,7 +117,7 @@ class LoadedSkills(Catalog):
         if reason is not None:
             # The files of an untrusted project are not read. Their names say enough.
             self.ignored = tuple(
-                IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in _list_names(folder)
+                IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in list_paths(folder)
             )
             return []
         files, unreadable = read_project_contents(project)

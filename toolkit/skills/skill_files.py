@@ -21,7 +21,7 @@ __all__ = [
     "SKILLS_FOLDER",
     "Stamp",
     "is_settled",
-    "list_skill_files",
+    "list_paths",
     "read_contents",
     "read_project_contents",
     "stamp_file",
@@ -92,6 +92,14 @@ def list_skill_files(folder: Path) -> list[Path]:
     return [path for name in sorted(names) if (path := _find_skill_file(folder, name)) is not None]
 
 
+def list_paths(folder: Path) -> list[Path]:
+    """Return what `list_skill_files` returns, or *folder* itself if it cannot be listed."""
+    try:
+        return list_skill_files(folder)
+    except (OSError, ValueError):
+        return [folder]
+
+
 def _find_skill_file(folder: Path, name: str) -> Path | None:
     if _is_skipped(name):
         return None
@@ -118,11 +126,7 @@ def _read_file(path: Path, home: str) -> bytes:
 
 def stamp_folder(folder: Path) -> Stamp:
     """Return the stamp of the skill files of *folder*. The stamp of an unreadable entry says that it is unreadable."""
-    try:
-        paths = [folder, *list_skill_files(folder)]
-    except (OSError, ValueError):
-        paths = [folder]
-    return frozenset(map(_stamp_path, map(str, paths)))
+    return frozenset(map(_stamp_path, map(str, (folder, *list_paths(folder)))))
 
 
 def stamp_tree(top: Path) -> Stamp:

@@ -55,7 +55,10 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
         _wait(background_job, wait_seconds, context)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
-        output = _take_output(background_job)
+        if isinstance(background_job, BackgroundJob):
+            output = background_job.take_output()
+        else:
+            output = OutputText(make_readable(background_job.read()))
         text = _render_output(output.text, background_job, state)
         full_text = None if output.full_text is None else _render_output(output.full_text, background_job, state)
         result = background_job.result if isinstance(background_job, CallJob) else None
@@ -109,10 +112,6 @@ def _find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
     if name not in jobs:
         raise build_unknown_job_error(name, list(jobs), find_jobs(call.session))
     return jobs[name]
-
-
-def _take_output(job: Job) -> OutputText:
-    return job.take_output() if isinstance(job, BackgroundJob) else OutputText(make_readable(job.read()))
 
 
 def _render_output(output: str, job: Job, state: str) -> str:

@@ -92,7 +92,7 @@ class LaunchAttempt:
         outcome: LaunchOutcome | None = None
         if stop_reason is not None:
             outcome = {"exit_code": 128 + signal.SIGTERM, "processes_left": 0, "stop_reason": stop_reason}
-        elif process is None and (to_hide is None or self._has_same_mounts(to_hide)):
+        elif process is None and (to_hide is None or to_hide["protected_mounts"] == self._request["protected_mounts"]):
             outcome = failure_outcome(self._why_not_ready(until))
         elif to_hide is None:
             outcome = failure_outcome(failure)
@@ -148,9 +148,6 @@ class LaunchAttempt:
         hidden = set(map(tuple, self._request["protected_mounts"]))
         is_hidden = hidden.issuperset(map(tuple, to_hide["protected_mounts"]))
         return is_hidden and (self._name_watch is None or self._name_watch.find_replaced_path() is None)
-
-    def _has_same_mounts(self, to_hide: HiddenFiles) -> bool:
-        return to_hide["protected_mounts"] == self._request["protected_mounts"]
 
     def _why_not_ready(self, until: float) -> str:
         messages = b"" if self._message_fd is None else os.pread(self._message_fd, _MAX_MESSAGE_BYTES, 0).strip()

@@ -155,11 +155,9 @@ class ProcessTree:
 
     def _find_uncovered_path(self) -> str | None:
         """Return a protected file that can be seen, or could be seen for a moment, or None."""
-        uncovered_path = (
-            self._mount_watch.find_uncovered_path()
-            if self._mount_watch is not None and self._has_mount_change
-            else None
-        )
+        uncovered_path = None
+        if self._mount_watch is not None and self._has_mount_change:
+            uncovered_path = self._mount_watch.find_uncovered_path()
         self._has_mount_change = False
         return uncovered_path or (None if self._name_watch is None else self._name_watch.find_replaced_path())
 
