@@ -144,15 +144,15 @@ class RemoteProvider(ABC):
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]
 
     async def reply(self, request: Request) -> Reply:
-        key, outgoing = self._find_key(), self._build_outgoing(request, stream=False)
-        response = await self._call_with_retries(lambda: self._exchange.post(outgoing, key), outgoing.limits)
+        outgoing = self._build_outgoing(request, stream=False)
+        response = await self._call_with_retries(lambda: self._exchange.post(outgoing), outgoing.limits)
         return self._read_reply(response, request)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        key, outgoing = self._find_key(), self._build_outgoing(request, stream=True)
+        outgoing = self._build_outgoing(request, stream=True)
 
         async def begin() -> IncomingStream:
-            events = self._exchange.stream_events(outgoing, key)
+            events = self._exchange.stream_events(outgoing)
             incoming = IncomingStream(events, self._assembler(), self._title, outgoing.limits)
             try:
                 await incoming.advance()
@@ -264,6 +264,7 @@ class RemoteProvider(ABC):
         return data if data.get("error") else None
 
     def _build_outgoing(self, request: Request, *, stream: bool) -> OutgoingRequest:
+        key = self._find_key()
         body = self._body(request, stream=stream)
         for name, value in self.options.items():
             own_value = body.get(name)
@@ -273,10 +274,11 @@ class RemoteProvider(ABC):
             provider=self._title,
             host=self._exchange.host,
             model=self.model,
-            key_source=self._key_source(),
+            key_source="`api_key=` (none was given)" if key is None else key.source,
             tools={name: self._format.NAMING.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
         )
         return OutgoingRequest(
+            key=key,
             path=self._path(stream=stream),
             body=body,
             sent=sent,
@@ -289,11 +291,6 @@ class RemoteProvider(ABC):
                 clock=self._clock,
             ),
         )
-
-    def _key_source(self) -> str:
-        if self._key is not None:
-            return self._key.source
-        return " or ".join(self._key_variables) if self._is_own_address else "`api_key=` (none was given)"
 
     def require_key(self) -> None:
         """

@@ -154,7 +154,7 @@ def correct_stop_reason(stop: StopReason, message: AssistantMessage) -> StopReas
 
 
 def join_surrogates(text: str) -> str:
-    """Return *text* with surrogate pairs, into which servers that count in UTF-16 cut characters, joined again."""
+    """Return *text* with the pairs of surrogates that some servers send joined, and single surrogates replaced."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
