@@ -24,7 +24,7 @@ ORDER = {
     "approvals": "edits askers records answers seal store repeated_calls packed_record memory_store request_holders policy file_diffs read_only_guard previews sql_store terminal/ identity postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
     "builtin": "commands/ time_limit files/ memory/ search/ read_output_tool web/ bundle ask_user_tool tool_search_tool __init__",
-    "builtin/commands": "outputs process jobs folder_removal shell_state start_state runner bash_tool job_tools __init__",
+    "builtin/commands": "outputs process jobs folder_removal shell_state start_state bash_tool job_tools __init__",
     "builtin/files": "encodings changes missing_paths near_matches replacements edit_tool file_kinds line_pages read_tool write_tool __init__",
     "builtin/memory": "notes memory_folder memory_tools __init__",
     "builtin/search": "globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
