@@ -48,10 +48,10 @@ def probe_sandbox(
     escapes_file: Path | None = None,
 ) -> EscapesByAttempt:
     """
-    Run every attempt to escape from a sandbox, and return what each reached, or raise `ProbeError` if none runs.
+    Run every attempt to escape from a sandbox, and return what each attempt reached.
 
     *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe, which exist by then. The tests
-    give the file of a longer list of attempts.
+    give the file of a longer list of attempts. Raise `ProbeError` if no command runs in the sandbox.
     """
     with contextlib.ExitStack() as stack:
         try:

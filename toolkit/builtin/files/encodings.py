@@ -84,7 +84,11 @@ _MIN_WIDE_BYTES = 8
 
 
 def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
-    """Return the encoding of a file that begins with *sample*, or is it if *is_whole*; None if the file is not text."""
+    """
+    Return the encoding of the file that begins with *sample*, or None if the file is not text.
+
+    Unless *is_whole*, the sample may end inside a character.
+    """
     for encoding in _WITH_BOM:
         if sample.startswith(encoding.bom):
             text = _try_decode(sample, encoding, is_whole)

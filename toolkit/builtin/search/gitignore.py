@@ -132,7 +132,7 @@ class GitignoreRules:
         self._lengths = sorted({len(ending) for ending in self._endings})
 
     def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
-        """Return whether *path*, from the folder of these rules on, is left out, or None if no line matches it."""
+        """Return whether *path*, relative and with one character a byte, is left out, or None if no line matches."""
         best: _GitignoreRule | None = None
         candidates = [self._names.get(name), self._paths.get(path)]
         candidates += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]

@@ -98,9 +98,10 @@ def _find_problems(arguments: Any) -> list[Problem]:
 
 class _GlobWalk:
     """
-    Collects what a walk finds. `left_out` counts what is wanted, or could hold it, and what .gitignore leaves out.
+    Collects what a walk finds.
 
-    *start* is how many characters of each path lead to the folder in which the walk starts.
+    `left_out` counts the wanted entries, and folders that could hold them, that .gitignore leaves out. *start* is the
+    length of the path that leads to the folder in which the walk starts.
     """
 
     def __init__(

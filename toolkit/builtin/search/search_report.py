@@ -147,7 +147,7 @@ def format_names(names: list[str]) -> str:
 
 
 def format_path(path: str) -> str:
-    """Return *path* on one line, with odd characters escaped, and a `./` before a `~`, as a model can pass it back."""
+    """Return *path* on one line, as a model can pass it back: odd characters escaped, and `./` before a `~`."""
     if path.startswith("~"):
         path = f"./{path}"
     if path.isprintable():

@@ -34,8 +34,8 @@ class NameWatch:
     """
     The covered names, absolute and without links, which are watched from now on.
 
-    Changes outside *workspace_folders* do not matter to the command. If there are more than *max_folders* to watch,
-    the caller has to call `find_replaced_path` every `poll_seconds`, which is None otherwise.
+    Changes outside *workspace_folders* do not matter to the command. If there are more than *max_folders* to watch, the
+    system does not report changes, and the caller has to call `find_replaced_path` regularly.
     """
 
     def __init__(self, paths: Iterable[str], workspace_folders: Sequence[str], *, max_folders: int = 20_000) -> None:
@@ -52,10 +52,6 @@ class NameWatch:
         self._watch_folders()
         # The identities are read only now: changes from here on are reported.
         self._identities = {path: _identity(path) for path in covered}
-
-    @property
-    def poll_seconds(self) -> float | None:
-        return 0.25 if self._inotify_fd is None else None
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when a path may have been replaced, or -1 if there is none."""

@@ -28,6 +28,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LINUX = sys.platform == "linux"
 _KILLED_EXIT_CODE = 128 + signal.SIGKILL
 _COUNT_SECONDS = 1.0
+_NAME_SECONDS = 0.25  # how often to look at covered names if the system does not report changes
 
 
 class ProcessTree:
@@ -123,9 +124,10 @@ class ProcessTree:
         """Wait for an event and act on it. The processes are counted regularly if no limit of the system does it."""
         files = [] if self._command_pidfd is None else [self._command_pidfd]
         seconds = 0.1 if self._max_processes else None
-        if self._name_watch is not None:
-            files += [self._name_watch.fileno()] if self._name_watch.poll_seconds is None else []
-            seconds = seconds or self._name_watch.poll_seconds
+        if self._name_watch is not None and self._name_watch.fileno() >= 0:
+            files.append(self._name_watch.fileno())
+        elif self._name_watch is not None:
+            seconds = seconds or _NAME_SECONDS
         signals = self._wait_for_signals(seconds, *files)
         self.uncovered_path = self._find_uncovered_path()
         if self.uncovered_path is not None:
@@ -261,7 +263,7 @@ def _count_machine_processes() -> int:
 
 
 def _descendants(child: int) -> list[int]:
-    """Return every process that we or our children started, or as a negative number the group where that is unknown."""
+    """Return the running processes that we or our children started; where unknown, the group as a negative number."""
     if not _LINUX:
         try:
             os.kill(-child, 0)
