@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
-from ..._plumbing.decompression import ENCODINGS, Inflater, inflater_for
+from ..._plumbing.decompression import ENCODINGS, inflater_for
 from ..._plumbing.wording import format_count, format_seconds
 from ...errors import Safety, ToolError, Transient
 from ...policies.classify import classify_error, parse_retry_after
@@ -27,7 +27,7 @@ from .page_text import MediaType, parse_media_type
 if TYPE_CHECKING:  # httpx takes long to load
     import httpx
 
-__all__ = ["FetchLimits", "FetchedPage", "Fetcher", "choose_inflater", "read_body"]
+__all__ = ["FetchLimits", "FetchedPage", "Fetcher", "read_body"]
 
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _MAX_ERROR_BYTES = 20_000
@@ -226,7 +226,7 @@ class Fetcher:
             max_bytes = min(max_bytes, _MAX_ERROR_BYTES)
         elif not (kind.is_text or kind.is_unknown):
             max_bytes = min(max_bytes, _MAX_BINARY_BYTES)  # enough to detect the kind of file
-        inflate = choose_inflater(response.headers.get("content-encoding", ""))
+        encoding = response.headers.get("content-encoding", "")
         length = response.headers.get("content-length", "")
         stated_seconds = [keep for keep in keeps if keep is not None]
         return FetchedPage(
@@ -234,7 +234,7 @@ class Fetcher:
             hops=tuple(hops),
             status=response.status_code,
             media_type=kind,
-            body=await read_body(response.aiter_raw(), inflate, max_bytes=max_bytes),
+            body=await read_body(response.aiter_raw(), encoding, max_bytes=max_bytes),
             length=int(length) if re.fullmatch("[0-9]{1,18}", length) else None,
             keep_seconds=min(stated_seconds) if stated_seconds else None,
             retry_after_seconds=parse_retry_after(response.headers),
@@ -291,27 +291,21 @@ class Body:
     cut_reason: str | None = None
 
 
-def choose_inflater(encoding: str) -> Inflater:
-    """Return the decompressor for a Content-Encoding header, or raise `ToolError` for an unknown one."""
-    try:
-        return inflater_for(encoding)
-    except ValueError as error:
-        raise ToolError(f"{error}; try another page") from error
-
-
-async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_bytes: int) -> Body:
-    """Return all data of *chunks*, at most *max_bytes* before decompression and after."""
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, *, max_bytes: int) -> Body:
+    """Return all data of *chunks*, in a Content-Encoding, at most *max_bytes* before decompression and after."""
     data = bytearray()
     received = 0
-    async for chunk in chunks:
-        received += len(chunk)
-        try:
-            for piece in inflate.decompress(chunk, 65536):
+    try:
+        inflater = inflater_for(encoding)
+        async for chunk in chunks:
+            received += len(chunk)
+            for piece in inflater.decompress(chunk, 65536):
                 data += piece
                 if len(data) > max_bytes:
                     return Body(bytes(data[:max_bytes]), f"cut after {max_bytes:,} bytes")
-        except ValueError as error:
-            raise ToolError(f"{error}; try another page") from error
-        if received > max_bytes:
-            return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
-    return Body(bytes(data), None if inflate.is_complete else "cut short by the server: its compressed data has no end")
+            if received > max_bytes:
+                return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
+    except ValueError as error:
+        raise ToolError(f"{error}; try another page") from error
+    is_whole = inflater.is_complete
+    return Body(bytes(data), None if is_whole else "cut short by the server: its compressed data has no end")
