@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ...errors import ToolError
 from ...processes.child import ChildSpec, NotStarted, run_child
@@ -84,6 +85,7 @@ class Ripgrep:
 
     def __init__(self, workspace: Workspace, *, rg: str, xargs: str, bwrap: str | None) -> None:
         self._workspace = workspace
+        self._is_kept = lru_cache(maxsize=200_000)(workspace.is_kept)
         self._rg = rg
         self._xargs = xargs
         self._sandbox: Sandbox | None = None
@@ -99,7 +101,7 @@ class Ripgrep:
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
-            if not self._workspace.is_kept(os.path.join(self._workspace.root, entry.path), "read")
+            if not self._is_kept(os.path.join(self._workspace.root, entry.path), "read")
         }
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.ripgrep_pattern, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), time_limit)
