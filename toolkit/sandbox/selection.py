@@ -24,7 +24,7 @@ from .probe import ProbeError, probe_sandbox, run_trial
 from .system_paths import find_trusted_program
 from .visible_files import VisibleFiles, visible_files_of
 
-__all__ = ["best_sandbox", "no_sandbox", "sandboxes"]
+__all__ = ["best_sandbox", "sandboxes"]
 
 _NOT_PREVENTED = (
     "it reads and writes everything that the user may, protected files included; as root, also the kernel's settings",
@@ -146,8 +146,8 @@ def _build_landlock(visible_files: VisibleFiles, options: SandboxOptions) -> San
 _BUILDERS: dict[LevelName, Callable[[VisibleFiles, SandboxOptions], Sandbox | str]] = {
     "bubblewrap": _build_bubblewrap,
     "landlock": _build_landlock,
-    "limits": lambda visible_files, options: _limits_only(options.limits),
-    "none": lambda visible_files, options: no_sandbox(),
+    "limits": lambda visible_files, options: _build_unconfined(options.limits),
+    "none": lambda visible_files, options: _build_unconfined(None),
 }
 
 
@@ -161,30 +161,21 @@ def _problem_of(visible_files: VisibleFiles) -> str | None:
     return None
 
 
-def _limits_only(limits: Limits) -> Sandbox:
-    """Return a sandbox that limits what a command uses. The command may do everything that its user may do."""
+def _build_unconfined(limits: Limits | None) -> Sandbox:
+    """Return a sandbox in which a command may do everything that its user may, within *limits* if there are some."""
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        return {
-            "argv": list(argv),
-            "cwd": cwd,
-            "limits": limits.resource_limits(),
-            "max_processes": limits.counted_processes,
-        }
+        request: LaunchRequest = {"argv": list(argv), "cwd": cwd}
+        if limits is not None:
+            request["limits"] = limits.resource_limits()
+            request["max_processes"] = limits.counted_processes
+        return request
 
+    bounds = "CPU time, memory, file sizes and the number of processes are bounded"
     return Sandbox(
-        name="limits",
+        name="none" if limits is None else "limits",
         network=True,
-        does=("CPU time, memory, file sizes and the number of processes are bounded", "what it starts ends with it"),
+        does=(*([] if limits is None else [bounds]), "what it starts ends with it"),
         does_not=_NOT_PREVENTED,
         plan=plan,
     )
-
-
-def no_sandbox() -> Sandbox:
-    """Return a sandbox without limits. Only the caller's own limits on time and output apply."""
-
-    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        return {"argv": list(argv), "cwd": cwd}
-
-    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_NOT_PREVENTED, plan=plan)
