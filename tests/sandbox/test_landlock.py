@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from toolkit.sandbox.base import SandboxOptions
 from toolkit.sandbox.landlock import NEWEST_VERSION, find_landlock_version, landlock
-from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
 

@@ -12,10 +12,9 @@ import pytest
 
 from tests.clocks import block_until
 from toolkit.errors import ToolError
-from toolkit.sandbox.base import launcher_command
+from toolkit.sandbox.base import SandboxOptions, launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import find_landlock_version, landlock
-from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace

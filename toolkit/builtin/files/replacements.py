@@ -87,11 +87,7 @@ def apply_edits(
     """
     Return *text* with all *edits* made, and the number of places that changed.
 
-    Raises `ToolError`, whose message lists everything that prevents the edits.
-
-    Args:
-        name: The name of the file in error messages.
-        before_edit: Called before each edit. An error that it raises ends the work.
+    Call *before_edit* before each edit. Raise `ToolError` with everything that prevents the edits of the file *name*.
     """
     if not text:
         raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")
