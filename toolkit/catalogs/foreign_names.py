@@ -33,37 +33,21 @@ The namespaces that OpenAI's models use. They address every tool as `functions.N
 namespaces.
 """
 
-RESERVED_NAMES = frozenset(
-    {
-        # Anthropic's tools: the provider runs them, or the model was trained on their schemas.
-        "code_execution",
-        "computer",
-        "str_replace_based_edit_tool",
-        "str_replace_editor",
-        "tool_search_tool_bm25",
-        "tool_search_tool_regex",
-        "web_fetch",
-        "web_search",
-        # OpenAI's tools.
-        "apply_patch",
-        "code_interpreter",
-        "computer_use_preview",
-        "file_search",
-        "image_generation",
-        "local_shell",
-        "python",
-        "web_search_preview",
-        # Gemini's tools.
-        "google_search",
-        "google_search_retrieval",
-        "url_context",
-        # The agent's own tools.
-        "exit_plan",
-        "tool_search",
-    }
-)
+_ANTHROPIC_NAMES = """
+code_execution computer str_replace_based_edit_tool str_replace_editor tool_search_tool_bm25 tool_search_tool_regex
+web_fetch web_search
 """
-The names that a provider or the agent uses for its own tools. Plain words that many servers use (`read`) are not here.
+_OPENAI_NAMES = """
+apply_patch code_interpreter computer_use_preview file_search image_generation local_shell python web_search_preview
+"""
+_GEMINI_NAMES = "google_search google_search_retrieval url_context"
+_AGENT_NAMES = "exit_plan tool_search"
+
+RESERVED_NAMES = frozenset(f"{_ANTHROPIC_NAMES} {_OPENAI_NAMES} {_GEMINI_NAMES} {_AGENT_NAMES}".split())
+"""
+The names that a provider or the agent uses for its own tools: the provider runs them, or its model was trained on them.
+
+Plain words that many servers use (`read`) are not here.
 """
 
 
@@ -118,10 +102,7 @@ def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Tabl
 
 def _all_names(table: Table, prefix: str) -> dict[str, list[str]]:
     """Return the name and the aliases of each tool, with *prefix*, by the tool's name in *table*."""
-    names = {name: [f"{prefix}{name}"] for name in table.tools}
-    for alias, name in table.aliases.items():
-        names[name].append(f"{prefix}{alias}")
-    return names
+    return {name: [f"{prefix}{alias}" for alias in (name, *aliases)] for name, aliases in table.group_aliases().items()}
 
 
 def _is_legal_name(name: str) -> bool:

@@ -62,6 +62,13 @@ class Table:
             match = next((tool for own, tool in self.tools.items() if _to_wire_name(own) == wire_name), None)
         return match
 
+    def group_aliases(self) -> dict[str, list[str]]:
+        """Return the aliases of each tool, by its name."""
+        aliases: dict[str, list[str]] = {name: [] for name in self.tools}
+        for alias, name in self.aliases.items():
+            aliases[name].append(alias)
+        return aliases
+
 
 @record(frozen=True, slots=True)
 class Change:

@@ -21,6 +21,7 @@ from ..._plumbing.forks import renew_in_children
 from ...errors import DefinitionError
 from ...spec import Tool
 from ...values.visible import make_visible
+from ..snapshot import Table
 from . import Document, Index, Ranker
 
 __all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
@@ -92,9 +93,6 @@ class SearchResults(Sequence[SearchResult]):
     def __len__(self) -> int:
         return len(self._matches)
 
-    def __iter__(self) -> Iterator[SearchResult]:
-        return iter(self._matches)
-
     def __repr__(self) -> str:
         listed = ", ".join(f"{match.tool.name} {match.score:.2f}" for match in self._matches)
         return f"<SearchResults for {self.query[:60]!r}: {listed or self.advice}>"
@@ -110,8 +108,7 @@ class Finder:
 
     def _forget(self) -> None:
         self._index: Index | None = None
-        self._tools: Mapping[str, Tool] = {}
-        self._aliases: Mapping[str, str] = {}
+        self._table = Table({}, {})
 
     def renew_after_fork(self) -> None:
         """
@@ -123,8 +120,7 @@ class Finder:
 
     def search(
         self,
-        tools: Mapping[str, Tool],
-        aliases: Mapping[str, str],
+        table: Table,
         query: str,
         limit: int,
         *,
@@ -133,7 +129,7 @@ class Finder:
         ranker: Ranker | None = None,
     ) -> SearchResults:
         """
-        Return the best *limit* of *tools* for *query*.
+        Return the best *limit* tools of *table* for *query*.
 
         With *group*, only tools of this group are returned. Every function in *predicates* has to return true for a
         tool.
@@ -149,41 +145,38 @@ class Finder:
         if limit < 1:
             raise ValueError(f"limit has to be at least 1, got {limit}")
 
+        tools = table.tools
+
         def is_kept(name: str) -> bool:
             tool = tools.get(name)  # another thread may have added tools to the index
             return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in predicates)
 
-        hits = self._refresh_index(tools, aliases).search(query, limit, predicate=is_kept, ranker=ranker)
+        hits = self._refresh_index(table).search(query, limit, predicate=is_kept, ranker=ranker)
         matches = [SearchResult(tools[hit.name], hit.score, hit.words) for hit in hits]
         return SearchResults(
             query, matches, lambda: _count_groups(t for t in tools.values() if all(k(t) for k in predicates))
         )
 
-    def _refresh_index(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
-        """Return the index, updated to these tools and aliases."""
+    def _refresh_index(self, table: Table) -> Index:
+        """Return the index, updated to the tools and aliases of *table*."""
         with self._lock:
-            if self._index is None or self._tools is not tools or self._aliases is not aliases:
-                self._index = self._update_index(tools, aliases)
-                self._tools, self._aliases = tools, aliases
+            if self._index is None or self._table is not table:
+                self._index = self._update_index(table)
+                self._table = table
             return self._index
 
-    def _update_index(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
-        aliases_by_tool: dict[str, list[str]] = {}
-        for alias, name in aliases.items():
-            aliases_by_tool.setdefault(name, []).append(alias)
+    def _update_index(self, table: Table) -> Index:
+        tools, aliases = table.tools, table.group_aliases()
         if self._index is None:
             _warn_of_stall(len(tools))
-            return Index(
-                document_of(tools[name], aliases_by_tool.get(name, ())) for name in _iterate_with_pauses(tools)
-            )
-        removed, added = _diff_names(self._tools, tools)
+            return Index(document_of(tools[name], aliases[name]) for name in _iterate_with_pauses(tools))
+        before = self._table
+        removed, added = _diff_names(before.tools, tools)
         for name in _iterate_with_pauses(removed):
             self._index.remove(name)
-        changed = dict.fromkeys(added)
-        if self._aliases != aliases:
-            changed |= dict.fromkeys(name for _, name in self._aliases.items() ^ aliases.items() if name in tools)
-        for name in _iterate_with_pauses(changed):
-            self._index.add(document_of(tools[name], aliases_by_tool.get(name, ())))
+        renamed = {name for _, name in before.aliases.items() ^ table.aliases.items() if name in tools}
+        for name in _iterate_with_pauses(dict.fromkeys((*added, *renamed))):
+            self._index.add(document_of(tools[name], aliases[name]))
         return self._index
 
 

@@ -48,18 +48,11 @@ The most tools that are ranked if many tools have the same words and more remain
 more.
 """
 
-MIN_RATIO_BEFORE_COMMON_WORDS, MIN_RATIO_BEFORE_EXACT_FORMS, MIN_RATIO_OF_TIES = (
-    0.7,
-    1 / (1 + EXACT_FORM_WEIGHT),
-    1 - 1e-9,
-)
-"""
-The share of the last chosen tool's score that another tool needs to be considered as well.
-
-`MIN_RATIO_BEFORE_COMMON_WORDS` applies while common words may still raise a score. `MIN_RATIO_BEFORE_EXACT_FORMS`
-applies when only the exact forms of words may raise it. `MIN_RATIO_OF_TIES` applies when scores may differ only by the
-order in which the same numbers were added.
-"""
+# The share of the last chosen tool's score that another tool needs to be considered as well: while common words may
+# still raise a score, when only the exact forms of words may, and when only the order of adding makes a difference.
+MIN_RATIO_BEFORE_COMMON_WORDS = 0.7
+MIN_RATIO_BEFORE_EXACT_FORMS = 1 / (1 + EXACT_FORM_WEIGHT)
+MIN_RATIO_OF_TIES = 1 - 1e-9
 
 MIN_SHARE_OF_FULL = 0.02
 """A tool with a smaller share of the query's full score is not a hit."""
@@ -361,11 +354,6 @@ def _hits(matches: list[_Match], parsed: ParsedQuery) -> list[Hit]:
         matched_words = tuple(words if is_unique else dict.fromkeys(words))
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
-        hits.append(
-            Hit(
-                name,
-                score,
-                matched_words or tuple(text for key, text in parsed.text_by_joined_word.items() if key in worth),
-            )
-        )
+        joined_words = (text for key, text in parsed.text_by_joined_word.items() if key in worth)
+        hits.append(Hit(name, score, matched_words or tuple(joined_words)))
     return hits
