@@ -18,12 +18,7 @@ from ..facts import check_name
 from ..spec import Tool
 from .snapshot import Table, describe_place, is_foreign
 
-__all__ = [
-    "check_foreign_names",
-    "fold_name",
-    "leave_out_misleading",
-    "reason_against",
-]
+__all__ = ["check_foreign_names", "fold_name", "leave_out_misleading", "reason_against"]
 
 _log = logging.getLogger("toolkit")
 
@@ -60,8 +55,12 @@ def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) ->
     names = {**{name: name for name in table.tools}, **table.aliases}
     names_to_check = names if newcomers is None else [name for name in newcomers if name in names]
     for name in names_to_check:
-        if is_foreign(table.tools[names[name]]):
-            _check_reserved(name, table.tools[names[name]])
+        tool = table.tools[names[name]]
+        if is_foreign(tool) and (reason := reason_against(name)) is not None:
+            raise CatalogError(
+                f"{describe_place(tool)} cannot be called `{name}`: {reason}; "
+                f'add it under another name, with `prefixed("...")` or `renamed("...")`'
+            )
     for lookalikes in _group_lookalikes(names, names_to_check):
         _check_lookalikes(lookalikes, names, table.tools)
 
@@ -82,11 +81,7 @@ def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Tabl
 
 
 def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Table:
-    """
-    Return *table* without the tools from outside whose names are in *owners*, reserved, or not legal names.
-
-    The names of the tools from outside that stay are added to *owners*.
-    """
+    """Return *table* without the misleading tools from outside, and add the names of those that stay to *owners*."""
     tools: dict[str, Tool] = {}
     for key, names in _all_names(table, prefix).items():
         tool = table.tools[key]
@@ -113,15 +108,6 @@ def _is_legal_name(name: str) -> bool:
     return True
 
 
-def _check_reserved(name: str, tool: Tool) -> None:
-    reason = reason_against(name)
-    if reason is not None:
-        raise CatalogError(
-            f"{describe_place(tool)} cannot be called `{name}`: {reason}; "
-            f'add it under another name, with `prefixed("...")` or `renamed("...")`'
-        )
-
-
 def reason_against(name: str) -> str | None:
     """Return the reason why a tool from outside cannot be called *name*, or None if it can."""
     namespace = name.replace("--", ".").partition(".")[0].casefold()
@@ -133,11 +119,7 @@ def reason_against(name: str) -> str | None:
 
 
 def _check_lookalikes(lookalikes: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
-    """
-    Raise `DuplicateTool` if two tools have names that look alike and one of the tools comes from outside.
-
-    One tool may have several names that look alike.
-    """
+    """Raise `DuplicateTool` if *lookalikes* are names of two tools, and one of the tools comes from outside."""
     for first, other in itertools.combinations(lookalikes, 2):
         first_tool, other_tool = tools[names[first]], tools[names[other]]
         if first_tool is not other_tool and (is_foreign(first_tool) or is_foreign(other_tool)):

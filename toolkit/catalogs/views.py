@@ -37,8 +37,7 @@ __all__ = ["CatalogView"]
 class CatalogView:
     """A collection of tools by name. A catalog and every view of a catalog have these methods."""
 
-    # The prefix that this view puts before its names, if the view's tools can clash with others. It is None for other
-    # views.
+    # The prefix that this view puts before its names; None for views whose tools cannot clash with others.
     _new_prefix: str | None = None
 
     def __init__(self, sources: tuple[CatalogView, ...], derive: Callable[..., Table]) -> None:
@@ -54,19 +53,14 @@ class CatalogView:
         """The tools and aliases as they are now."""
         tables = tuple(source.table for source in self._sources)
         derived = self._derived
-        # Tables are never changed, so the same objects mean that nothing has changed. The derived table is stored
-        # together with the tables that it was derived from, because another thread may derive one from newer tables at
-        # the same time.
+        # Tables are never changed, so the same objects mean that nothing has changed. They are stored together with
+        # what was derived from them, because another thread may derive a table from newer ones at the same time.
         if derived is None or derived[0] != tables:
             self._derived = derived = tables, self._derive_table(tables)
         return derived[1]
 
     def _derive_table(self, tables: tuple[Table, ...]) -> Table:
-        """
-        Return the table that follows from *tables*.
-
-        A tool from outside is left out if it was added later and clashes with another tool.
-        """
+        """Return the table that follows from *tables*, without tools from outside that were added later and clash."""
         try:
             return self._derive(*tables)
         except (CatalogError, DefinitionError):
@@ -329,20 +323,14 @@ def _join_ends(ends: list[Callable[[], None]]) -> Callable[[], None]:
 
 
 def _check_names(table: Table) -> Table:
-    """
-    Return *table*, or raise `CatalogError` if the name of a tool from outside is misleading.
-
-    The caller has given the tools of *table* new names, or has put them together with other tools.
-    """
+    """Return *table*, whose names are new together, or raise `CatalogError` if one from outside is misleading."""
     if has_foreign(table.tools.values()):
         foreign_names.check_foreign_names(table)
     return table
 
 
 class _FilteredView(CatalogView):
-    """
-    A view of the tools of a source for which *predicate* returns true. A search in this view uses the source's index.
-    """
+    """A view of the tools of a source for which *predicate* returns true. A search uses the source's index."""
 
     def __init__(self, source: CatalogView, predicate: Callable[[Tool], bool]) -> None:
         def derive(table: Table) -> Table:

@@ -21,7 +21,7 @@ from ..._plumbing.forks import renew_in_children
 from ...errors import DefinitionError
 from ...spec import Tool
 from ...values.visible import make_visible
-from ..snapshot import Table
+from ..snapshot import Table, diff_tables
 from . import Document, Index, Ranker
 
 __all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
@@ -55,9 +55,7 @@ class SearchResult:
 
 
 class SearchResults(Sequence[SearchResult]):
-    """
-    The tools that fit a query, the best first. If no tool fits, it is empty, and `groups` says which groups exist.
-    """
+    """The tools that fit a query, the best first. If no tool fits, `groups` says which groups exist."""
 
     def __init__(self, query: str, matches: Sequence[SearchResult], groups: Callable[[], Mapping[str, int]]) -> None:
         self.query = query
@@ -111,9 +109,7 @@ class Finder:
         self._table = Table({}, {})
 
     def renew_after_fork(self) -> None:
-        """
-        Forget an index that another thread was changing, because no thread continues that change in a forked child.
-        """
+        """Forget an index that another thread was changing: no thread continues that change in a forked child."""
         if self._lock.locked():
             self._lock = threading.Lock()
             self._forget()
@@ -144,7 +140,6 @@ class Finder:
             raise TypeError(f"limit has to be a whole number and group a name, got {limit!r:.40} and {group!r:.40}")
         if limit < 1:
             raise ValueError(f"limit has to be at least 1, got {limit}")
-
         tools = table.tools
 
         def is_kept(name: str) -> bool:
@@ -153,9 +148,13 @@ class Finder:
 
         hits = self._refresh_index(table).search(query, limit, predicate=is_kept, ranker=ranker)
         matches = [SearchResult(tools[hit.name], hit.score, hit.words) for hit in hits]
-        return SearchResults(
-            query, matches, lambda: _count_groups(t for t in tools.values() if all(k(t) for k in predicates))
-        )
+
+        def count_groups() -> dict[str, int]:
+            """Return the number of tools in each group, the largest group first."""
+            shown = [tool for tool in tools.values() if all(predicate(tool) for predicate in predicates)]
+            return dict(Counter(map(group_of, shown)).most_common())
+
+        return SearchResults(query, matches, count_groups)
 
     def _refresh_index(self, table: Table) -> Index:
         """Return the index, updated to the tools and aliases of *table*."""
@@ -170,11 +169,11 @@ class Finder:
         if self._index is None:
             _warn_of_stall(len(tools))
             return Index(document_of(tools[name], aliases[name]) for name in _iterate_with_pauses(tools))
-        before = self._table
-        removed, added = _diff_names(before.tools, tools)
-        for name in _iterate_with_pauses(removed):
+        change = diff_tables(self._table, table)
+        for name in _iterate_with_pauses(tool.name for tool in change.removed if tool.name not in tools):
             self._index.remove(name)
-        renamed = {name for _, name in before.aliases.items() ^ table.aliases.items() if name in tools}
+        added = [tool.name for tool in change.added]
+        renamed = {name for _, name in self._table.aliases.items() ^ table.aliases.items() if name in tools}
         for name in _iterate_with_pauses(dict.fromkeys((*added, *renamed))):
             self._index.add(document_of(tools[name], aliases[name]))
         return self._index
@@ -211,25 +210,18 @@ def _iterate_with_pauses(names: Iterable[str]) -> Iterator[str]:
 
 def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     """Return the texts of *tool* that can be searched."""
-    foreign = is_imported(tool)
+    is_foreign = is_imported(tool)
     names, texts = _parameters(tool)
-    if foreign:
-        bounded_texts, bounded_names = (make_visible(" ".join(words)[:_MAX_IMPORTED_CHARS]) for words in (texts, names))
-        return Document(
-            name=tool.name,
-            aliases=tuple(aliases),
-            description=clean_description(tool),
-            parameters=(bounded_names,),
-            texts=(bounded_texts,),
-            is_imported=True,
-        )
+    if is_foreign:
+        names, texts = ([make_visible(" ".join(words)[:_MAX_IMPORTED_CHARS])] for words in (names, texts))
     return Document(
         name=tool.name,
-        aliases=tuple(dict.fromkeys((*tool.facts.aliases, *aliases))),
-        hint=tool.facts.search_hint or "",
-        description=tool.description,
+        aliases=tuple(dict.fromkeys((*(() if is_foreign else tool.facts.aliases), *aliases))),
+        hint="" if is_foreign else tool.facts.search_hint or "",
+        description=clean_description(tool),
         parameters=tuple(names),
         texts=tuple(texts),
+        is_imported=is_foreign,
     )
 
 
@@ -259,21 +251,6 @@ def group_of(tool: Tool) -> str:
 
 def _is_in_group(tool: Tool, group: str | None) -> bool:
     return group is None or group_of(tool).casefold() == group.casefold()
-
-
-def _count_groups(tools: Iterable[Tool]) -> dict[str, int]:
-    """Return the number of tools in each group, the largest group first."""
-    return dict(Counter(map(group_of, tools)).most_common())
-
-
-def _diff_names(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
-    """Return the names that were removed, and the names that were added or now belong to another tool."""
-    # Usually one tool was added at the end. Comparing lists is much faster than looking up names.
-    old_tools = list(before.values())
-    if list(after.values())[: len(old_tools)] == old_tools:
-        return [], list(after)[len(old_tools) :]
-    removed = [name for name in before if name not in after]
-    return removed, [name for name, tool in after.items() if before.get(name) is not tool]
 
 
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:

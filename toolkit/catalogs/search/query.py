@@ -10,7 +10,7 @@ and not what it is, so a word that occurs only in a path or an address has less 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
@@ -91,7 +91,7 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
     last_run = last_text = last_stem = ""
     query = query[:MAX_CHARS]
     query_runs = split_runs(query)[:MAX_RUNS]
-    path_runs = _only_in_paths(query, query_runs) if "/" in query else ()
+    path_runs = set(query_runs).difference(split_runs(_PATH.sub(" ", query))) if "/" in query else ()
     for run in query_runs:
         reading = read_run(run)
         if not reading:
@@ -145,10 +145,6 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
 
 # The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.
 _PATH = re.compile(r"(?<!\w)\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
-
-
-def _only_in_paths(query: str, query_runs: Iterable[str]) -> set[str]:
-    return set(query_runs).difference(split_runs(_PATH.sub(" ", query)))
 
 
 @lru_cache(maxsize=4096)

@@ -115,15 +115,11 @@ def _parse_word(text: str) -> RunReading:
     if text in STOP_WORDS or not text:
         return ()
     if not text.isascii() and _WITHOUT_SPACES.match(text):
-        pairs = _pairs(text)
+        # The last character also stands alone. So every character begins one of the pairs, and a search for a single
+        # character finds it.
+        pairs = tuple(text[at : at + 2] for at in range(len(text)))
         return pairs, pairs, ""
     return (text,), (stem(text),), ""
-
-
-def _pairs(text: str) -> tuple[str, ...]:
-    # The last character also stands alone. So every character begins one of the pairs, and a search for a single
-    # character finds it.
-    return tuple(text[at : at + 2] for at in range(len(text)))
 
 
 def stem(word: str) -> str:
