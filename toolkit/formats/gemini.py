@@ -99,14 +99,8 @@ def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
     if isinstance(signature, bytes):
         signature = base64.b64encode(signature).decode()
     metadata = {"thought_signature": signature} if isinstance(signature, str) else None
-    return build_call(
-        NAMING,
-        catalog,
-        name=get_field(call, "name"),
-        arguments=get_field(call, "args"),
-        id=get_field(call, "id"),
-        metadata=metadata,
-    )
+    name, arguments, call_id = (get_field(call, field) for field in ("name", "args", "id"))
+    return build_call(NAMING, catalog, name, arguments, call_id, metadata=metadata)
 
 
 def _first_field(part: Any, *names: str) -> Any:

@@ -24,8 +24,8 @@ from .base import (
     list_offered_tools,
 )
 from .call_ids import sent_id
-from .chat_completions import parameters_of
 from .media import IMAGE_FORMATS, ResultMedia
+from .openai import parameters_of
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_found_names, media_of, text_of
 
@@ -127,7 +127,7 @@ def _call(item: Any, catalog: Offering | None) -> ToolCall | None:
         name, arguments = _qualify_name(item), get_field(item, "input")
     else:
         return None
-    return build_call(NAMING, catalog, name=name, arguments=arguments, id=get_field(item, "call_id"))
+    return build_call(NAMING, catalog, name, arguments, get_field(item, "call_id"))
 
 
 def _qualify_name(item: Any) -> Any:

@@ -67,10 +67,10 @@ def build_response_error(provider: str, response: Any, missing_field: str) -> Pr
 def build_call(
     naming: Naming,
     catalog: Offering | None,
-    *,
     name: Any,
     arguments: Any,
-    id: Any,  # noqa: A002 -- the usual name for this option
+    call_id: Any,
+    *,
     metadata: dict[str, Any] | None = None,
 ) -> ToolCall:
     """
@@ -88,4 +88,4 @@ def build_call(
         arguments = restore_own_names(arguments, tool)
     if tool is not None:
         arguments = remove_forced_nulls(arguments, tool)
-    return ToolCall(own, arguments, "" if id is None else str(id), metadata=metadata)
+    return ToolCall(own, arguments, "" if call_id is None else str(call_id), metadata=metadata)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..formats.chat_completions import parameters_of
+from ..formats.openai import parameters_of
 from ..formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI
 from ..formats.schemas.remarks import prepare_schema
 from ..formats.schemas.rewriting import rewrite_schema

@@ -146,7 +146,7 @@ async def test_a_state_of_a_tool_is_no_state_of_a_prompt():
     async with connected(Dispatcher(tools), NEW, Person(), **options) as client:
         question = await client.session.call_tool("greet", {}, allow_input_required=True)
         answer = {"name": types.ElicitResult(action="accept", content={"answer": "x"})}
-        with pytest.raises(MCPError, match="not.*made|forged|altered|state"):
+        with pytest.raises(MCPError, match="this question was about another call"):
             await client.session.get_prompt(
                 "greet", input_responses=answer, request_state=question.request_state, allow_input_required=True
             )
