@@ -51,7 +51,7 @@ ORDER = {
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log calling prompts resources changes tool_server strict_messages stdio http_guard http_app web_protocol __init__",
-    "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines process_watch stdio_transport login_hosts logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
+    "mcp/importing": "remote_server private_json foreign_text call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants compiled_rules rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
     "policies": "redaction audit classify retry secret_problems __init__",
