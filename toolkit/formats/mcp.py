@@ -19,7 +19,7 @@ from ..values.part_texts import describe_resource, render_part
 from ..values.schemas.vocabulary import map_subschemas
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .media import encode_base64
-from .responses import build_call, build_response_error, get_field, has_field
+from .responses import build_call, build_response_error, get_field, get_first_field, has_field
 from .result_content import check_results, text_of
 from .schemas.merging import types_of
 
@@ -28,6 +28,7 @@ __all__ = ["calls", "definitions", "read_content", "results"]
 NAMING = Naming(provider="MCP", allows_dots=True, max_chars=128)
 
 _WRAPPER_KEY = "result"
+_MEDIA_TYPE = ("mimeType", "mime_type")
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
@@ -176,7 +177,7 @@ def read_content(blocks: Iterable[Any]) -> list[Part]:
 
 def _read_resource(block: Any) -> ResourcePart:
     resource = get_field(block, "resource")
-    uri, media_type = _read_text(resource, "uri"), _get_media_type(resource)
+    uri, media_type = _read_text(resource, "uri"), get_first_field(resource, *_MEDIA_TYPE) or None
     if get_field(resource, "blob") is None:
         return ResourcePart(uri, _read_text(resource, "text"), media_type)
     if get_field(resource, "text") is not None:
@@ -185,23 +186,23 @@ def _read_resource(block: Any) -> ResourcePart:
 
 
 def _read_link(block: Any) -> Part:
-    uri, name, media_type = _read_text(block, "uri"), get_field(block, "name"), _get_media_type(block)
-    link = ResourcePart(uri, None, media_type)
-    return link if name in (None, "", uri) else FilePart(uri, media_type, _read_text(block, "name"))
+    uri, media_type = _read_text(block, "uri"), get_first_field(block, *_MEDIA_TYPE) or None
+    if get_field(block, "name") in (None, "", uri):
+        return ResourcePart(uri, None, media_type)
+    return FilePart(uri, media_type, _read_text(block, "name"))
 
 
 _READERS: dict[str, Callable[[Any], Part]] = {
     "text": lambda block: TextPart(_read_text(block, "text")),
-    "image": lambda block: ImagePart(_read_base64(block, "data"), _read_text(block, "mimeType", "mime_type")),
-    "audio": lambda block: AudioPart(_read_base64(block, "data"), _read_text(block, "mimeType", "mime_type")),
+    "image": lambda block: ImagePart(_read_base64(block, "data"), _read_text(block, *_MEDIA_TYPE)),
+    "audio": lambda block: AudioPart(_read_base64(block, "data"), _read_text(block, *_MEDIA_TYPE)),
     "resource": _read_resource,
     "resource_link": _read_link,
 }
 
 
 def _read_text(holder: Any, *names: str) -> str:
-    """Return the text under the first of *names* that *holder* has. The SDK has other names than JSON."""
-    value = next((value for name in names if (value := get_field(holder, name)) is not None), None)
+    value = get_first_field(holder, *names)
     if not isinstance(value, str):
         raise TypeError(f"`{names[0]}` is {'missing' if value is None else f'no text but {type(value).__name__}'}")
     return value
@@ -212,7 +213,3 @@ def _read_base64(holder: Any, name: str) -> bytes:
         return base64.b64decode(_read_text(holder, name), validate=True)
     except ValueError as error:
         raise ValueError(f"`{name}` is not base64: {error}") from error
-
-
-def _get_media_type(holder: Any) -> str | None:
-    return get_field(holder, "mimeType") or get_field(holder, "mime_type") or None

@@ -17,7 +17,7 @@ from .base import Naming, Offering, check_offering
 from .schemas.forced_nulls import remove_forced_nulls
 from .schemas.property_names import restore_own_names
 
-__all__ = ["build_call", "build_response_error", "get_field", "get_list", "has_field"]
+__all__ = ["build_call", "build_response_error", "get_field", "get_first_field", "get_list", "has_field"]
 
 _MAX_ERROR_CHARS = 300
 
@@ -25,6 +25,11 @@ _MAX_ERROR_CHARS = 300
 def get_field(record: Any, name: str) -> Any:
     """Return the value under *name* in a dictionary, or the attribute of an object. Return None if there is none."""
     return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
+
+
+def get_first_field(record: Any, *names: str) -> Any:
+    """Return the first field of *names* that has a value, or None. JSON and the SDKs have different names."""
+    return next((value for name in names if (value := get_field(record, name)) is not None), None)
 
 
 def has_field(record: Any, *names: str) -> bool:

@@ -144,7 +144,9 @@ class Finder:
 
         def is_kept(name: str) -> bool:
             tool = tools.get(name)  # another thread may have added tools to the index
-            return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in predicates)
+            if tool is None or (group is not None and group_of(tool).casefold() != group.casefold()):
+                return False
+            return all(predicate(tool) for predicate in predicates)
 
         hits = self._refresh_index(table).search(query, limit, predicate=is_kept, ranker=ranker)
         matches = [SearchResult(tools[hit.name], hit.score, hit.words) for hit in hits]
@@ -247,10 +249,6 @@ def clean_description(tool: Tool) -> str:
 def group_of(tool: Tool) -> str:
     """Return the name of the tool's group in a form that may be shown, or "(none)" if the tool has no group."""
     return make_visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
-
-
-def _is_in_group(tool: Tool, group: str | None) -> bool:
-    return group is None or group_of(tool).casefold() == group.casefold()
 
 
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:

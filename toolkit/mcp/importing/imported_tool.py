@@ -39,7 +39,6 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _HASH_CHARS = 6
 _MAX_TITLE_CHARS = 300
 _ADVICE = "What it does is done, so do not call it again for that; tell the user."
-
 _CHANGED = "its server has changed its definition since it was last used"
 
 SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaitable[types.CallToolResult]]

@@ -41,26 +41,6 @@ _EXIT_SECONDS = 2.0
 _KILL_SECONDS = 2.0
 _FLUSH_SECONDS = 0.5
 _POLL_SECONDS = 0.005
-_EDGE_BYTES = 512
-# An answer begins or ends with its id. A number that stands elsewhere in the text is not an id.
-_ID_AT_START = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*,')
-_ID_AT_END = re.compile(rb',\s*"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
-_PAUSES = 20
-_PAUSE_SECONDS = 0.1
-
-# A line on the pipe means that the process was ended here. Without one, the whole group is ended.
-_SCRIPT = """
-read line && exit
-for signal in TERM KILL; do
-    count=0
-    while [ $count -lt "$2" ]; do
-        kill -s 0 -- "-$1" 2> /dev/null || exit
-        sleep "$3"
-        count=$((count + 1))
-    done
-    kill -s $signal -- "-$1" 2> /dev/null
-done
-"""
 
 
 class ErrorTail:
@@ -209,6 +189,12 @@ async def _close_pipe(pipe: Any) -> None:
             await pipe.aclose()
 
 
+_EDGE_BYTES = 512
+# An answer begins or ends with its id. A number that stands elsewhere in the text is not an id.
+_ID_AT_START = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*,')
+_ID_AT_END = re.compile(rb',\s*"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
 class MessageLines:
     """
     Splits the output of a server into lines, each of which should be one message.
@@ -270,6 +256,24 @@ class MessageLines:
 def _describe_flaw(error: ValueError) -> str:
     reasons = [entry["msg"] for entry in error.errors(include_input=False)] if hasattr(error, "errors") else []
     return f"the server's answer is not valid MCP: {'; '.join(dict.fromkeys(reasons))[:200] or 'it is not JSON'}"
+
+
+_PAUSES = 20
+_PAUSE_SECONDS = 0.1
+
+# A line on the pipe means that the process was ended here. Without one, the whole group is ended.
+_SCRIPT = """
+read line && exit
+for signal in TERM KILL; do
+    count=0
+    while [ $count -lt "$2" ]; do
+        kill -s 0 -- "-$1" 2> /dev/null || exit
+        sleep "$3"
+        count=$((count + 1))
+    done
+    kill -s $signal -- "-$1" 2> /dev/null
+done
+"""
 
 
 class ProcessWatch:

@@ -96,14 +96,11 @@ class Conversations:
         return self._find(session_id, principal)
 
     def _find(self, session_id: str, principal: str) -> Session:
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._sessions[session_id] = Session(id=session_id, principal=principal)
-            if len(self._sessions) > _MAX_PRINCIPALS:
-                self._sessions.popitem(last=False)
-        else:
-            self._sessions.move_to_end(session_id)
-        return session
+        session = self._sessions.pop(session_id, None)
+        self._sessions[session_id] = session or Session(id=session_id, principal=principal)
+        if len(self._sessions) > _MAX_PRINCIPALS:
+            self._sessions.popitem(last=False)
+        return self._sessions[session_id]
 
 
 class SessionOwners:
