@@ -7,6 +7,7 @@ follows its source when the source changes. The order is always insertion order,
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -314,12 +315,10 @@ class CatalogView:
 
 def _join_ends(ends: list[Callable[[], None]]) -> Callable[[], None]:
     """Return a function that calls all of *ends*."""
-
-    def end_all() -> None:
-        for end in ends:
-            end()
-
-    return end_all
+    stack = contextlib.ExitStack()
+    for end in ends:
+        stack.callback(end)
+    return stack.close
 
 
 def _check_names(table: Table) -> Table:

@@ -146,9 +146,7 @@ async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
     """Yield what *stream* has to offer, until it ends or is closed."""
     if stream is None:  # pragma: no cover -- the SDK gives the error output on Windows to the terminal
         return
-    with contextlib.suppress(
-        anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError, OSError
-    ):
+    with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         while True:
             yield await stream.receive(_CHUNK_BYTES)
 

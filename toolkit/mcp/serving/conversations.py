@@ -80,9 +80,8 @@ class Conversations:
         if is_modern(context):
             return self.session_of_principal(principal)
         # A client that knows the id of a connection must not share the conversation of its user.
-        session: Session = connection_of(context).state.setdefault(
-            f"{_STATE_KEY}:{principal}", Session(principal=principal)
-        )
+        state, key = connection_of(context).state, f"{_STATE_KEY}:{principal}"
+        session: Session = state.setdefault(key, Session(principal=principal))
         return session
 
     def session_of_principal(self, principal: str | None) -> Session:
