@@ -117,7 +117,7 @@ def open_server(target: str, settings: MergedSettings | None = None) -> Iterator
 
 def _build_servers(target: str, settings: MergedSettings | None) -> Any:
     from ..mcp import Pins, RemoteServer, Servers
-    from ..mcp.importing.settings_servers import PINS_FILE
+    from ..mcp.importing.server_file import PINS_FILE
 
     pins = Pins(configuration_folder() / PINS_FILE)
     if target.startswith(SETTINGS_PREFIX):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai
-from ..formats.chat_completions import parameters_of
+from ..formats.openai import parameters_of
 from ..formats.media import ResultMedia
 from ..formats.schemas.dialects import OPENAI
 from ..formats.schemas.rewriting import rewrite_schema

@@ -11,8 +11,7 @@ import click
 from rich.text import Text
 
 from ...mcp.importing.remote_server import RemoteServer, read_server
-from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file
-from ...mcp.importing.settings_servers import read_settings_servers
+from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file, read_settings_servers
 from ...mcp.sdk import check_sdk_installed
 from ...settings.trust import Trust
 from ..command import subcommand
