@@ -17,7 +17,7 @@ from ..._plumbing.wording import in_backticks
 from ...facts import Facts
 from ...functions.callables import unwrap_function
 from ...spec import Tool
-from .violations import Violation
+from .violations import Fault
 
 __all__ = ["code_lints"]
 
@@ -74,8 +74,8 @@ class _EffectCall:
     line: int
 
 
-def code_lints(tool: Tool) -> Iterator[Violation]:
-    """Yield one violation for each fact that the function's own code contradicts."""
+def code_lints(tool: Tool) -> Iterator[Fault]:
+    """Yield one fault for each fact that the function's own code contradicts."""
     reported_facts: set[str] = set()
     for effect_call in _iter_effect_calls(unwrap_function(tool.function)):
         contradiction = _find_contradiction(effect_call.effect, tool.facts)
@@ -83,13 +83,8 @@ def code_lints(tool: Tool) -> Iterator[Violation]:
             continue
         fact, remedy = contradiction
         reported_facts.add(fact)
-        yield Violation(
-            tool=tool.name,
-            rule="facts-against-code",
-            place=f"line {effect_call.line}",
-            message=f"{in_backticks(effect_call.call)} {_EFFECT_TEXTS[effect_call.effect]}, but the tool {fact}",
-            remedy=remedy,
-        )
+        message = f"{in_backticks(effect_call.call)} {_EFFECT_TEXTS[effect_call.effect]}, but the tool {fact}"
+        yield Fault("facts-against-code", message, remedy, f"line {effect_call.line}")
 
 
 def _find_contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
