@@ -108,10 +108,7 @@ class Trust:
 
     def covers_file(self, folder: str | os.PathLike[str], name: str, content: bytes) -> bool:
         """Return whether *folder* was trusted while its instruction file *name* had this *content*."""
-        try:
-            digests = self._read().get(real_path(folder), {}).get("instructions", {})
-        except TrustError:
-            return False
+        digests = self._find_entry(folder).get("instructions")
         return isinstance(digests, dict) and digests.get(name) == hashlib.sha256(content).hexdigest()
 
     def trust(
@@ -142,10 +139,7 @@ class Trust:
 
     def covers_content(self, path: str | os.PathLike[str], content: bytes) -> bool:
         """Return whether the user trusts the single file at *path* with this *content*."""
-        try:
-            entry = self._read().get(real_path(path), {})
-        except TrustError:
-            return False
+        entry = self._find_entry(path)
         return entry.get("kind") == _FILE and entry["sha256"] == hashlib.sha256(content).hexdigest()
 
     def trust_content(self, path: str | os.PathLike[str], content: bytes) -> None:
@@ -165,17 +159,22 @@ class Trust:
 
     def folders(self) -> tuple[Path, ...]:
         """Return the folders that were trusted, in that order, including those that have changed since."""
-        try:
-            return tuple(Path(path) for path, entry in self._read().items() if entry.get("kind") != _FILE)
-        except TrustError:
-            return ()
+        return self._list_paths(is_file=False)
 
     def files(self) -> tuple[Path, ...]:
         """Return the single files that were trusted, in that order, including those that have changed since."""
-        try:
-            return tuple(Path(path) for path, entry in self._read().items() if entry.get("kind") == _FILE)
-        except TrustError:
-            return ()
+        return self._list_paths(is_file=True)
+
+    def _list_paths(self, *, is_file: bool) -> tuple[Path, ...]:
+        with contextlib.suppress(TrustError):
+            return tuple(Path(path) for path, entry in self._read().items() if (entry.get("kind") == _FILE) is is_file)
+        return ()
+
+    def _find_entry(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return what is recorded about a folder or a file; it is empty if the trust file cannot be used."""
+        with contextlib.suppress(TrustError):
+            return self._read().get(real_path(path), {})
+        return {}
 
     def _read(self) -> dict[str, dict[str, Any]]:
         remedy = "look at it, then correct it or move it away, and trust your folders again"
