@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import click
 
 from .completion.known_names import complete_arguments, complete_target, complete_tool
-from .failures import report_errors
+from .failures import Failure, report_errors
 from .output import Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
-__all__ = ["arguments_argument", "subcommand", "target_argument", "tool_argument"]
+__all__ = ["arguments_argument", "read_prompt", "subcommand", "target_argument", "tool_argument"]
 
 _COMMON_OPTIONS = ("as_json", "shape", "debug")
 
@@ -76,3 +76,11 @@ def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], c
         return command
 
     return declare
+
+
+def read_prompt(prompt: str | None) -> str:
+    """Return the *prompt* of a command, or standard input if it is `-`; raise `Failure` if that is empty or missing."""
+    text = sys.stdin.read() if prompt == "-" else prompt
+    if text is None or not text.strip():
+        raise Failure("the prompt is empty; say what to do")
+    return text

@@ -34,7 +34,7 @@ _COMMANDS = {
     "worker": "commands.worker",
     "runs": "commands.runs",
     "stats": "commands.stats",
-    "init": "commands.init",
+    "init": "commands.new_project",
     "completion": "commands.completion",
 }
 

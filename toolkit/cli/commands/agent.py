@@ -9,10 +9,9 @@ import click
 from ..._plumbing.wording import format_count
 from ...agent import Run
 from ..call_policy import CallOptions, call_options
-from ..command import subcommand, target_argument
+from ..command import read_prompt, subcommand, target_argument
 from ..exit_codes import RUN_EXITS
 from ..output import Output
-from .prompt_text import read_prompt
 from .run_driver import RUN, open_driver
 from .saved_files import OpenedFile, raise_if_interrupted, saved_file_options
 

@@ -23,7 +23,7 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallOptions, CallPolicy, call_options, dispatcher_for
+from ..call_policy import CallOptions, call_options, dispatcher_for, resources_of_call
 from ..command import arguments_argument, subcommand, target_argument
 from ..completion.known_names import complete_tool
 from ..display.lines import format_duration
@@ -31,8 +31,8 @@ from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..targets import Target, open_target
-from ..user_extensions import with_skills
+from ..resources import load_resources
+from ..user_extensions import open_extended_target
 from .saved_files import OpenedFile, SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
@@ -108,48 +108,35 @@ def command(
     """
     saved_call, waiting = saved
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
-    store = None if saved_call is None else saved_call.store()
-    policy = options.make_policy(asker=make_prompt(options.asks), store=store, needed_by=(tool_name,))
-    with open_target(target, settings=options.settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=tool_name, settings=options.settings)
+    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks)
+    with open_extended_target(target, output, unless=tool_name, settings=options.settings) as loaded_target:
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
-        call = ToolCall(tool_name, arguments)
-        result = _run_call(loaded_target, policy, output, call, waiting, saved_call, timeout_seconds=timeout)
+        dispatcher = dispatcher_for(
+            loaded_target,
+            options,
+            output,
+            resources=resources,
+            asker=prompt,
+            store=None if saved_call is None else saved_call.store(),
+            needed_by=(tool_name,),
+            on_progress=partial(_report, output),
+        )
+        # The dispatcher asks itself about a new call, unless it is that of a program.
+        is_asked_here = waiting is not None or loaded_target.dispatcher is not None
+        coroutine = _call_tool(
+            dispatcher,
+            ToolCall(tool_name, arguments),
+            waiting,
+            prompt=prompt if is_asked_here else None,
+            timeout_seconds=timeout,
+            resources=resources_of_call(loaded_target, resources),
+        )
+        result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
+        if saved_call is not None:
+            saved_call.write(result)
+        raise_if_interrupted(prompt, saved_call)
     _show_result(result, output, saved_call, trace=trace, is_resumed=waiting is not None)
     return EXITS[result.kind]
-
-
-def _run_call(
-    target: Target,
-    policy: CallPolicy,
-    output: Output,
-    call: ToolCall,
-    waiting: ToolResult | None,
-    saved_call: SavedFile[ToolResult] | None,
-    *,
-    timeout_seconds: float | None,
-) -> ToolResult:
-    """
-    Return the result of *call*, or of the call whose result is *waiting*, and save it.
-
-    Raises:
-        Failure: The user pressed Ctrl-C at the question.
-    """
-    prompt = policy.asker if isinstance(policy.asker, InterruptiblePrompt) else None
-    coroutine = _call_tool(
-        dispatcher_for(target, policy, output, on_progress=partial(_report, output)),
-        call,
-        waiting,
-        # The dispatcher asks itself about a new call, unless it is that of a program.
-        prompt=prompt if waiting is not None or target.dispatcher is not None else None,
-        timeout_seconds=timeout_seconds,
-        resources=policy.resources_of_call(target),
-    )
-    result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
-    if saved_call is not None:
-        saved_call.write(result)
-    raise_if_interrupted(prompt, saved_call)
-    return result
 
 
 def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_arguments: bool) -> str:

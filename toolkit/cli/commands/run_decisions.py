@@ -20,7 +20,7 @@ from ..argument_values import arguments_of
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..run_database import iterate_runs, read_requests
-from .run_waits import format_time
+from .run_report import format_time
 
 __all__ = ["read_answers", "select_requests"]
 

@@ -15,17 +15,16 @@ from ...approvals import Approvals
 from ...builders import build_agent, build_provider, find_instructions
 from ...errors import ProviderError
 from ...providers.messages import AssistantMessage
-from ..approval_prompt import InterruptiblePrompt, make_prompt
-from ..call_policy import CallOptions, dispatcher_for
-from ..confirmation import confirm
+from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
+from ..call_policy import CallOptions, dispatcher_for, resources_of_call
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
+from ..resources import load_resources
 from ..settings_options import note_instructions
-from ..settings_servers import open_extended_target
-from ..targets import open_target
+from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind
 
 __all__ = ["RUN", "RunDriver", "SavedRun", "confirm_plan", "open_driver"]
@@ -127,18 +126,19 @@ def open_driver(
     settings = options.settings
     provider = build_provider(settings)
     if needs_key:
-        with _as_failed_run():
+        try:
             provider.require_key()
+        except ProviderError as error:
+            raise Failure(str(error), RUN_EXITS["failed"]) from error
+    opened_target = open_extended_target(target, output, settings=settings, starts_servers=options.starts_servers)
     with (
-        open_target(target, settings=settings) as loaded_target,
-        open_extended_target(
-            target, loaded_target, settings, output, starts_servers=options.starts_servers
-        ) as extended_target,
+        opened_target as loaded_target,
         AgentDisplay(output.error_console if output.is_json else output.console) as display,
     ):
         prompt = make_prompt(options.asks, pause=display.paused)
-        policy = options.make_policy(asker=prompt, store=None if saved_run is None else saved_run.store())
-        dispatcher = dispatcher_for(extended_target, policy, output)
+        resources = load_resources(options.resource_names)
+        store = None if saved_run is None else saved_run.store()
+        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, asker=prompt, store=store)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=display.show)
@@ -151,19 +151,10 @@ def open_driver(
                 agent=agent,
                 display=display,
                 prompt=prompt,
-                resources=policy.resources_of_call(loaded_target),
+                resources=resources_of_call(loaded_target, resources),
                 asks_afterwards=loaded_target.dispatcher is not None,
             )
             loop.run(provider.aclose())
-
-
-@contextlib.contextmanager
-def _as_failed_run() -> Iterator[None]:
-    """Turn a failure of the provider inside the block into a `Failure` with the exit code of a failed run."""
-    try:
-        yield
-    except ProviderError as error:
-        raise Failure(str(error), RUN_EXITS["failed"]) from error
 
 
 def confirm_plan(terminal: str = "/dev/tty") -> bool:

@@ -20,7 +20,7 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ..command import subcommand
+from ..command import read_prompt, subcommand
 from ..output import Output
 from ..run_database import (
     AGENT,
@@ -34,10 +34,8 @@ from ..run_database import (
     run_argument,
     use_host,
 )
-from .prompt_text import read_prompt
 from .run_decisions import read_answers, select_requests
-from .run_report import RunReport, describe_row, row_to_json
-from .run_waits import describe_worker_row
+from .run_report import RunReport, describe_row, describe_worker_row, row_to_json
 
 if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
     from ...durable import DurableHost

@@ -15,8 +15,7 @@ from ...values.rendering import as_json
 from ...values.visible import make_visible
 from ..command import subcommand, target_argument, tool_argument
 from ..output import Output, to_safe_text
-from ..targets import open_target
-from ..user_extensions import with_skills
+from ..user_extensions import open_extended_target
 from .list import describe_facts
 from .schema_tree import describe_type, render_schema_tree, render_signature
 
@@ -36,8 +35,7 @@ def command(output: Output, target: str, name: str) -> None:
       toolkit show tools.py free_days
       toolkit show builtin edit
     """
-    with open_target(target) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=name)
+    with open_extended_target(target, output, unless=name) as loaded_target:
         tool = loaded_target.catalog[name]
         if output.is_json:
             output.json(tool_to_json(tool))

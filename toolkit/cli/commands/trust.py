@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -12,15 +12,15 @@ from rich.text import Text
 
 from ...settings.trust import Trust
 from ...values.visible import make_visible
+from ..approval_prompt import confirm
 from ..command import subcommand
-from ..confirmation import confirm
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..output import Output, to_safe_text
 from ..settings_options import set_option
 from .trust_report import TrustReport, read_report
 
-__all__ = ["command"]
+__all__ = ["ask_for_trust", "command"]
 
 _MAX_CHARS = 20_000
 _TITLES = {
@@ -86,27 +86,30 @@ def _record(report: TrustReport, trust: Trust, output: Output, *, is_agreed: boo
     if report.state == "trusted":
         output.note("you trust it already, and nothing has changed since")
         return 0
-    answer = is_agreed or _ask(report, output, contents)
-    if not answer:
-        output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
-        return EXITS["waiting" if answer is None else "denied"]
-    trust.trust(report.folder, digest=report.digest, instructions=report.instructions)
-    output.note(f"recorded in {trust.path}; toolkit trust {report.folder} --revoke takes it back")
-    return 0
+    question = f"Trust {make_visible(str(report.folder), keep_lines=False)}?"
+    code = 0 if is_agreed else ask_for_trust(question, lambda: _describe(report, contents), output)
+    if code == 0:
+        trust.trust(report.folder, digest=report.digest, instructions=report.instructions)
+        output.note(f"recorded in {trust.path}; toolkit trust {report.folder} --revoke takes it back")
+    return code
 
 
-def _ask(report: TrustReport, output: Output, contents: bool) -> bool | None:
+def ask_for_trust(question: str, describe: Callable[[], Iterable[Text]], output: Output) -> int:
     """
-    Return whether the user trusts the folder; return None if the user cannot be shown the report.
+    Ask the user, and return the exit code: 0 if the user trusts what *describe* returns.
 
-    The question is asked at the terminal, also if the output goes elsewhere, so the report has to be there too.
+    The question is asked at the terminal, also if the output goes elsewhere, so what it is about has to be there too.
     """
     is_shown = output.console.is_terminal and not output.is_json
-    if not is_shown and not output.error_console.is_terminal:
-        return None
-    if not is_shown:
-        output.show(*_describe(report, contents), on_error=True)
-    return confirm(f"Trust {make_visible(str(report.folder), keep_lines=False)}?")
+    answer = None
+    if is_shown or output.error_console.is_terminal:
+        if not is_shown:
+            output.show(*describe(), on_error=True)
+        answer = confirm(question)
+    if answer:
+        return 0
+    output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
+    return EXITS["waiting" if answer is None else "denied"]
 
 
 def _describe(report: TrustReport, contents: bool) -> Iterator[Text]:

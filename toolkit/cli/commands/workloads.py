@@ -23,7 +23,7 @@ from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
-from ..call_policy import CallOptions, dispatcher_for
+from ..call_policy import CallOptions, dispatcher_for, resources_of_call
 from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
@@ -32,8 +32,8 @@ from ..resources import load_resources
 from ..run_database import find_database, show_database
 from ..server_targets import is_server
 from ..settings_options import note_instructions
-from ..settings_servers import open_extended_target
-from ..targets import open_target, split_targets
+from ..targets import split_targets
+from ..user_extensions import open_extended_target
 
 if TYPE_CHECKING:  # they load the engine
     from ...durable import DurableAgent, DurableHost
@@ -219,17 +219,13 @@ def _refuse_model_options(options: WorkerOptions, why: str) -> None:
 def _open_agent(target: str, options: CallOptions, output: Output) -> Iterator[tuple[Agent, Any]]:
     """Yield an agent with the tools of *target*, made by the settings, and the resources that go with every call."""
     settings = options.settings
-    with (
-        open_target(target, settings=settings) as loaded_target,
-        open_extended_target(
-            target, loaded_target, settings, output, starts_servers=options.starts_servers
-        ) as extended_target,
-    ):
+    opened_target = open_extended_target(target, output, settings=settings, starts_servers=options.starts_servers)
+    with opened_target as loaded_target:
         provider = build_provider(settings)
-        policy = options.make_policy()
-        dispatcher = dispatcher_for(extended_target, policy, output)
+        resources = load_resources(options.resource_names)
+        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         with contextlib.closing(dispatcher):
             agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions)
-            yield agent, policy.resources_of_call(loaded_target)
+            yield agent, resources_of_call(loaded_target, resources)

@@ -50,8 +50,16 @@ from ...decisions import ApprovalRequest
 from ...errors import ToolkitError
 from ...values.rendering import describe_value
 from ..output import console_on, escape_unencodable
-from .lines import ASCII_MARKS, MARKS, render_finished_call, render_heading, render_text
-from .live_region import LiveRegion, RegionContent, RunningCall
+from .lines import (
+    ASCII_MARKS,
+    MARKS,
+    LiveRegion,
+    RegionContent,
+    RunningCall,
+    render_finished_call,
+    render_heading,
+    render_text,
+)
 
 __all__ = ["AgentDisplay"]
 
