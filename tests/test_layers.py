@@ -68,7 +68,7 @@ ORDER = {
     "steps": "base expense session_changes records notes nested_runs call_step run_steps requests memory_steps __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
     "testing/laws": "violations confusable_tools smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
-    "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
+    "testing/strategies": "base schema_parts arrays filtering numbers format_texts texts objects generating mistakes arguments __init__",
     "storage": "private_files shared_files process_owner database sqlite_database postgres_database owner_locks __init__",
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts token_estimates visible __init__",
     "values/codecs": "code_writer encode_writer decode_cache ranks refusals registered plain_hints type_checking_names annotation_texts base scalars unions aliases limits texts value_limits json_texts schema_code schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records typed_dicts rules __init__",

@@ -262,4 +262,6 @@ def read_all_instructions(project: Project, *, names: Iterable[str] = ()) -> dic
     """
     files = read_project(project)
     usual_names = find_instruction_names(configuration_folder(), files)
-    return read_instruction_files(files.root, dict.fromkeys((*usual_names, *map(check_instruction_name, names))))
+    all_names = dict.fromkeys((*usual_names, *map(check_instruction_name, names)))
+    # A file that cannot be read does not count anyway, and the reader of instructions says why.
+    return {path.name: content for path, content in read_instruction_files(files.root, all_names)}

@@ -24,7 +24,7 @@ from toolkit.spec import Tool
 from toolkit.testing import Unsupported, arguments, values
 from toolkit.testing.laws.smallest_example import Effort, draw_values
 from toolkit.testing.strategies.format_texts import FORMAT_STRATEGIES, texts_of_format
-from toolkit.testing.strategies.pattern_texts import texts_matching
+from toolkit.testing.strategies.texts import texts_matching
 from toolkit.values.codecs import texts
 
 from ..least import least

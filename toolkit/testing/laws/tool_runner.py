@@ -137,8 +137,12 @@ def open_tool_runner(
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
     runner = ToolRunner(dispatcher, tool, watch, timeout_seconds)
-    with _silence(logging.getLogger("toolkit")):
+    logger, reject = logging.getLogger("toolkit"), lambda record: False
+    logger.addFilter(reject)
+    try:
         yield runner
+    finally:
+        logger.removeFilter(reject)
     if runner.stuck_arguments is None:
         dispatcher.close()
     else:  # `close` waits for the calls under way, and these may never end
@@ -248,13 +252,12 @@ class _FunctionWatch:
 
 def _is_running(thread_id: int, native_thread_id: int) -> bool:
     """
-    Return whether *thread_id* runs Python code.
+    Return whether a thread runs Python code.
 
     It does if it is seen at two places in the code, or at an instruction where Python lets other threads run, or if
-    it uses the processor for some time.
-
-    A thread that waits in C code stays at the call that led there, and uses no processor. A loop without calls is
-    always seen at its end, because that is the only place where Python lets another thread run.
+    it uses the processor for some time. A thread that waits in C code stays at the call that led there, and uses no
+    processor. A loop without calls is always seen at its end, because that is the only place where Python lets another
+    thread run.
     """
     positions: set[tuple[int, int]] = set()
     seconds_before = _processor_seconds(native_thread_id)
@@ -274,26 +277,9 @@ def _is_running(thread_id: int, native_thread_id: int) -> bool:
 
 
 def _processor_seconds(native_thread_id: int) -> float:
-    """
-    Return for how many seconds a thread has used the processor; 0 if the system does not say.
-
-    Args:
-        native_thread_id: The number that the operating system gives the thread.
-    """
+    """Return for how many seconds a thread has used the processor; 0 if the operating system does not say."""
     try:
         with open(f"/proc/self/task/{native_thread_id}/schedstat", "rb") as file:
             return int(file.read().split()[0]) / 1e9
     except (OSError, ValueError, IndexError):  # the thread has ended, or this is not Linux
         return 0.0
-
-
-@contextlib.contextmanager
-def _silence(logger: logging.Logger) -> Iterator[None]:
-    def reject_record(record: logging.LogRecord) -> bool:
-        return False
-
-    logger.addFilter(reject_record)
-    try:
-        yield
-    finally:
-        logger.removeFilter(reject_record)

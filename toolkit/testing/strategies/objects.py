@@ -11,8 +11,8 @@ from typing import Any
 
 from ...values.patterns import compile_pattern
 from .base import Impossible, SchemaStrategy, Strategy, one_of, st
-from .pattern_texts import texts_matching
 from .schema_parts import Part, Parts
+from .texts import texts_matching
 
 __all__ = ["objects"]
 
