@@ -69,12 +69,7 @@ def parse_json_arguments(text: str | bytes) -> dict[str, Any]:
 
 
 def _property_schema(schema: Mapping[str, Any], name: str) -> Any:
-    """
-    Return the schema of the property *name*.
-
-    For a name that `properties` does not mention, it is the schema of a pattern that matches, or else that of
-    `additionalProperties`.
-    """
+    """Return the schema of a property: its own, that of a pattern that fits its name, or `additionalProperties`."""
     properties = _as_mapping(schema.get("properties"))
     if name in properties:
         return properties[name]
@@ -126,20 +121,17 @@ def _parse_value(text: str, schema: Any, allowed_types: frozenset[str], root: Ma
 
 def _type_names(value: Any) -> frozenset[str]:
     """Return the names that JSON Schema has for the type of *value*."""
-    for kind, names in _TYPE_NAMES:
-        if isinstance(value, kind):
-            return names
-    return frozenset({"null"})
+    return _TYPE_NAMES.get(type(value), frozenset({"null"}))
 
 
-_TYPE_NAMES: list[tuple[type, frozenset[str]]] = [
-    (bool, frozenset({"boolean"})),
-    (int, frozenset({"integer", "number"})),
-    (float, frozenset({"number"})),
-    (str, frozenset({"string"})),
-    (list, frozenset({"array"})),
-    (dict, frozenset({"object"})),
-]
+_TYPE_NAMES: dict[type, frozenset[str]] = {
+    bool: frozenset({"boolean"}),
+    int: frozenset({"integer", "number"}),
+    float: frozenset({"number"}),
+    str: frozenset({"string"}),
+    list: frozenset({"array"}),
+    dict: frozenset({"object"}),
+}
 
 
 def _allowed_types(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:

@@ -40,11 +40,8 @@ def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], c
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
-    All text that a tool or a module prints goes to standard error, because standard output is the command's own.
-
-    Args:
-        name: The name of the command.
-        piped: The output format if standard output is no terminal.
+    All text that a tool or a module prints goes to standard error, because standard output is the command's own. The
+    output format is *piped* if standard output is no terminal.
     """
 
     def declare(body: Body) -> click.Command:

@@ -29,20 +29,15 @@ with_option = click.option(
 
 
 def load_resources(names: Iterable[str]) -> dict[Any, Any]:
-    """
-    Return the resources of all objects that *names* name, each as `module:name`.
-
-    Raises:
-        CatalogError: A module cannot be loaded, or the name is not in it.
-        Failure: An object is no dictionary and returns none, or two of them have a value for the same type.
-    """
+    """Return the resources of all objects that *names* name, each as `module:name`."""
     resources: dict[Any, Any] = {}
     for name in names:
         if not name.partition(":")[2]:
             raise Failure(f"--with {name}: name the dictionary in the module too: {name}:resources")
         for kind, value in _read_mapping(name).items():
             if kind in resources:
-                raise Failure(f"--with {name}: {_type_name(kind)} has a value already; give one for each type")
+                type_name = getattr(kind, "__name__", None) or repr(kind)
+                raise Failure(f"--with {name}: {type_name} has a value already; give one for each type")
             resources[kind] = value
     return resources
 
@@ -69,16 +64,10 @@ def complete_resources(
     catalog: CatalogView, resources: Mapping[Any, Any], *, needed_by: Collection[str] | None = None
 ) -> dict[Any, Any]:
     """
-    Return *resources* for a dispatcher of *catalog*.
+    Return *resources* for a dispatcher of *catalog*; raise `Failure` if a tool wants a type that has no value.
 
-    Args:
-        catalog: The tools.
-        resources: The resources that the user gave.
-        needed_by: The names of the tools that may be called; all tools if it is None. For the types that only other
-            tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
-
-    Raises:
-        Failure: One of these tools wants a type for which there is no value.
+    *needed_by* are the names of the tools that may be called; all tools if it is None. For the types that only other
+    tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
     """
     tools = list(catalog) if needed_by is None else [catalog[name] for name in needed_by if catalog.get(name)]
     missing = {tool.name: names for tool in tools if (names := _list_missing(tool, resources))}
@@ -101,7 +90,3 @@ def _injected_types(tool: Tool) -> list[Any]:
         return list(tool.signature.injected.values())
     except DefinitionError:
         return []
-
-
-def _type_name(kind: Any) -> str:
-    return str(getattr(kind, "__name__", None) or repr(kind))

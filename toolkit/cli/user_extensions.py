@@ -62,12 +62,8 @@ def open_extended_target(
 
     A skill or a server that cannot be used is left out, and a note says why. All servers have ended after the block.
 
-    Args:
-        name: What the user calls the target. A server that is part of it is not started again.
-        output: Where notes are written.
-        unless: The name of a tool. If the target has it, the skills are not needed, and left out.
-        settings: The settings, which may name servers and further folders with skills.
-        starts_servers: Whether there are tools of the servers of the settings.
+    If the target has the tool *unless*, the skills are not needed, and left out. With *starts_servers*, there are the
+    tools of the servers of the settings, without those that are part of the target already.
     """
     with contextlib.ExitStack() as stack:
         target = stack.enter_context(open_target(name, settings=settings))

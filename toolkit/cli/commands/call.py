@@ -170,13 +170,7 @@ def _show_result(
 
 
 def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
-    """
-    Return the arguments for *tool*, which come from *words*, from JSON *text*, or, for `-`, from standard input.
-
-    Raises:
-        Failure: The user gave arguments in more than one of these ways, or a JSON object among the words.
-        BadArgs: The arguments cannot be read.
-    """
+    """Return the arguments for *tool*, which come from *words*, from JSON *text*, or, for `-`, from standard input."""
     ways = [text is not None, "-" in words, any(word != "-" for word in words)]
     if sum(ways) > 1:
         raise Failure("arguments are given in more than one way; use NAME=VALUE, --arguments or -, one of them")

@@ -63,8 +63,7 @@ def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, ou
     """
     Answer the user's prompts one after the other. Return the conversation, and the exit code of the last answer.
 
-    The conversation is None if no model was asked.
-    The conversation ends early if it waits for a person who was not asked, or did not answer.
+    It ends early if it waits for a person who was not asked, or did not answer. It is None if no model was asked.
     """
     if run is not None and run.status == "waiting":
         with driver.save_afterwards(saved_run):
@@ -85,11 +84,7 @@ def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, ou
 def _answer(
     driver: RunDriver, text: str, run: Run | None, saved_run: SavedRun | None, output: Output
 ) -> tuple[Run | None, int]:
-    """
-    Return the conversation with the answer to *text*, and the exit code if it ends here.
-
-    After Ctrl-C it ends with what was said so far.
-    """
+    """Return the conversation with the answer to *text*, up to Ctrl-C if it comes, and the exit code of its end."""
     try:
         with driver.save_afterwards(saved_run):
             run = driver.run(text, run)

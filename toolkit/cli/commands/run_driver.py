@@ -38,14 +38,8 @@ class RunDriver:
     """
     Drives an agent.
 
-    Attributes:
-        loop: The loop that the agent runs in.
-        agent: The agent.
-        display: Where the user sees what the agent does.
-        prompt: The asker for the user at the terminal; None if no person is asked.
-        resources: Values for `Inject` parameters that go with every call; None if the dispatcher has them.
-        asks_afterwards: Whether the user is asked about requests when the run waits, because the dispatcher of the
-            target has its own way to ask.
+    Without *prompt*, no person is asked. With *asks_afterwards*, the user is asked about requests when the run waits,
+    because the dispatcher of the target has its own way to ask.
     """
 
     loop: InterruptibleLoop

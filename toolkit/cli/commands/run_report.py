@@ -68,15 +68,7 @@ def describe_row(row: RunRow) -> tuple[str | Text, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """
-    A run with all that is known about it.
-
-    Attributes:
-        row: The run.
-        steps: Its steps, by key.
-        events: What happened, in order.
-        workers: The workers of the database.
-    """
+    """A run, its steps by key, what happened in it in order, and the workers of the database."""
 
     row: RunRow
     steps: Mapping[str, StepRow]

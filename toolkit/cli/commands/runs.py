@@ -126,9 +126,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
     """
     Declare the options of a command that answers requests of a run, and let the command do that.
 
-    Args:
-        prepare: Returns a function that decides about a request. It gets the name of the person and the command's own
-            options.
+    *prepare* gets the name of the person and the command's own options, and returns what decides about a request.
     """
 
     @run_argument

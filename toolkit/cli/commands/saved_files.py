@@ -110,13 +110,7 @@ def saved_file_options(kind: SavedKind[Any], save_help: str, *, noun: str = "") 
 
 
 def _open_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> OpenedFile[T]:
-    """
-    Return the file that `--save` or `--resume` names, and what `--resume` continues.
-
-    Raises:
-        Failure: The file cannot be used.
-        click.UsageError: Both options are given.
-    """
+    """Return the file that `--save` or `--resume` names, and what `--resume` continues."""
     if save and resume:
         raise click.UsageError(f"a resumed {kind.noun} is saved to its own file; give --save or --resume, not both")
     if resume:
@@ -130,12 +124,7 @@ def _open_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> Open
 
 
 def raise_if_interrupted(prompt: InterruptiblePrompt | None, file: SavedFile[T] | None) -> None:
-    """
-    Raise `Failure` if the user pressed Ctrl-C at a question of *prompt*.
-
-    The message says which calls did not run, and how to be asked about them again: with *file*, which is None if
-    nothing was saved.
-    """
+    """Raise `Failure` if the user pressed Ctrl-C at a question. It says how to be asked again: with *file*, if any."""
     if prompt is None or not prompt.is_interrupted:
         return
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))

@@ -61,13 +61,9 @@ class TrustReport:
 
 def read_report(folder: str | os.PathLike[str], trust: Trust, assignments: Iterable[str] = ()) -> TrustReport:
     """
-    Return what trust in *folder* would cover.
+    Return what trust in *folder* would cover; raise `TrustError` if a part of its content cannot be covered.
 
     *assignments* are the texts of `--set`, which may name further instruction files.
-
-    Raises:
-        SettingsError: There is a mistake in *assignments*.
-        TrustError: The folder cannot be trusted, because a part of its content cannot be covered.
     """
     # Everything is read once, so that the digest is about what is shown.
     project = ProjectFiles(os.path.realpath(folder))

@@ -21,6 +21,7 @@ from ...agent import Agent
 from ...builders import build_agent, build_provider, find_instructions
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
+from ...settings.records import shown_value
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
 from ..call_policy import CallOptions, dispatcher_for, resources_of_call
@@ -29,7 +30,7 @@ from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..resources import load_resources
-from ..run_database import find_database, show_database
+from ..run_database import find_database
 from ..server_targets import is_server
 from ..settings_options import note_instructions
 from ..targets import split_targets
@@ -47,15 +48,7 @@ Workload: TypeAlias = "DurableAgent[Any] | DurableHost"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """
-    What the options of the command say.
-
-    Attributes:
-        database: The address of the database; None if the option was not given.
-        queue: The name of the queue; None if the option was not given.
-        concurrency: The most runs at once.
-        calls: The options about the calls that the runs make.
-    """
+    """What the options of the command say; `calls` are those about the calls that the runs make."""
 
     database: str | None
     queue: str | None
@@ -69,14 +62,7 @@ class WorkerOptions:
 
 @contextlib.contextmanager
 def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterator[Workload]:
-    """
-    Yield the object that works on runs, until the end of the block. The caller closes it.
-
-    Raises:
-        CatalogError: The target cannot be loaded.
-        Failure: The target is nothing that can work on runs, or it contradicts an option.
-        DurableError: The database cannot be used.
-    """
+    """Yield the object that works on runs, until the end of the block. The caller closes it."""
     from ...durable import DurableAgent, DurableHost
     from ...flows import Flow
 
@@ -199,7 +185,7 @@ def _check_own_options(host: DurableHost, options: WorkerOptions) -> None:
 
     if options.database is not None and resolve_address(options.database) != host.database:
         raise Failure(
-            f"--database: the target has a database of its own, {show_database(host.database)}; leave the option out"
+            f"--database: the target has a database of its own, {shown_value(host.database)}; leave the option out"
         )
     for name, value in (("--queue", options.queue), ("--with", options.calls.resource_names)):
         if value:

@@ -51,14 +51,8 @@ class Marks:
     """
     The signs that begin the lines of the display.
 
-    Attributes:
-        good: The sign of a call that succeeded.
-        bad: The sign of a call or a run that failed or was stopped.
-        waits: The sign of a call that waits for a person.
-        note: The sign of a note.
-        inner: The sign before each line of a sub-run.
-        dash: The dash before a remark that a result has more lines.
-        spinner: The signs that a running call shows, one after the other.
+    `inner` stands before each line of a sub-run, and `dash` before a remark that a result has more lines. A running
+    call shows the signs of `spinner`, one after the other.
     """
 
     good: str
@@ -169,14 +163,9 @@ class RunningCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionContent:
     """
-    The content of the region.
+    The content of the region: a line of text that has not ended yet, with the signs before it, and the running calls.
 
-    Attributes:
-        unfinished_line: A line of text that has not ended yet.
-        indent: The signs before that line.
-        calls: The running calls.
-        thinking_since: The time at which the model was asked; None if it was not. The region shows how long ago that
-            was, if there is nothing else to show.
+    If there is nothing else to show, the region shows how long ago the model was asked: `thinking_since`.
     """
 
     unfinished_line: str = ""
@@ -186,11 +175,7 @@ class RegionContent:
 
 
 class LiveRegion:
-    """
-    The part of the terminal that is redrawn.
-
-    It shows nothing if the console is no terminal, or a dumb one.
-    """
+    """The part of the terminal that is redrawn. It shows nothing if the console is no terminal, or a dumb one."""
 
     def __init__(self, console: Console, marks: Marks, clock: Callable[[], float]) -> None:
         self._console = console
