@@ -82,16 +82,7 @@ def describe_changes(before: Snapshot, after: Snapshot) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConditions:
-    """
-    The conditions under which tools are run.
-
-    Attributes:
-        folder: The folder in which a read-only tool must change nothing.
-        state: A function that returns the state which an idempotent tool leaves the same when it runs twice. Without
-            it, the state is the files in *folder*.
-        resources: The values for the tools' `Inject` parameters.
-        timeout_seconds: How long one call may take.
-    """
+    """The conditions under which tools are run. `check_tool` describes them."""
 
     folder: WatchedFolder | None = None
     state: Callable[[], Any] | None = None
@@ -119,10 +110,7 @@ class RunLaw:
     """
     A law that a tool keeps or breaks while it runs.
 
-    Attributes:
-        find_fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
-        remedy: How to correct the tool.
-        applies: A function that returns whether the law can be checked in this trial. By default it always can.
+    *find_fault* makes a call and returns what is wrong with it. *applies* returns whether the law can be checked here.
     """
 
     find_fault: Callable[[Trial, Mapping[str, Any]], str | None]
@@ -177,10 +165,9 @@ def _is_bounded(tool: Tool, conditions: RunConditions) -> bool:
 
 def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:
     """
-    Return a function that applies *law* to one call as long as there is time left.
+    Return a function that applies *law* to one call as long as there is time left, and no call has failed to end.
 
-    After a call that did not end, or after `_MAX_SECONDS`, it finds no fault. So the call that did not end is
-    neither tried again nor made smaller.
+    Then it finds no fault, so that a call that did not end is neither tried again nor made smaller.
     """
     limit = trial.runner.spent_seconds + _MAX_SECONDS
 

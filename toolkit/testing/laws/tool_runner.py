@@ -44,14 +44,9 @@ class _Overdue(SystemExit):
 @dataclass(slots=True)
 class TrialOutcome:
     """
-    The outcome of one call.
+    The outcome of one call: a result, or the exception that the dispatcher raised instead, if the call did end.
 
-    Attributes:
-        result: The result; None if the dispatcher raised instead, or the call did not end.
-        error: The exception that was raised instead of a result.
-        return_values: The return value of the function itself, in a list of one. The list is empty if the function did
-            not return, or streamed.
-        is_overdue: Whether the call did not end in time.
+    `return_values` has the return value of the function itself. It is empty if the function streamed, or raised.
     """
 
     result: ToolResult | None = None
@@ -150,12 +145,7 @@ def open_tool_runner(
 
 
 class _FunctionWatch:
-    """
-    Watches one function: it keeps the return value, and ends a call whose time is over.
-
-    Attributes:
-        return_values: The values that the function returned. Items that the function streams are not kept.
-    """
+    """Watches one function: it keeps the return value, unless that is a stream, and ends a call whose time is over."""
 
     def __init__(self) -> None:
         self.return_values: list[Any] = []

@@ -31,13 +31,7 @@ Objection = tuple[str, str]
 
 
 class Guard:
-    """
-    Filters drawn values, and gives up if none ever fits.
-
-    Args:
-        find_objection: A function that returns what is wrong with a value; None if nothing is wrong.
-        subject: The name of the tool or schema in error messages.
-    """
+    """Filters drawn values, and gives up if none ever fits. *subject* is the name of the tool or schema in messages."""
 
     def __init__(self, find_objection: Callable[[Any], Objection | None], subject: str) -> None:
         self._find_objection = find_objection

@@ -32,11 +32,9 @@ _JUDGED_KEYWORDS = frozenset(["not", "oneOf", "if", "$dynamicRef"])
 
 def fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
     """
-    Return a strategy for values that fit the schema of *parsed_schema*.
+    Return a strategy for values that fit the schema of *parsed_schema*. Messages name *subject*.
 
-    Raises:
-        Unsupported: No value fits, or too few of the drawn values do. The message names *subject*. It can also be
-            raised while drawing.
+    If no value fits, or too few of the drawn values do, `Unsupported` is raised here or while drawing.
     """
     return Guard.restrict_to_parts(
         _build_strategy(parsed_schema, subject, with_guards=True),
@@ -47,34 +45,23 @@ def fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
 
 
 def nearly_fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
-    """
-    Return the strategy of `fitting_values` without its judge. Where few values fit, it also draws values that do not.
-    """
+    """Return the strategy of `fitting_values` without its judge: where few values fit, it also draws others."""
     return _build_strategy(parsed_schema, subject, with_guards=False)
 
 
 def _build_strategy(parsed_schema: ParsedSchema, subject: str, *, with_guards: bool) -> Strategy:
     for depth in _DEPTHS:
         try:
-            return (
-                _StrategyBuilder(parsed_schema, depth, subject, with_guards=with_guards)
-                .build([parsed_schema.root], depth)
-                .strategy
-            )
+            builder = _StrategyBuilder(parsed_schema, depth, subject, with_guards=with_guards)
+            return builder.build([parsed_schema.root], depth).strategy
         except Impossible as reason:
             if reason.is_starved and depth != _DEPTHS[-1]:
                 continue
-            raise Unsupported(
-                f"{subject}: no value fits its schema: {reason}; mend the schema",
-                keyword=reason.keyword,
-                place=reason.place,
-            ) from None
+            message = f"{subject}: no value fits its schema: {reason}; mend the schema"
+            raise Unsupported(message, keyword=reason.keyword, place=reason.place) from None
         except RecursionError:
-            raise Unsupported(
-                f"{subject}: its schema is nested too deeply to be drawn from; nest it less",
-                keyword="schema",
-                place="#",
-            ) from None
+            message = f"{subject}: its schema is nested too deeply to be drawn from; nest it less"
+            raise Unsupported(message, keyword="schema", place="#") from None
     raise AssertionError("unreachable")  # pragma: no cover -- the last depth returns or raises
 
 

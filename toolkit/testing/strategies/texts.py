@@ -105,12 +105,9 @@ def _format_strategies(schema: dict[str, object]) -> list[Strategy | None]:
 
 def texts_matching(pattern: str, min_length: int, max_length: int | None) -> Strategy | None:
     """
-    Return a strategy for texts of *min_length* to *max_length* characters that fit *pattern*.
+    Return a strategy for texts that fit *pattern*; None if every such text would be longer than *max_length*.
 
     Some of the texts may not fit, so the caller has to judge them.
-
-    Returns:
-        The strategy; None if every text that fits *pattern* would be longer than *max_length*.
     """
     tree = read_tree(pattern)
     if find_irregular(tree) and compile_pattern(pattern).fast_limit >= _MAX_DRAWN_LENGTH:
