@@ -1,14 +1,16 @@
 """
-The rules under which a call from the command line runs.
+The rules under which a call from the command line runs, and the resources that it gets.
 
-They come from the settings of the user and of the project, and from the options of the command. A command that makes
-calls is declared with `call_options`.
+The rules come from the settings of the user and of the project, and from the options of the command. The resources are
+values for the `Inject` parameters of tools, from `--with MODULE:NAME`. A command that makes calls is declared with
+`call_options`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,17 +18,28 @@ import click
 
 from ..approvals import Approvals, ApprovalStore, Asker
 from ..builders import dispatcher_options
+from ..calls.resources import PER_CALL, missing_resources
+from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
+from ..errors import DefinitionError
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
+from ..spec import Tool
+from ..testing.load_target import load_object
 from .failures import Failure
 from .output import Output
-from .resources import complete_resources, with_option
 from .settings_options import Body, note_settings, note_unused, settings_options
 from .targets import Target
 
-__all__ = ["CallOptions", "call_options", "dispatcher_for", "resources_of_call"]
+__all__ = ["CallOptions", "call_options", "dispatcher_for", "load_resources", "resources_of_call", "with_option"]
 
+with_option = click.option(
+    "--with",
+    "resource_names",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="Values for Inject parameters: a dictionary from types to values, or a function that returns one.",
+)
 _audit_option = click.option(
     "--audit", type=click.Path(dir_okay=False), help="Append each verdict and each result to this audit log."
 )
@@ -127,7 +140,7 @@ def dispatcher_for(
         target.catalog,
         approvals=Approvals(store, ask=asker),
         audit=None if options.audit is None else AuditLog(options.audit),
-        resources=complete_resources(target.catalog, resources or {}, needed_by=needed_by),
+        resources=_complete_resources(target.catalog, resources or {}, needed_by=needed_by),
         **{**from_settings, **others},
     )
 
@@ -135,3 +148,67 @@ def dispatcher_for(
 def resources_of_call(target: Target, resources: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
     """Return the *resources* that go with every call, because the dispatcher of *target* is a program's own."""
     return resources if target.dispatcher is not None and resources else None
+
+
+def load_resources(names: Iterable[str]) -> dict[Any, Any]:
+    """Return the resources of all objects that *names* name, each as `module:name`."""
+    resources: dict[Any, Any] = {}
+    for name in names:
+        if not name.partition(":")[2]:
+            raise Failure(f"--with {name}: name the dictionary in the module too: {name}:resources")
+        for kind, value in _read_mapping(name).items():
+            if kind in resources:
+                type_name = getattr(kind, "__name__", None) or repr(kind)
+                raise Failure(f"--with {name}: {type_name} has a value already; give one for each type")
+            resources[kind] = value
+    return resources
+
+
+def _read_mapping(name: str) -> Mapping[Any, Any]:
+    value = load_object(name)
+    if callable(value) and not isinstance(value, Mapping):
+        try:
+            value = value()
+        except Exception as error:
+            raise Failure(f"--with {name}: it raised {type(error).__name__}: {error}") from error
+    if inspect.iscoroutine(value):
+        value.close()
+        raise Failure(f"--with {name}: it is async; give a dictionary, whose values may be async functions")
+    if not isinstance(value, Mapping):
+        raise Failure(
+            f"--with {name}: expected a dictionary from types to values, such as {{Database: Database()}}, or a "
+            f"function that returns one; got {type(value).__name__}"
+        )
+    return value
+
+
+def _complete_resources(
+    catalog: CatalogView, resources: Mapping[Any, Any], *, needed_by: Collection[str] | None = None
+) -> dict[Any, Any]:
+    """
+    Return *resources* for a dispatcher of *catalog*; raise `Failure` if a tool wants a type that has no value.
+
+    *needed_by* are the names of the tools that may be called; all tools if it is None. For the types that only other
+    tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
+    """
+    tools = list(catalog) if needed_by is None else [catalog[name] for name in needed_by if catalog.get(name)]
+    missing = {tool.name: names for tool in tools if (names := _list_missing(tool, resources))}
+    if missing:
+        wants = "; ".join(f"`{name}` wants {', '.join(kinds)}" for name, kinds in missing.items())
+        raise Failure(f"resources are missing: {wants}; give them with --with MODULE:NAME, a dictionary by type")
+    others = {kind: PER_CALL for tool in catalog for kind in _injected_types(tool) if kind not in resources}
+    return {**(others if needed_by is not None else {}), **resources}
+
+
+def _list_missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
+    try:
+        return missing_resources(tool, resources)
+    except DefinitionError:
+        return []  # a name in the annotations is not defined yet; the call reports it
+
+
+def _injected_types(tool: Tool) -> list[Any]:
+    try:
+        return list(tool.signature.injected.values())
+    except DefinitionError:
+        return []

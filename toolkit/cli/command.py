@@ -17,7 +17,7 @@ from .failures import Failure, report_errors
 from .output import Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
-__all__ = ["arguments_argument", "read_prompt", "subcommand", "target_argument", "tool_argument"]
+__all__ = ["SECONDS", "arguments_argument", "read_prompt", "subcommand", "target_argument", "tool_argument"]
 
 _COMMON_OPTIONS = ("as_json", "shape", "debug")
 
@@ -31,17 +31,22 @@ class _TargetType(click.types.StringParamType):
         return "Name a file such as tools.py, a module such as shop.tools, or builtin."
 
 
+SECONDS = click.FloatRange(min=0, min_open=True)
+"""The type of an option that is a length of time."""
+
 target_argument = click.argument("target", type=_TargetType(), shell_complete=complete_target)
 tool_argument = click.argument("name", shell_complete=complete_tool)
 arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]...", shell_complete=complete_arguments)
 
 
-def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], click.Command]:
+def subcommand(
+    name: str, *, piped: OutputFormat = "json", group: click.Group | None = None
+) -> Callable[[Body], click.Command]:
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
     All text that a tool or a module prints goes to standard error, because standard output is the command's own. The
-    output format is *piped* if standard output is no terminal.
+    output format is *piped* if standard output is no terminal. The command is one of *group*, if that is given.
     """
 
     def declare(body: Body) -> click.Command:
@@ -70,6 +75,8 @@ def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], c
         command = click.command(name, cls=TargetCommand if takes_target else None)(function)
         # The help lists the command's own options first.
         command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)
+        if group is not None:
+            group.add_command(command)
         return command
 
     return declare

@@ -23,15 +23,14 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallOptions, call_options, dispatcher_for, resources_of_call
-from ..command import arguments_argument, subcommand, target_argument
+from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources, resources_of_call
+from ..command import SECONDS, arguments_argument, subcommand, target_argument
 from ..completion.known_names import complete_tool
 from ..display.lines import format_duration
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..resources import load_resources
 from ..user_extensions import open_extended_target
 from .saved_files import OpenedFile, SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
@@ -63,12 +62,7 @@ CALL: SavedKind[ToolResult] = SavedKind(
 @arguments_option
 @call_options(may_ask=True)
 @saved_file_options(CALL, "Save the result to this new file, to be asked later if the call waits.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="How long the whole call may take.",
-)
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="How long the whole call may take.")
 @click.option("--trace", is_flag=True, help="Also print the repairs, the retries and the duration.")
 def command(
     output: Output,

@@ -21,11 +21,11 @@ from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation
 from ...testing.load_target import catalog_of
+from ..call_policy import load_resources, with_option
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..failures import Failure
 from ..output import Output, to_safe_text
-from ..resources import load_resources, with_option
 from ..settings_options import load_command_settings, note_settings
 from ..targets import open_target
 from ..user_extensions import name_hooks_before

@@ -15,7 +15,7 @@ from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_
 from ...mcp.importing.settings_servers import read_settings_servers
 from ...mcp.sdk import check_sdk_installed
 from ...settings.trust import Trust
-from ..command import subcommand
+from ..command import SECONDS, subcommand
 from ..failures import Failure
 from ..output import Output, to_safe_text
 from ..server_targets import is_address
@@ -36,7 +36,7 @@ def command() -> None:
     """
 
 
-@subcommand("trust")
+@subcommand("trust", group=command)
 @click.argument("path", type=click.Path(dir_okay=False))
 @click.option("--yes", is_flag=True, help="Trust it without a question.")
 @click.option("--revoke", is_flag=True, help="Trust it no longer.")
@@ -98,7 +98,7 @@ _config_option = click.option(
 )
 
 
-@subcommand("login")
+@subcommand("login", group=command)
 @click.argument("name", metavar="NAME")
 @_config_option
 @click.option("--no-browser", is_flag=True, help="Only print the address that you have to open.")
@@ -107,12 +107,7 @@ _config_option = click.option(
 )
 @click.option("--client-id", metavar="ID", help="The id of a client that you have registered at the server.")
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for you.",
+    "--timeout", type=SECONDS, metavar="SECONDS", default=300.0, show_default=True, help="How long to wait for you."
 )
 @set_option
 def login_command(
@@ -154,7 +149,7 @@ def login_command(
         output.note(f"you are logged in at {server.where}; the tokens are in {logins.path}")
 
 
-@subcommand("logout")
+@subcommand("logout", group=command)
 @click.argument("name", metavar="NAME")
 @_config_option
 @set_option
@@ -197,7 +192,3 @@ def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) ->
     if servers[name].kind != "address":
         raise Failure(f"the server `{name}` is a command, and needs no login here")
     return servers[name]
-
-
-for _command in (trust_command, login_command, logout_command):
-    command.add_command(_command)

@@ -16,13 +16,12 @@ from ...builders import build_agent, build_provider, find_instructions
 from ...errors import ProviderError
 from ...providers.messages import AssistantMessage
 from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
-from ..call_policy import CallOptions, dispatcher_for, resources_of_call
+from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
-from ..resources import load_resources
 from ..settings_options import note_instructions
 from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind

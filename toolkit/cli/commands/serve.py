@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...approvals import SQLiteApprovals
-from ..call_policy import CallOptions, call_options, dispatcher_for
+from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
 from ..command import subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
-from ..resources import load_resources
 from ..user_extensions import open_extended_target
 
 if TYPE_CHECKING:

@@ -24,12 +24,11 @@ from ...dispatcher import Dispatcher
 from ...settings.records import shown_value
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
-from ..call_policy import CallOptions, dispatcher_for, resources_of_call
+from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
 from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..resources import load_resources
 from ..run_database import find_database
 from ..server_targets import is_server
 from ..settings_options import note_instructions

@@ -25,24 +25,7 @@ from rich.console import Console, RenderableType
 
 from ..._plumbing.forks import unlock_in_children
 from ..._plumbing.wording import format_count
-from ...agent.events import (
-    CatalogChanged,
-    Compacted,
-    Done,
-    Event,
-    Refused,
-    RunFailed,
-    RunWaits,
-    SubRunEvent,
-    Summarized,
-    SummaryFailed,
-    TextDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
-    TurnFinished,
-    UserInput,
-)
+from ...agent import events
 from ...approvals.askers import Answer, Asker
 from ...approvals.terminal.screens import Screen
 from ...context import Progress
@@ -96,21 +79,21 @@ class AgentDisplay:
         self._pauses = 0
         self._queued_actions: list[Callable[[], None]] = []
         self._handlers: dict[type, Callable[[Any, CallPath], None]] = {
-            TextDelta: self._show_text,
-            ToolStarted: self._show_start,
-            ToolProgress: self._show_progress,
-            ToolFinished: self._show_result,
-            Refused: self._skip_refusal,
-            TurnFinished: self._show_turn_end,
-            UserInput: self._show_said,
-            CatalogChanged: self._show_catalog_change,
-            Compacted: self._show_compaction,
-            Summarized: self._show_summary,
-            SummaryFailed: self._show_failed_summary,
-            RunWaits: self._show_requests,
-            RunFailed: self._show_failure,
-            SubRunEvent: self._show_inner,
-            Done: self._show_end,
+            events.TextDelta: self._show_text,
+            events.ToolStarted: self._show_start,
+            events.ToolProgress: self._show_progress,
+            events.ToolFinished: self._show_result,
+            events.Refused: lambda event, path: None,  # `ToolFinished` follows with the reason
+            events.TurnFinished: self._show_turn_end,
+            events.UserInput: self._show_said,
+            events.CatalogChanged: self._show_catalog_change,
+            events.Compacted: self._show_compaction,
+            events.Summarized: self._show_summary,
+            events.SummaryFailed: self._show_failed_summary,
+            events.RunWaits: self._show_requests,
+            events.RunFailed: self._show_failure,
+            events.SubRunEvent: self._show_inner,
+            events.Done: self._show_end,
         }
 
     def __enter__(self) -> Self:
@@ -121,7 +104,7 @@ class AgentDisplay:
             self._flush_all()
             self._region.stop()
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         """Show *event*. Give this method to an agent as `on_event`. It can be called from any thread."""
         self._run_or_queue(lambda: self._show(event, ()))
 
@@ -164,31 +147,31 @@ class AgentDisplay:
 
     # The events.
 
-    def _show(self, event: Event, path: CallPath) -> None:
+    def _show(self, event: events.Event, path: CallPath) -> None:
         self._handlers[type(event)](event, path)
 
-    def _show_inner(self, event: SubRunEvent, path: CallPath) -> None:
+    def _show_inner(self, event: events.SubRunEvent, path: CallPath) -> None:
         self._show(event.event, (*path, event.call_id))
 
-    def _show_text(self, event: TextDelta, path: CallPath) -> None:
+    def _show_text(self, event: events.TextDelta, path: CallPath) -> None:
         *complete_lines, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + event.text).split("\n")
         self._draw()
         for line in complete_lines:
             self._print(render_text(line, self._indent(path)))
 
-    def _show_start(self, event: ToolStarted, path: CallPath) -> None:
+    def _show_start(self, event: events.ToolStarted, path: CallPath) -> None:
         self._flush(path)
         summary = _add_tool_name(event.summary, event.call.name)
         self._running_calls[(*path, event.call.id)] = RunningCall(summary, self._clock(), self._indent(path))
         self._draw()
 
-    def _show_progress(self, event: ToolProgress, path: CallPath) -> None:
+    def _show_progress(self, event: events.ToolProgress, path: CallPath) -> None:
         place = (*path, event.progress.call_id)
         if place in self._running_calls:  # a call that was abandoned may still report
             self._running_calls[place] = replace(self._running_calls[place], note=_describe_progress(event.progress))
             self._draw()
 
-    def _show_result(self, event: ToolFinished, path: CallPath) -> None:
+    def _show_result(self, event: events.ToolFinished, path: CallPath) -> None:
         self._flush(path)
         row = self._running_calls.pop((*path, event.call.id), None)
         self._draw(thinking=True)
@@ -196,17 +179,14 @@ class AgentDisplay:
         for line in render_finished_call(summary, event.result, self._marks, self._indent(path)):
             self._print(line)
 
-    def _skip_refusal(self, event: Refused, path: CallPath) -> None:
-        """Show nothing, because `ToolFinished` follows with the reason."""
-
-    def _show_turn_end(self, event: TurnFinished, path: CallPath) -> None:
+    def _show_turn_end(self, event: events.TurnFinished, path: CallPath) -> None:
         self._flush(path)
         self._draw(thinking=True)
 
-    def _show_said(self, event: UserInput, path: CallPath) -> None:
+    def _show_said(self, event: events.UserInput, path: CallPath) -> None:
         self._show_note(f"the model reads now: {event.message.text}", path)
 
-    def _show_catalog_change(self, event: CatalogChanged, path: CallPath) -> None:
+    def _show_catalog_change(self, event: events.CatalogChanged, path: CallPath) -> None:
         if path:
             return  # the outer run reports the same change
         parts = [
@@ -220,20 +200,20 @@ class AgentDisplay:
         self._flush(path)
         self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
-    def _show_compaction(self, event: Compacted, path: CallPath) -> None:
+    def _show_compaction(self, event: events.Compacted, path: CallPath) -> None:
         results, characters = format_count(event.results, "old result"), format_count(event.characters, "character")
         text = f"{results} {'was' if event.results == 1 else 'were'} cut by {characters}, to make room"
         self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
-    def _show_summary(self, event: Summarized, path: CallPath) -> None:
+    def _show_summary(self, event: events.Summarized, path: CallPath) -> None:
         text = f"{event.messages:,} old messages were summed up, which saves {event.characters:,} characters"
         self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
-    def _show_failed_summary(self, event: SummaryFailed, path: CallPath) -> None:
+    def _show_failed_summary(self, event: events.SummaryFailed, path: CallPath) -> None:
         text = f"old messages could not be summed up: {event.reason}"
         self._print(render_heading(self._marks.note, text, style="yellow", indent=self._indent(path)))
 
-    def _show_requests(self, event: RunWaits, path: CallPath) -> None:
+    def _show_requests(self, event: events.RunWaits, path: CallPath) -> None:
         if path:
             return  # the outer run waits for the same requests, and shows them
         self._flush_all()
@@ -242,13 +222,13 @@ class AgentDisplay:
             colour = self._console.is_terminal and not self._console.no_color
             Screen(cast("TextIO", self._console.file), colour=colour).show(request, time.time())
 
-    def _show_failure(self, event: RunFailed, path: CallPath) -> None:
+    def _show_failure(self, event: events.RunFailed, path: CallPath) -> None:
         self._flush(path)
         error = event.error
         text = f"failed: {error if isinstance(error, ToolkitError) else describe_value(error)}"
         self._print(render_heading(self._marks.bad, text, style="red", indent=self._indent(path)))
 
-    def _show_end(self, event: Done, path: CallPath) -> None:
+    def _show_end(self, event: events.Done, path: CallPath) -> None:
         self._flush(path)
         run = event.run
         if run.status == "stopped":

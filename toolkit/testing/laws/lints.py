@@ -15,6 +15,7 @@ from ..._plumbing.wording import format_count
 from ...docstrings.parsing import words
 from ...errors import DefinitionError
 from ...spec import Tool
+from ...values.schemas.engine import iter_mappings
 from .code_lints import code_lints
 from .confusable_tools import CatalogLaw, skeleton, words_of
 from .schema_laws import find_undescribed_parameters
@@ -109,7 +110,8 @@ def large_schema(tool: Tool) -> Iterator[Fault]:
     A schema is large if it has more than 2,000 characters and more than 250 characters for each property.
     """
     size = _size(tool.schema)
-    properties = sum(1 for _ in _iter_property_names(tool.schema))
+    tables = [part.get("properties") for part in iter_mappings(tool.schema)]
+    properties = sum(len(table) for table in tables if isinstance(table, Mapping))
     if size <= _LARGE_SCHEMA_CHARS or size <= _MAX_CHARS_PER_PROPERTY * max(properties, 1):
         return
     name, part = max(
@@ -211,18 +213,6 @@ def _iter_property_paths(
     for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
         for subschema in schema.get(keyword) or ():
             yield from _iter_property_paths(subschema, definitions, path, outer_definitions)
-
-
-def _iter_property_names(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        properties = schema.get("properties")
-        if isinstance(properties, Mapping):
-            yield from properties
-        for subschema in schema.values():
-            yield from _iter_property_names(subschema)
-    elif isinstance(schema, list):
-        for subschema in schema:
-            yield from _iter_property_names(subschema)
 
 
 def _size(schema: Any) -> int:
