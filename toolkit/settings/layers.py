@@ -49,16 +49,10 @@ _FORMER_FILES = {
 
 class FileLayer:
     """
-    The settings file of the user or of a project.
+    The settings file of the user or of a project, and the parts that it gives.
 
-    Args:
-        source: The folder of the user's files, or the files of the project. Relative paths start there.
-        trust: The folders that the user trusts.
-        problems: The list to which mistakes are added.
-
-    Attributes:
-        file: The settings file.
-        parts: What the file gives.
+    *source* is the folder of the user's files, or the files of the project. Relative paths start there. Mistakes are
+    added to *problems*.
     """
 
     def __init__(self, source: Path | ProjectFiles, trust: Trust, problems: list[str]) -> None:

@@ -48,11 +48,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 def configuration_folder() -> Path:
-    """
-    Return the folder of the user's own rules and trusted folders.
-
-    That is `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`.
-    """
+    """Return the folder of the user's own files: `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`."""
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
     # The XDG specification says to ignore a relative path. A relative path would lie in the project.
     base = Path(config_home) if os.path.isabs(config_home) else Path.home() / ".config"
@@ -149,11 +145,7 @@ class Trust:
             entries[real_path(path)] = entry
 
     def revoke(self, folder: str | os.PathLike[str]) -> bool:
-        """
-        Trust *folder*, or a single file, no longer, and return whether it was trusted before.
-
-        It need not exist any more.
-        """
+        """Trust *folder*, or a single file, no longer, also if it is gone, and return whether it was trusted before."""
         with self._change() as entries:
             return entries.pop(real_path(folder), None) is not None
 
@@ -233,11 +225,7 @@ def read_project(project: Project) -> ProjectFiles:
 
 
 def why_not_trusted(trust: Trust | None, project: Project) -> str | None:
-    """
-    Return why the files of *project* do not count; return None if the user trusts the project.
-
-    Without *trust*, no project is trusted.
-    """
+    """Return why the files of *project* do not count; None if they do. Without *trust*, no project is trusted."""
     files = read_project(project)
     state = "unknown" if trust is None else trust.state(files)
     if state == "trusted":

@@ -14,8 +14,7 @@ import pytest
 
 from tests.cli.terminals import Terminal
 from tests.skills.kit import written
-from toolkit.cli.commands.trust import _record
-from toolkit.cli.commands.trust_report import read_report
+from toolkit.cli.commands.trust import _record, read_report
 from toolkit.cli.output import Output
 from toolkit.settings.trust import Trust
 
