@@ -32,7 +32,7 @@ from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..user_extensions import open_extended_target
-from .saved_files import OpenedFile, SavedFile, SavedKind, raise_if_interrupted, saved_file_options
+from .saved_files import SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
@@ -71,7 +71,7 @@ def command(
     words: tuple[str, ...],
     text: str | None,
     options: CallOptions,
-    saved: OpenedFile[ToolResult],
+    saved: SavedFile[ToolResult],
     timeout: float | None,
     trace: bool,
 ) -> int:
@@ -100,7 +100,7 @@ def command(
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
       toolkit call tools.py --resume call.json
     """
-    saved_call, waiting = saved
+    waiting = saved.content
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
     resources, prompt = load_resources(options.resource_names), make_prompt(options.asks)
     with open_extended_target(target, output, unless=tool_name, settings=options.settings) as loaded_target:
@@ -111,7 +111,7 @@ def command(
             output,
             resources=resources,
             asker=prompt,
-            store=None if saved_call is None else saved_call.store(),
+            store=saved.store(),
             needed_by=(tool_name,),
             on_progress=partial(_report, output),
         )
@@ -126,10 +126,9 @@ def command(
             resources=resources_of_call(loaded_target, resources),
         )
         result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
-        if saved_call is not None:
-            saved_call.write(result)
-        raise_if_interrupted(prompt, saved_call)
-    _show_result(result, output, saved_call, trace=trace, is_resumed=waiting is not None)
+        saved.write(result)
+        raise_if_interrupted(prompt, saved)
+    _show_result(result, output, saved, trace=trace)
     return EXITS[result.kind]
 
 
@@ -146,9 +145,7 @@ def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_argumen
     return waiting.request.tool
 
 
-def _show_result(
-    result: ToolResult, output: Output, saved_call: SavedFile[ToolResult] | None, *, trace: bool, is_resumed: bool
-) -> None:
+def _show_result(result: ToolResult, output: Output, saved: SavedFile[ToolResult], *, trace: bool) -> None:
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":
@@ -156,9 +153,7 @@ def _show_result(
         for part in result.parts:
             output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":
-        output.note(
-            _describe_problem(result, saved_call, is_resumed=is_resumed), "red" if result.is_error else "yellow"
-        )
+        output.note(_describe_problem(result, saved), "red" if result.is_error else "yellow")
     for line in format_trace(result) if trace else ():
         output.note(line, "dim")
 
@@ -211,12 +206,12 @@ async def _call_tool(
         return result
 
 
-def _describe_problem(result: ToolResult, saved_call: SavedFile[ToolResult] | None, *, is_resumed: bool) -> str:
+def _describe_problem(result: ToolResult, saved: SavedFile[ToolResult]) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
-    answer = "answer in a terminal" if saved_call is None else f"answer in a terminal with --resume {saved_call.path}"
+    answer = "answer in a terminal" + ("" if saved.path is None else f" with --resume {saved.path}")
     # A call that waits for a person is not permitted by a rule or mode of the command that resumes it.
-    if result.request.questions or is_resumed:
+    if result.request.questions or saved.content is not None:
         return f"{result.text}; {answer}"
     return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
 

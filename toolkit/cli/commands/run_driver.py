@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
@@ -26,10 +26,9 @@ from ..settings_options import note_instructions
 from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind
 
-__all__ = ["RUN", "RunDriver", "SavedRun", "confirm_plan", "open_driver"]
+__all__ = ["RUN", "RunDriver", "confirm_plan", "open_driver"]
 
 RUN: SavedKind[Run] = SavedKind("run", Run.loads, Run.dumps)
-SavedRun: TypeAlias = SavedFile[Run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,18 +96,18 @@ class RunDriver:
         return await self.agent.resume(run, decisions, resources=self.resources)
 
     @contextlib.contextmanager
-    def save_afterwards(self, saved_run: SavedRun | None) -> Iterator[None]:
+    def save_afterwards(self, saved: SavedFile[Run]) -> Iterator[None]:
         """Write the agent's run to its file after the block, also if the block was broken off, as Ctrl-C does."""
         try:
             yield
         finally:
-            if saved_run is not None and self.agent.last_run is not None:
-                saved_run.write(self.agent.last_run)
+            if self.agent.last_run is not None:
+                saved.write(self.agent.last_run)
 
 
 @contextlib.contextmanager
 def open_driver(
-    target: str, options: CallOptions, output: Output, saved_run: SavedRun | None, *, needs_key: bool = False
+    target: str, options: CallOptions, output: Output, saved: SavedFile[Run], *, needs_key: bool = False
 ) -> Iterator[RunDriver]:
     """
     Yield a driver for an agent with the tools of *target*, which is closed at the end of the block.
@@ -130,8 +129,9 @@ def open_driver(
     ):
         prompt = make_prompt(options.asks, pause=display.paused)
         resources = load_resources(options.resource_names)
-        store = None if saved_run is None else saved_run.store()
-        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, asker=prompt, store=store)
+        dispatcher = dispatcher_for(
+            loaded_target, options, output, resources=resources, asker=prompt, store=saved.store()
+        )
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=display.show)
