@@ -45,7 +45,9 @@ def catalog_of(
     """
     where, _, name = target.partition(":")
     if name:
-        return _as_catalog(load_object(target))
+        value = load_object(target)
+        value = value.catalog if isinstance(value, Dispatcher) else value
+        return value if isinstance(value, CatalogView) else Catalog(value)
     module = load_module(where)
     catalog = Catalog().load(module)
     if undecorated:
@@ -144,12 +146,6 @@ def _execute(spec: ModuleSpec) -> ModuleType:
         del sys.modules[spec.name]  # otherwise the next import would find a half-executed module
         raise
     return module
-
-
-def _as_catalog(value: Any) -> CatalogView:
-    if isinstance(value, Dispatcher):
-        return value.catalog
-    return value if isinstance(value, CatalogView) else Catalog(value)
 
 
 def _describe_names(module: ModuleType) -> str:

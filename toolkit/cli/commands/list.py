@@ -57,7 +57,7 @@ def _build_table(tools: list[Tool]) -> tuple[list[str], list[list[str]]]:
         "facts": [describe_facts(tool) for tool in tools],
         "group": [tool.facts.group or "" for tool in tools],
         "origin": [tool.origin for tool in tools],
-        "description": [_first_line(tool) for tool in tools],
+        "description": [(tool.description.strip().splitlines() or [""])[0] for tool in tools],
     }
     if not has_foreign(tools):
         del cells["origin"]
@@ -85,7 +85,3 @@ def describe_facts(tool: Tool) -> str:
     manners = {"background": facts.background, "streaming": facts.streaming}
     stated = [word for word, holds in effects.items() if holds] or ["writes"]
     return ", ".join([*stated, *(word for word, holds in manners.items() if holds)])
-
-
-def _first_line(tool: Tool) -> str:
-    return next(iter(tool.description.strip().splitlines()), "")

@@ -148,7 +148,9 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                 if example is not None:
                     value, message = example
                     yield Fault(rule, message, law.remedy, arguments=value)
-            if runner.stuck_arguments is not None and not _is_bounded(tool, conditions):
+            # The dispatcher enforces a longer timeout that the tool states.
+            is_bounded = (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
+            if runner.stuck_arguments is not None and not is_bounded:
                 message = f"it did not end within {format_seconds(conditions.timeout_seconds)}"
                 yield Fault("ends-in-time", message, _END_REMEDY, arguments=runner.stuck_arguments)
     except DefinitionError as error:
@@ -156,11 +158,6 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
         yield Fault("runnable", f"it cannot be run here: {error}", remedy)
     except Unsupported:
         return  # the law `callable` reports it
-
-
-def _is_bounded(tool: Tool, conditions: RunConditions) -> bool:
-    """Return whether *tool* states a longer timeout than the check waits; the dispatcher enforces that timeout."""
-    return (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
 
 
 def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:

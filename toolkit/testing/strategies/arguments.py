@@ -89,7 +89,10 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
     """Return a strategy for the arguments of `bad_arguments`, each as a `Mistake` that says what is wrong and where."""
     subject = _find_subject(tool)
     judge, limits = subject.parsed_schema.validator, BoundaryValues.of(subject.parsed_schema.root.schema)
-    good = _nearly_fitting_or_none(subject)
+    try:
+        good: Strategy | None = nearly_fitting_values(subject.parsed_schema, subject.name)
+    except Unsupported:
+        good = None
     kinds = st.sampled_from(MISTAKE_KINDS)
 
     @st.composite
@@ -120,7 +123,7 @@ def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
     tools = list(catalog)
     if not tools:
         raise ValueError("there are no tools in the catalog, so there is nothing to call")
-    return st.one_of([_calls_of(tool) for tool in tools])
+    return st.one_of([arguments(tool).map(functools.partial(_make_call, tool.name)) for tool in tools])
 
 
 def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[list[ToolCall]]:
@@ -134,9 +137,8 @@ def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[li
     return st.lists(calls(catalog), min_size=1, max_size=max_calls).map(number_calls)
 
 
-def _calls_of(tool: Tool) -> st.SearchStrategy[ToolCall]:
-    name = tool.name
-    return arguments(tool).map(lambda call_arguments: ToolCall(name, call_arguments, "call_1"))
+def _make_call(name: str, call_arguments: Any) -> ToolCall:
+    return ToolCall(name, call_arguments, "call_1")
 
 
 def _find_subject(testable: Testable) -> Subject:
@@ -167,13 +169,6 @@ def _find_objection(tool: Tool, value: Any) -> Objection | None:
     except Exception:  # noqa: BLE001 -- a user's codec may raise anything; such a value is not accepted
         return "format", "#"
     return None
-
-
-def _nearly_fitting_or_none(subject: Subject) -> Strategy | None:
-    try:
-        return nearly_fitting_values(subject.parsed_schema, subject.name)
-    except Unsupported:
-        return None
 
 
 def _draw_first(draw: st.DrawFn, strategy: Strategy, predicate: Callable[[Any], bool]) -> Any:

@@ -60,7 +60,8 @@ def texts(parts: Parts) -> SchemaStrategy:
         for part in parts
         if "pattern" in part.schema and not _has_own_pattern(part.schema)
     ]
-    forms = [strategy for part in parts for strategy in _format_strategies(part.schema) if strategy is not None]
+    names = [part.schema.get(keyword) for part in parts for keyword in ("format", "contentEncoding")]
+    forms = [strategy for strategy in map(texts_of_format, names) if strategy is not None]
     if not patterns and not forms:
         longest = least + _MAX_EXTRA_CHARACTERS if most is None else min(most, least + _MAX_EXTRA_CHARACTERS)
         letters = st.characters(codec="utf-8")
@@ -97,10 +98,6 @@ def _has_own_pattern(schema: dict[str, object]) -> bool:
     # A format such as `uuid4` is narrower than the form whose pattern it has.
     names = form.keywords.values() if form is not None and form.keywords else ()
     return isinstance(name, str) and any(map(name.startswith, names)) and texts_of_format(name) is not None
-
-
-def _format_strategies(schema: dict[str, object]) -> list[Strategy | None]:
-    return [texts_of_format(schema.get("format")), texts_of_format(schema.get("contentEncoding"))]
 
 
 def texts_matching(pattern: str, min_length: int, max_length: int | None) -> Strategy | None:
