@@ -33,7 +33,7 @@ _COMMANDS = {
     "mcp": "commands.mcp",
     "worker": "commands.worker",
     "runs": "commands.runs",
-    "stats": "commands.stats",
+    "stats": "commands.audit_summary",
     "init": "commands.new_project",
     "completion": "commands.completion",
 }

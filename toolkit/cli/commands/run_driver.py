@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...agent import Agent, Done, Run
+from ...agent import Agent, Done, Event, Run
 from ...approvals import Approvals
 from ...builders import build_agent, build_provider, find_instructions
 from ...errors import ProviderError
+from ...providers.base import Provider
 from ...providers.messages import AssistantMessage
 from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
 from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
@@ -23,10 +24,11 @@ from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
 from ..settings_options import note_instructions
+from ..targets import Target
 from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind
 
-__all__ = ["RUN", "RunDriver", "confirm_plan", "open_driver"]
+__all__ = ["RUN", "RunDriver", "confirm_plan", "open_agent", "open_driver"]
 
 RUN: SavedKind[Run] = SavedKind("run", Run.loads, Run.dumps)
 
@@ -115,28 +117,19 @@ def open_driver(
     The servers of the settings are started for it, and have ended after the block. *needs_key* says whether a missing
     key ends the command at once, and not with the first prompt.
     """
-    settings = options.settings
-    provider = build_provider(settings)
+    provider = build_provider(options.settings)
     if needs_key:
         try:
             provider.require_key()
         except ProviderError as error:
             raise Failure(str(error), RUN_EXITS["failed"]) from error
-    opened_target = open_extended_target(target, output, settings=settings, starts_servers=options.starts_servers)
-    with (
-        opened_target as loaded_target,
-        AgentDisplay(output.error_console if output.is_json else output.console) as display,
-    ):
+    with AgentDisplay(output.error_console if output.is_json else output.console) as display:
         prompt = make_prompt(options.asks, pause=display.paused)
-        resources = load_resources(options.resource_names)
-        dispatcher = dispatcher_for(
-            loaded_target, options, output, resources=resources, asker=prompt, store=saved.store()
+        opened_agent = open_agent(
+            target, options, output, provider=provider, asker=prompt, store=saved.store(), on_event=display.show
         )
-        instructions = find_instructions(settings)
-        note_instructions(instructions, output)
-        agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=display.show)
         with (
-            contextlib.closing(dispatcher),
+            opened_agent as (agent, loaded_target, resources),
             open_interruptible_loop(take_interrupt=None if prompt is None else prompt.interrupt) as loop,
         ):
             yield RunDriver(
@@ -144,10 +137,33 @@ def open_driver(
                 agent=agent,
                 display=display,
                 prompt=prompt,
-                resources=resources_of_call(loaded_target, resources),
+                resources=resources,
                 asks_afterwards=loaded_target.dispatcher is not None,
             )
             loop.run(provider.aclose())
+
+
+@contextlib.contextmanager
+def open_agent(
+    name: str,
+    options: CallOptions,
+    output: Output,
+    *,
+    provider: Provider | None = None,
+    on_event: Callable[[Event], object] | None = None,
+    **dispatcher_options: Any,
+) -> Iterator[tuple[Agent, Target, Mapping[Any, Any] | None]]:
+    """Yield an agent made by the settings, its target, and the resources that go with every call."""
+    settings = options.settings
+    opened_target = open_extended_target(name, output, settings=settings, starts_servers=options.starts_servers)
+    with opened_target as target:
+        resources = load_resources(options.resource_names)
+        dispatcher = dispatcher_for(target, options, output, resources=resources, **dispatcher_options)
+        instructions = find_instructions(settings)
+        note_instructions(instructions, output)
+        with contextlib.closing(dispatcher):
+            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=on_event)
+            yield agent, target, resources_of_call(target, resources)
 
 
 def confirm_plan(terminal: str = "/dev/tty") -> bool:

@@ -18,22 +18,20 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...agent import Agent
-from ...builders import build_agent, build_provider, find_instructions
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
 from ...settings.records import shown_value
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
-from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
+from ..call_policy import CallOptions, load_resources
 from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..run_database import find_database
 from ..server_targets import is_server
-from ..settings_options import note_instructions
 from ..targets import split_targets
-from ..user_extensions import open_extended_target
+from .run_driver import open_agent
 
 if TYPE_CHECKING:  # they load the engine
     from ...durable import DurableAgent, DurableHost
@@ -80,7 +78,7 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
         yield _make_durable(parts, options, resources=load_resources(options.calls.resource_names))
         return
     _refuse_data(target, value)
-    with _open_agent(target, options.calls, output) as (agent, resources):
+    with open_agent(target, options.calls, output) as (agent, _, resources):
         yield _make_durable([agent, *flows], options, resources=resources)
 
 
@@ -198,19 +196,3 @@ def _refuse_model_options(options: WorkerOptions, why: str) -> None:
     given += ["--audit"] * (options.calls.audit is not None)
     if given:
         raise Failure(f"{', '.join(dict.fromkeys(given))}: {why}; leave the option out, or name tools as the target")
-
-
-@contextlib.contextmanager
-def _open_agent(target: str, options: CallOptions, output: Output) -> Iterator[tuple[Agent, Any]]:
-    """Yield an agent with the tools of *target*, made by the settings, and the resources that go with every call."""
-    settings = options.settings
-    opened_target = open_extended_target(target, output, settings=settings, starts_servers=options.starts_servers)
-    with opened_target as loaded_target:
-        provider = build_provider(settings)
-        resources = load_resources(options.resource_names)
-        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources)
-        instructions = find_instructions(settings)
-        note_instructions(instructions, output)
-        with contextlib.closing(dispatcher):
-            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions)
-            yield agent, resources_of_call(loaded_target, resources)

@@ -21,8 +21,7 @@ from ...results import ToolCall
 from ...spec import Tool
 from ...values.schemas.validator import check_schema
 from .base import Strategy, Unsupported, st
-from .filtering import Guard, Objection, build_failed_check_class
-from .generating import fitting_values, nearly_fitting_values
+from .generating import Guard, Objection, build_failed_check_class, fitting_values, nearly_fitting_values
 from .mistakes import MISTAKE_KINDS, BoundaryValues, Mistake, hostile_changes, non_object_changes, possible_mistakes
 from .schema_parts import ParsedSchema
 
