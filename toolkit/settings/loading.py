@@ -69,12 +69,9 @@ def load_layers(
     read_last_layer: Callable[[list[str]], list[SettingPart]],
 ) -> MergedSettings:
     """
-    Return the merged settings of the files, the environment and a last layer.
+    Return the merged settings of the files, the environment and a last layer; raise `SettingsError` for all mistakes.
 
     *read_last_layer* returns the parts of the command line or of a program, and adds its problems to a list.
-
-    Raises:
-        SettingsError: There are mistakes; the error lists all of them.
     """
     folder = project.folder
     problems = ProblemList()

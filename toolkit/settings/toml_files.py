@@ -96,11 +96,7 @@ class TomlFile:
             problems.append(f"{path}: cannot be used ({explain_file_error(error)}); correct it, or move it away")
 
     def place_of(self, *path: str | int) -> str:
-        """
-        Return the file and the line of the setting at *path*, for messages: "/home/ada/toolkit.toml:3".
-
-        If the setting has no line of its own, it is the line of what it stands in.
-        """
+        """Return the file and the line of the setting at *path*, or of what it stands in: "/home/ada/x.toml:3"."""
         if self._lines is None:
             self._lines = find_lines(self.content.decode("utf-8-sig"))
         while path and path not in self._lines:

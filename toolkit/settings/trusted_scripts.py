@@ -37,12 +37,7 @@ class TrustedScripts:
         self._folders: dict[str, Path] = {}
 
     def prepare(self, argv: Sequence[str]) -> list[str]:
-        """
-        Return *argv* with the copies in place of the scripts.
-
-        Raises:
-            NotRun: The user does not trust the project with its present content, or its hooks are others now.
-        """
+        """Return *argv* with the copies in place of the scripts; raise `NotRun` unless the user trusts them."""
         files = ProjectFiles(self._project)
         why = why_not_trusted(self._trust, files)
         if why is None and TomlFile(self._file.path, [], read=files.read_settings).content != self._file.content:

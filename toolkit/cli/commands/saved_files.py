@@ -30,14 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SavedKind(Generic[T]):
-    """
-    A kind of thing that a command saves.
-
-    Attributes:
-        noun: What it is called in messages.
-        loads: Returns the thing that the content of a file describes, and raises `ValueError` if it describes none.
-        dumps: Returns the content of a file for the thing.
-    """
+    """A kind of thing that a command saves. If the content of a file describes none, *loads* raises `ValueError`."""
 
     noun: str
     loads: Callable[[bytes], T]
