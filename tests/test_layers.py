@@ -36,7 +36,7 @@ ORDER = {
     "catalogs": "search/ snapshot summaries foreign_names views tool_objects sources __init__",
     "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures call_policy command run_database commands/ main __init__",
-    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion explain templates new_project list run_report run_decisions runs schema schema_tree search serve settings show trust mcp workloads worker __init__",
+    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion explain templates new_project list run_report run_decisions runs schema search serve settings show trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines agent_display __init__",
     "concurrency": "futures question_timer abandoned thread_pool caller_thread background_loop cleanup_limit deadline uninterrupted __init__",

@@ -68,12 +68,7 @@ class CallOptions:
     """
     What the options of a command say about the calls that it makes.
 
-    Attributes:
-        settings: The settings of the files, the environment and the command.
-        audit: The path of an audit log.
-        resource_names: The names of the dictionaries with resources.
-        asks: Whether the user is asked in the terminal.
-        starts_servers: Whether an agent that is made by the settings gets the tools of their servers.
+    With `starts_servers`, an agent that is made by the settings gets the tools of their servers.
     """
 
     settings: MergedSettings

@@ -59,9 +59,7 @@ class ToolRunner:
     """
     Runs one tool, call by call. `open_tool_runner` makes a runner.
 
-    Attributes:
-        stuck_arguments: The arguments of the last call that did not end in time; None if every call did.
-        spent_seconds: How long all calls took together.
+    `stuck_arguments` are those of the last call that did not end in time; None if every call did.
     """
 
     def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _FunctionWatch, timeout_seconds: float) -> None:
