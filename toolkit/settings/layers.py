@@ -33,11 +33,7 @@ __all__ = [
 
 _PREFIX = "TOOLKIT_"
 _OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND", "TOOLKIT_MCP_KEY", "TOOLKIT_MCP_TOKEN"})
-"""
-Variables of toolkit that are no settings.
-
-The first marks a command of the tool `bash`. The others hold secrets of `toolkit serve`.
-"""
+"""Variables that are no settings: the first marks a command of the tool `bash`, the others hold secrets of `serve`."""
 
 _PATH_KEYS = ("skills.folders",)
 _FORMER_FILES = {

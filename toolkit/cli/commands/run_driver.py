@@ -28,7 +28,7 @@ from ..targets import Target
 from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind
 
-__all__ = ["RUN", "RunDriver", "confirm_plan", "open_agent", "open_driver"]
+__all__ = ["RUN", "RunDriver", "open_agent", "open_driver"]
 
 RUN: SavedKind[Run] = SavedKind("run", Run.loads, Run.dumps)
 
@@ -70,7 +70,7 @@ class RunDriver:
             run = self.loop.run(self.agent.run(prompt_text, run=run, resources=self.resources))
         run = self._ask_while_waiting(run)
         # The user is asked outside of the loop, because the loop would keep Ctrl-C from the question.
-        if run.status == "planned" and self.prompt is not None and confirm_plan():
+        if run.status == "planned" and self.prompt is not None and confirm("Carry out this plan?"):
             self.display.thinking()
             run = self.loop.run(self.agent.execute(run, resources=self.resources))
             run = self._ask_while_waiting(run)
@@ -164,8 +164,3 @@ def open_agent(
         with contextlib.closing(dispatcher):
             agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=on_event)
             yield agent, target, resources_of_call(target, resources)
-
-
-def confirm_plan(terminal: str = "/dev/tty") -> bool:
-    """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
-    return confirm("Carry out this plan?", terminal)

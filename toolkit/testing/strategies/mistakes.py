@@ -28,11 +28,7 @@ __all__ = [
 
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 ArgumentChange: TypeAlias = "tuple[str, JsonPath, Callable[[], Any]]"
-"""
-A change that may be a mistake: what it is in words, its place, and a function that makes the changed arguments.
-
-The function makes a new copy at each call.
-"""
+"""A change that may be a mistake: what it is in words, its place, and a function that makes changed arguments anew."""
 _UNKNOWN_KEY = "unexpected"
 
 
@@ -229,8 +225,4 @@ MISTAKE_KINDS = (
     *_HOSTILE,
     *_NOT_OBJECTS,
 )
-"""
-The kinds of mistakes, in words.
-
-The mistakes that people and models make most often come first, because an example shrinks to the first kind.
-"""
+"""The kinds of mistakes, the most frequent ones first, because an example shrinks to the first kind."""

@@ -57,11 +57,7 @@ class Part:
 
 Parts: TypeAlias = Sequence[Part]
 FlatParts: TypeAlias = tuple[list[Part], int]
-"""
-Parts in which every reference and `allOf` was followed, and a number.
-
-The number is 1 if a reference was followed that leads back to itself, and otherwise 0.
-"""
+"""Parts with every reference and `allOf` followed, and 1 if one of the references leads back to itself, otherwise 0."""
 
 
 def types_of(parts: Parts) -> list[str]:

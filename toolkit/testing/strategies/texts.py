@@ -45,11 +45,7 @@ _PADDING = Repeat(0, UNBOUNDED, _ANY_CHARACTER, 1)
 _MAX_EXTRA_ITEMS = 8
 """How many more items than its minimum a repeat may have."""
 _MAX_DRAWN_LENGTH = 200
-"""
-A text that has to be longer than this repeats a short piece.
-
-Every character that is drawn makes an example slower to find and to shrink.
-"""
+"""A longer text repeats a short piece, because every character that is drawn makes an example slower to shrink."""
 
 
 def texts(parts: Parts) -> SchemaStrategy:
