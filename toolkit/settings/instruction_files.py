@@ -19,12 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._plumbing.regular_files import explain_file_error
-from .instruction_names import (
-    INSTRUCTION_NAMES,
-    check_instruction_name,
-    find_instruction_names,
-    read_instruction_files,
-)
+from .instruction_names import INSTRUCTION_NAMES, check_instruction_name, find_instruction_names, read_instruction_files
 from .project_files import ProjectFiles
 from .trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
 

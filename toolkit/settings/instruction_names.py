@@ -13,12 +13,7 @@ from .._plumbing.regular_files import read_regular_file
 from .project_files import PROJECT_FOLDER, SETTINGS_FILE, ProjectFiles
 from .toml_files import TomlFile
 
-__all__ = [
-    "INSTRUCTION_NAMES",
-    "check_instruction_name",
-    "find_instruction_names",
-    "read_instruction_files",
-]
+__all__ = ["INSTRUCTION_NAMES", "check_instruction_name", "find_instruction_names", "read_instruction_files"]
 
 INSTRUCTION_NAMES: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md")
 """The usual names. Settings can give others: `instructions.names`."""

@@ -23,13 +23,7 @@ from .records import Layer, SettingPart
 from .toml_files import TomlFile
 from .trust import PROJECT_FOLDER, Trust
 
-__all__ = [
-    "FileLayer",
-    "parse_setting",
-    "read_environment",
-    "read_overrides",
-    "read_session_rules",
-]
+__all__ = ["FileLayer", "parse_setting", "read_environment", "read_overrides", "read_session_rules"]
 
 _PREFIX = "TOOLKIT_"
 _OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND", "TOOLKIT_MCP_KEY", "TOOLKIT_MCP_TOKEN"})

@@ -29,14 +29,7 @@ from ..values.visible import make_visible
 from .hook_scripts import find_scripts
 from .toml_files import MAX_SETTINGS_BYTES, parse_toml
 
-__all__ = [
-    "PROJECT_FOLDER",
-    "SETTINGS_FILE",
-    "ProjectEntry",
-    "ProjectFiles",
-    "TrustError",
-    "real_path",
-]
+__all__ = ["PROJECT_FOLDER", "SETTINGS_FILE", "ProjectEntry", "ProjectFiles", "TrustError", "real_path"]
 
 PROJECT_FOLDER = ".toolkit"
 SETTINGS_FILE = "toolkit.toml"

@@ -36,12 +36,7 @@ from .saved_files import SavedFile, SavedKind, raise_if_interrupted, saved_file_
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
-_PART_NAMES: dict[type, str] = {
-    ImagePart: "an image",
-    AudioPart: "sound",
-    FilePart: "a file",
-    ResourcePart: "a resource",
-}
+_PART_NAMES = {ImagePart: "an image", AudioPart: "sound", FilePart: "a file", ResourcePart: "a resource"}
 
 arguments_option = click.option(
     "--arguments", "text", metavar="OBJECT", help="All arguments, as one JSON object; - reads it from standard input."

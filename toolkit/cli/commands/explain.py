@@ -32,12 +32,7 @@ _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 @arguments_option
 @settings_options()
 def command(
-    output: Output,
-    target: str,
-    name: str,
-    words: tuple[str, ...],
-    text: str | None,
-    settings: MergedSettings,
+    output: Output, target: str, name: str, words: tuple[str, ...], text: str | None, settings: MergedSettings
 ) -> int:
     """Explain whether a call would run, and what decides that.
 

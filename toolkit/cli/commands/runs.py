@@ -282,10 +282,7 @@ def workers_command(output: Output, database: str | None) -> None:
 
 @subcommand("purge", group=command)
 @click.option(
-    "--days",
-    type=click.FloatRange(min=0),
-    required=True,
-    help="Delete the runs that have been over for so many days.",
+    "--days", type=click.FloatRange(min=0), required=True, help="Delete the runs that have been over for so many days."
 )
 @database_option
 @queue_option

@@ -47,10 +47,7 @@ _LEFT_TASKS_SECONDS = 1.0
     help="How many runs are worked on at once.",
 )
 @click.option(
-    "--queue",
-    metavar="NAME",
-    callback=check_queue,
-    help="The queue whose runs are worked on; 'toolkit' unless given.",
+    "--queue", metavar="NAME", callback=check_queue, help="The queue whose runs are worked on; 'toolkit' unless given."
 )
 @click.option(
     "--grace",

@@ -60,11 +60,7 @@ class AgentDisplay:
     """
 
     def __init__(
-        self,
-        console: Console | None = None,
-        *,
-        requests: bool = True,
-        clock: Callable[[], float] = time.monotonic,
+        self, console: Console | None = None, *, requests: bool = True, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._console = console_on(sys.stdout) if console is None else console
         self._shows_requests = requests

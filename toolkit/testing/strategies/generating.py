@@ -51,12 +51,8 @@ def fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
 
     If no value fits, or too few of the drawn values do, `Unsupported` is raised here or while drawing.
     """
-    return Guard.restrict_to_parts(
-        _build_strategy(parsed_schema, subject, with_guards=True),
-        parsed_schema.validator,
-        [parsed_schema.root],
-        subject,
-    )
+    strategy = _build_strategy(parsed_schema, subject, with_guards=True)
+    return Guard.restrict_to_parts(strategy, parsed_schema.validator, [parsed_schema.root], subject)
 
 
 def nearly_fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
@@ -199,19 +195,12 @@ def _try_choices(choices: Any, build: Callable[[Any], SchemaStrategy]) -> tuple[
 
 def anything() -> Strategy:
     """Return a strategy for small JSON values of any type."""
-    leaves = st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(allow_nan=False, allow_infinity=False),
-        st.text(max_size=8),
-    )
+    leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 
     def build_containers(inner: Strategy) -> Strategy:
-        containers: Strategy = st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-        return containers
+        return st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
 
-    return st.recursive(leaves, build_containers, max_leaves=6)
+    return st.recursive(leaves | st.text(max_size=8), build_containers, max_leaves=6)
 
 
 class Guard:
