@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...agent import Agent, Done, Event, Run
+from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...builders import build_agent, build_provider, find_instructions
 from ...errors import ProviderError
@@ -126,7 +126,7 @@ def open_driver(
     with AgentDisplay(output.error_console if output.is_json else output.console) as display:
         prompt = make_prompt(options.asks, pause=display.paused)
         opened_agent = open_agent(
-            target, options, output, provider=provider, asker=prompt, store=saved.store(), on_event=display.show
+            target, options, output, provider=provider, prompt=prompt, saved=saved, on_event=display.show
         )
         with (
             opened_agent as (agent, loaded_target, resources),
@@ -150,17 +150,19 @@ def open_agent(
     output: Output,
     *,
     provider: Provider | None = None,
-    on_event: Callable[[Event], object] | None = None,
-    **dispatcher_options: Any,
+    prompt: InterruptiblePrompt | None = None,
+    saved: SavedFile[Run] | None = None,
+    **agent_options: Any,
 ) -> Iterator[tuple[Agent, Target, Mapping[Any, Any] | None]]:
     """Yield an agent made by the settings, its target, and the resources that go with every call."""
     settings = options.settings
     opened_target = open_extended_target(name, output, settings=settings, starts_servers=options.starts_servers)
     with opened_target as target:
         resources = load_resources(options.resource_names)
-        dispatcher = dispatcher_for(target, options, output, resources=resources, **dispatcher_options)
+        store = None if saved is None else saved.store()
+        dispatcher = dispatcher_for(target, options, output, resources=resources, asker=prompt, store=store)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         with contextlib.closing(dispatcher):
-            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=on_event)
+            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, **agent_options)
             yield agent, target, resources_of_call(target, resources)
