@@ -13,7 +13,7 @@ import pytest
 
 from toolkit import Catalog, CatalogError, CatalogView
 from toolkit.testing import catalog_of
-from toolkit.testing.laws.folder_snapshots import WatchedFolder, describe_changes
+from toolkit.testing.laws.run_laws import WatchedFolder, describe_changes
 
 TOOLS = """
 from toolkit import Catalog, tool

@@ -17,26 +17,12 @@ from .completion.shell_scripts import register_completion_classes
 
 __all__ = ["cli", "main"]
 
-_COMMANDS = {
-    "list": "commands.list",
-    "show": "commands.show",
-    "schema": "commands.schema",
-    "search": "commands.search",
-    "call": "commands.call",
-    "explain": "commands.explain",
-    "check": "commands.check",
-    "agent": "commands.agent",
-    "chat": "commands.chat",
-    "serve": "commands.serve",
-    "settings": "commands.settings",
-    "trust": "commands.trust",
-    "mcp": "commands.mcp",
-    "worker": "commands.worker",
-    "runs": "commands.runs",
-    "stats": "commands.stats",
-    "init": "commands.init",
-    "completion": "commands.completion",
-}
+_COMMANDS = (
+    *("list", "show", "schema", "search", "call", "explain", "check", "agent", "chat", "serve", "settings", "trust"),
+    *("mcp", "worker", "runs", "stats", "init", "completion"),
+)
+_FILE_NAMES = {"stats": "audit_summary", "init": "new_project"}
+"""The names of the files that are not called as their commands."""
 
 
 class _Commands(click.Group):
@@ -48,7 +34,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f".{_COMMANDS[cmd_name]}", __package__).command
+        file_name = _FILE_NAMES.get(cmd_name, cmd_name)
+        command: click.Command = importlib.import_module(f".commands.{file_name}", __package__).command
         return command
 
 

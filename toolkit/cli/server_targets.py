@@ -95,12 +95,7 @@ def open_server(target: str, settings: MergedSettings | None = None) -> Iterator
     """
     Yield the tools of the servers that *target* names, which can be called until the end of the block.
 
-    Args:
-        target: The target.
-        settings: The settings that may name the server; those of the current folder unless given.
-
-    Raises:
-        CatalogError: No server could be reached, or the target cannot be used.
+    The *settings* may name the server; they are those of the current folder unless given.
     """
     try:
         servers = _build_servers(target, settings)
