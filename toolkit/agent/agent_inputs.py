@@ -46,10 +46,7 @@ def choose_session(own_session: Session | None, run: Run[Any] | None) -> Session
     Return *own_session*, that of *run*, or a new one if there is neither.
 
     The session of *run* is used if the agent has no session of its own, or if the two have different ids. In the second
-    case it gets the principal of *own_session*.
-
-    Raises:
-        ValueError: The session of *run* has another principal than *own_session*.
+    case it gets the principal of *own_session*, or `ValueError` is raised if it has another one.
     """
     if run is None:
         return own_session or Session()

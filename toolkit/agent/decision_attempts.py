@@ -35,12 +35,7 @@ def is_temporary(error: BaseException | None) -> bool:
 async def resume_with_decisions(
     resume: Resume, run: Run[Any], decisions: Mapping[str, Decision]
 ) -> tuple[Run[Any], Mapping[str, Exception]]:
-    """
-    Return what *resume* makes of *run* and *decisions*, and the decisions that were refused, with the reasons.
-
-    Raises:
-        ApprovalError: The decisions could not be applied for half a minute, although they may be right.
-    """
+    """Return what *resume* makes of *run* and *decisions*, and the decisions that were refused, with the reasons."""
     try:
         return await try_patiently(lambda: resume(run, decisions), run.id), {}
     except ApprovalError as error:
@@ -62,12 +57,7 @@ async def resume_with_decisions(
 
 
 async def try_patiently(apply: Callable[[], Awaitable[T]], run_id: str) -> T:
-    """
-    Return what *apply* returns, which applies decisions to the run *run_id*.
-
-    Raises:
-        ApprovalError: The decisions were refused, or could not be applied for half a minute.
-    """
+    """Return what *apply* returns, which applies decisions to the run *run_id*; try again for half a minute."""
     for wait_seconds in _WAITS_SECONDS:
         try:
             return await apply()

@@ -44,16 +44,7 @@ T = TypeVar("T")
 
 
 class RunOrder(NamedTuple):
-    """
-    What an agent is asked to do.
-
-    Attributes:
-        verb: The method of the agent that was called: "run", "resume" or "execute".
-        prompt: What the agent is asked.
-        run: The run that it continues; None for a new one.
-
-    The other attributes are arguments of that method.
-    """
+    """What an agent is asked to do: *verb* is the method that was called, and the others are its arguments."""
 
     verb: str
     prompt: str | UserMessage | None
@@ -86,13 +77,7 @@ def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -
 
 
 async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
-    """
-    Run *agent* as a part of *step*.
-
-    Raises:
-        CallPaused: The run waits for people, and so does the call of *step*.
-        InnerRunChanged: The function of *step* runs again, and asks something else than before.
-    """
+    """Run *agent* as a part of *step*. If the run waits for people, the call of *step* waits, by `CallPaused`."""
     options = agent._options  # noqa: SLF001 -- the agent's own package
     schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
@@ -145,11 +130,7 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
 
 
 def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
-    """
-    Return the session of a new run of *agent* inside *step*.
-
-    It has the id of the outer run's session, so that the requests of both belong together, and a state of its own.
-    """
+    """Return the session of a new run of *agent* inside *step*: it has the id of the outer run's, for the requests."""
     principal, changes = read_own_session(agent, step.session.principal)
     if run is not None:
         changes = describe_changes(None, read_state(run.session))
@@ -169,9 +150,6 @@ def with_approval_store(agent: A, store: ApprovalStore) -> A:
     Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
 
     What is said to a run of either agent reaches the run.
-
-    Raises:
-        TypeError: The approvals of the agent cannot have another store.
     """
     other_agent: Any = copy.copy(agent)
     toolbox = other_agent._toolbox  # noqa: SLF001 -- the agent's own package

@@ -24,14 +24,11 @@ SEARCH_TOOL = "tool_search"
 
 def with_own_tools(catalog: CatalogView) -> CatalogView:
     """
-    Return *catalog* with the agent's own tools added.
+    Return *catalog*, which may have no tool named `exit_plan`, with the agent's own tools added.
 
     `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
     only while *catalog* has no tool of that name, and no tool that reads results that were cut. `job_output` and
     `job_stop` are there while a tool may run in the background, because its result names them.
-
-    Raises:
-        DuplicateTool: *catalog* has a tool named `exit_plan`.
     """
     if (clashing_tool := catalog.get(EXIT_PLAN)) is not None:
         raise DuplicateTool(

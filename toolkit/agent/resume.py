@@ -37,14 +37,9 @@ async def check_decisions(
     run: Run[Any], decisions: Decisions, is_unchanged: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
     """
-    Check that *run* waits, and that each of *decisions* answers one of its requests.
+    Raise an error unless *run* waits, and each of *decisions* answers one of its requests.
 
     *is_unchanged* returns whether a request says the same as the store's copy of it.
-
-    Raises:
-        ValueError: The run does not wait.
-        TypeError: *decisions* is not a dictionary of decisions by the ids of requests.
-        ApprovalError: The run does not wait for the request, or an approved request was changed.
     """
     if check_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
@@ -77,11 +72,7 @@ async def withdraw_unknown_requests(active_run: ActiveRun, run: Run[Any]) -> Non
 async def apply_decisions(
     active_run: ActiveRun, decisions: Decisions, resume_sub_run: SubRunResumer
 ) -> RunEnding | None:
-    """
-    Apply *decisions*, and run the calls that were held back.
-
-    Return an ending if the run still waits or is over, and None if the model has to be asked again.
-    """
+    """Apply *decisions*, and run the calls that were held back. Return None if the model has to be asked again."""
     calls, earlier_results = active_run.conversation.last_turn()
     if any(result.kind == "halted" for result in earlier_results):
         # The run was cancelled before the other requests were withdrawn.
@@ -248,11 +239,7 @@ async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: Appr
 
 
 def _build_too_late_result(error: ApprovalError) -> ToolResult:
-    """
-    Return the result of a call whose request cannot be answered any more.
-
-    If the call was run elsewhere and its outcome is known, that is the result.
-    """
+    """Return the outcome of a call that was run elsewhere, or that its request cannot be answered any more."""
     if error.outcome is not None:
         return ToolResult.from_json(error.outcome)
     return ToolResult.failure("denied", str(error), advice="It was not run; call it again if it is still needed.")

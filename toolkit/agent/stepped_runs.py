@@ -45,8 +45,6 @@ class SteppedRun(Generic[T]):
     A run of *agent* with steps.
 
     Attributes:
-        id: The id of the run.
-        steps: Does the steps.
         secret: A random text of the run. The ids of its session and of its requests are derived from it.
         spent_seconds: The seconds that earlier processes have used for the run.
         resources: The resources of the calls; see `Dispatcher.call`.
@@ -70,10 +68,7 @@ class SteppedRun(Generic[T]):
         """
         Work on *prompt* as `Agent.run` does.
 
-        Args:
-            principal: On whose behalf the run acts.
-            session_state: What the session of the run begins with, from `read_own_session`. Without it, this and the
-                principal are read from the agent's own session now.
+        The session begins with *session_state*. Without it, this and the principal are the agent's own.
         """
         if session_state is None:
             principal, session_state = read_own_session(self.agent, principal)
@@ -134,13 +129,7 @@ def derive_session_id(run_id: str, secret: str) -> str:
 
 
 async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:
-    """
-    Check that the plan of *run* can be carried out in *mode*.
-
-    Raises:
-        ApprovalError: The plan was carried out already, by `Agent.execute`.
-        ValueError: *run* has not planned, or *mode* is "plan".
-    """
+    """Raise an error unless the plan of *run* can be carried out in *mode*, and `Agent.execute` has not done so."""
     check_execution(run, mode)
     if await agent._toolbox.is_plan_claimed(run):  # noqa: SLF001 -- the agent's own package
         raise ApprovalError("the plan of this run was carried out already, by `agent.execute`", why="answered")

@@ -155,11 +155,7 @@ async def _finish_call(parent: ActiveRun, call: ToolCall, result: ToolResult) ->
 
 
 async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seconds: float | None) -> RunEnding:
-    """
-    Await *sub_run_work*, a sub-run that was resumed, and return how it ended.
-
-    It is stopped after *seconds*, the time that one attempt of its call may take.
-    """
+    """Return how a resumed sub-run ended. It is stopped after *seconds*, the time that one attempt may take."""
     try:
         async with asyncio.timeout(seconds) as timer:
             return await sub_run_work

@@ -57,13 +57,9 @@ class Toolbox:
     The tools of one agent, and a dispatcher for them that shares the policies, threads and approvals of *source*.
 
     Args:
-        source: The host's dispatcher.
         catalog: The tools, with the agent's own tools.
         plan_tools: The names of the tools that the model may use while it plans; if None, all read-only tools.
         has_steps: Whether the steps of runs are told when a tool is about to run.
-
-    Attributes:
-        dispatcher: The dispatcher that runs the tools.
     """
 
     def __init__(
@@ -110,11 +106,7 @@ class Toolbox:
         return Toolbox(self._source, view, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
     def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
-        """
-        Return the names that *tools* have in this toolbox.
-
-        A `Tool` object may have been renamed here. It is found if it is the same tool, and left out if it is not here.
-        """
+        """Return the names that *tools* have here. A `Tool` is found if it was renamed, and left out if it is not."""
         names: dict[str, None] = {}
         for tool in tools:
             if isinstance(tool, Tool):
@@ -220,11 +212,7 @@ class Toolbox:
         return run.watcher.record_result(call, await run.do_call_step(key, call, start))
 
     async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
-        """
-        Return the final *result* of a call that the dispatcher did not run.
-
-        After-hooks see the result, secrets in it are masked, and it is cut to the maximum size.
-        """
+        """Return the final *result* of a call that was not run: seen by after-hooks, masked, and cut to its maximum."""
         plan = self.dispatcher.find_plan(call.name)
         tool = None if plan is None else plan.tool
         full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
@@ -240,11 +228,7 @@ class Toolbox:
         return find_output_reader(self.dispatcher.catalog.table, self.dispatcher.settings.judges, session)
 
     async def is_unchanged(self, request: ApprovalRequest) -> bool:
-        """
-        Return whether *request* says the same as the store's copy of it.
-
-        Return True if the store has no copy, because then there is nothing to compare.
-        """
+        """Return whether *request* says the same as the store's copy of it, or the store has none to compare."""
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
             return True  # a seal is checked when the request is resumed
@@ -252,12 +236,7 @@ class Toolbox:
         return record is None or is_same_request(request, record.request, settings.redaction)
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
-        """
-        Return whether *request*, a call that was held back or a plan, has not been run so far, and record that it is
-        run.
-
-        Every later question about the same request gets False.
-        """
+        """Return whether *request*, a held call or a plan, was not run so far, and record that it is run now."""
         settings = self.dispatcher.settings
         # The record is expired: it cannot be answered, it is not listed, and a purge deletes it.
         expired_request = replace(request, arguments={}, expires_at=settings.approvals.clock())
@@ -266,12 +245,9 @@ class Toolbox:
 
     async def claim_plan(self, session: Session, run: Run[Any]) -> asyncio.CancelledError | None:
         """
-        Record that the caller carries out the plan of *run*, and return the cancellation that came meanwhile.
+        Record that the caller carries out the plan of *run*, once, and return the cancellation that came meanwhile.
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
-
-        Raises:
-            ApprovalError: The plan was carried out already.
         """
         is_ours, cancelled = await self._try_claim(session, build_plan_request(run))
         if not is_ours:
@@ -311,11 +287,7 @@ class Toolbox:
     # Summaries for people, and hooks.
 
     def summary_of(self, call: ToolCall) -> str:
-        """
-        Return what *call* does in a few words, as the tool's author wrote it.
-
-        Return the name of the tool if its author wrote no summary, or if the arguments are not valid.
-        """
+        """Return what *call* does in a few words of the tool's author, or the name of the tool if there are none."""
         try:
             plan = self.dispatcher.find_plan(call.name)
         except DefinitionError:

@@ -50,7 +50,6 @@ class Performed:
     What became of an activation.
 
     Attributes:
-        delivery: What becomes of the job by which it was started.
         row: The run after it; None if it was lost or given back.
         error: The exception that ended it, for a caller who works on the run himself.
     """
@@ -135,11 +134,7 @@ class Activations:
                 del self._active[run_id]
 
     async def give_back_all(self, grace_seconds: float, *, only_jobs: bool) -> None:
-        """
-        Give the activations back: between two steps, or anywhere when *grace_seconds* have passed.
-
-        With *only_jobs*, those stay that a caller works on here and now.
-        """
+        """Give back all activations, or only those of jobs, between two steps. Cancel them after *grace_seconds*."""
         await self.in_thread(self.give_back_stopped)
         latest = time.monotonic() + grace_seconds
         cancelled_at: dict[_Active, float] = {}
@@ -157,15 +152,9 @@ class Activations:
         self, row: RunRow, *, resources: Mapping[Any, Any] | None = None, is_job: bool = False
     ) -> Performed:
         """
-        Take the next epoch of the run *row*, and work on it.
+        Take the next epoch of the run *row*, and work on it. The run is given back if the caller is cancelled.
 
-        Args:
-            resources: The resources of the caller, for this activation.
-            is_job: Whether a job of the engine asks for it. The job goes back to the engine if the run is given back.
-
-        Raises:
-            asyncio.CancelledError: The caller was cancelled. The run was given back.
-            DurableError: The journal cannot be used, and the run was not taken.
+        The *resources* are those of the caller. If *is_job*, a job of the engine asks for this, and is given back, too.
         """
         run_id = row.id
         if run_id in self._active:

@@ -43,12 +43,7 @@ def decision_to_json(decision: Decision, *, decided_at: float | None = None) -> 
 
 
 def decision_from_json(data: Mapping[str, Any]) -> Decision:
-    """
-    Return the decision that `decision_to_json` wrote.
-
-    Raises:
-        ValueError: *data* is not a decision, or of another version.
-    """
+    """Return the decision that `decision_to_json` wrote; raise `ValueError` if *data* is something else."""
     if not isinstance(data, Mapping) or data.get("version") != _VERSION:
         raise ValueError(f"not a decision of version {_VERSION}: {data!r:.60}")
     names = ("approved", "reason", "by", "principal", "arguments", "decided_at")

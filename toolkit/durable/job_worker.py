@@ -101,10 +101,9 @@ class JobWorker:
         is_closed: Callable[[], bool],
     ) -> RunRow:
         """
-        Return the row of a run that is over or waits, and work on the run here and now until then.
+        Work on a run here and now until it is over or waits, and return its row.
 
-        If another process works on the run, its end is awaited. *get* returns the row as it is now, and *is_closed*
-        whether the host was closed.
+        If another process works on the run, its end is awaited. *get* returns the row as it is now.
         """
         wait_seconds = _FIRST_POLL_SECONDS
         while True:

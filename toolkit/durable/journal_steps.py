@@ -40,15 +40,12 @@ T = TypeVar("T")
 
 class JournalSteps(Steps):
     """
-    The steps of one activation of a run.
+    The steps of one activation of a run, which `Journal.activate` has returned as *row*.
 
     Args:
-        journal: The journal that keeps the steps. Its methods block, so they run in a thread.
-        row: The run, as `Journal.activate` has returned it.
         steps_read: The steps that the journal had when the activation began.
         is_ending: Returns whether the process has to end. Then the database is not waited for any more.
         threads: The threads in which the journal is called. By default, there is one thread for these steps.
-        read_time: The clock for people, in seconds since 1970.
     """
 
     def __init__(
@@ -132,11 +129,7 @@ class JournalSteps(Steps):
         return result
 
     async def _write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
-        """
-        Record that the call of the step *key* is about to take effect.
-
-        If the task is cancelled meanwhile, the call does not run, so the beginning is taken back.
-        """
+        """Record that the call of the step *key* is about to take effect; take it back if the task is cancelled."""
         run_id, epoch = self._row.id, self._row.epoch
         if was_begun and self._steps[key].epoch == epoch:
             return await self._write(lambda now: self._journal.check_newest(run_id, epoch))
@@ -210,11 +203,7 @@ class JournalSteps(Steps):
         return step is not None and step.state == "done" and step.epoch == self._row.epoch
 
     async def _write(self, write: Callable[..., None]) -> None:
-        """
-        Let *write* change the journal, in a thread.
-
-        It is not stopped if the caller is cancelled meanwhile: what has happened has to be recorded.
-        """
+        """Let *write* change the journal, in a thread. A cancellation does not stop it: what happened is recorded."""
         try:
             await self._in_thread(partial(write, now=self._read_time()))
         except DurableError as error:

@@ -34,12 +34,7 @@ async def add_decisions(
 
 
 async def order_plan(journal: Journal, in_thread: InThread, run_id: str, order: Mapping[str, Any], now: float) -> None:
-    """
-    Order that the plan of a run is carried out. The same order again does nothing.
-
-    Raises:
-        DurableError: The run has not planned (`why="over"`), or was ordered something else (`why="changed"`).
-    """
+    """Order that the plan of a run is carried out. The same order again does nothing, and another one is refused."""
     try:
         await in_thread(lambda: journal.execute(run_id, order, now=now))
     except DurableError as error:

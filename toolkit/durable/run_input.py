@@ -54,14 +54,7 @@ def unpack_message(data: Mapping[str, Any]) -> UserMessage:
 
 
 def unpack_session(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """
-    Return what the session of a run with the input *data* begins with.
-
-    Return None if the run was started without an agent, as `toolkit runs start` does.
-
-    Raises:
-        ValueError: It is no state of a session.
-    """
+    """Return what the session of a run begins with; None if no agent has started it (`toolkit runs start`)."""
     state = data.get("session")
     if state is not None and not isinstance(state, Mapping):
         raise ValueError("the `session` of a run has to be an object")
@@ -83,9 +76,6 @@ async def create_or_find(
 
     A run that was started with the same prompt and another session is the same run, and keeps its session. *find*
     returns the run with the same id.
-
-    Raises:
-        DurableError: There is a run with this id and another prompt, kind or principal (`why="changed"`).
     """
     try:
         return await create(data)

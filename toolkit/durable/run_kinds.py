@@ -121,11 +121,7 @@ class RunKinds:
         return {name: kind.find_version() for name, kind in self._kinds.items()}
 
     def may_work_on(self, row: RunRow, versions: Mapping[str, str] | None = None) -> bool:
-        """
-        Return whether a worker here may go on with the run *row*, or close it if it is over.
-
-        *versions* are those of `list_versions`, for a caller that asks about many runs.
-        """
+        """Return whether a worker with these *versions* may go on with the run *row*, or close it if it is over."""
         versions = self.list_versions() if versions is None else versions
         return row.kind in versions and (row.status in OVER or row.version in ("", versions[row.kind]))
 

@@ -24,11 +24,7 @@ _engines_of_parents: list[Engine | None] = []
 
 
 class RunQueue:
-    """
-    Gives the runs of a host to workers.
-
-    *build_engine* returns the engine. It is called in a thread, when the engine is first needed.
-    """
+    """Gives the runs of a host to workers. *build_engine* is called in a thread, when the engine is first needed."""
 
     def __init__(
         self,
@@ -84,8 +80,7 @@ class RunQueue:
         """
         Let *tell* change what the engine knows about the run *row*.
 
-        The journal says already what the run needs. So if the engine cannot be reached, the workers find it by their
-        search, and the caller has done his part.
+        The journal says what the run needs. So if the engine cannot be reached, workers find the run by their search.
         """
         try:
             engine = await self.open_engine()

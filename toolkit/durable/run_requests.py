@@ -35,24 +35,14 @@ def open_approvals_beside(database: str) -> ApprovalStore:
 
 
 class RunRequests:
-    """
-    The requests of the runs of one kind. The methods raise `ApprovalError` if the store cannot be used.
-
-    Args:
-        find_dispatcher: Returns a dispatcher that has the store of approvals.
-        name_session: Returns the id of the session of a run.
-    """
+    """The requests of the runs of one kind. The methods raise `ApprovalError` if the store cannot be used."""
 
     def __init__(self, find_dispatcher: Callable[[], Dispatcher], name_session: Callable[[RunRow], str]) -> None:
         self._find_dispatcher = find_dispatcher
         self._name_session = name_session
 
     async def withdraw(self, row: RunRow, kept_ids: Collection[str], reason: str) -> None:
-        """
-        Withdraw the requests of a run that is over, but for those with *kept_ids*.
-
-        A run that goes on all the same makes the calls again.
-        """
+        """Withdraw the requests of a run that is over, but for those with *kept_ids*. A retry makes the calls again."""
         await withdraw_session_requests(
             self._find_dispatcher(), self._name_session(row), kept_ids=kept_ids, reason=reason, by=WITHDRAWN
         )

@@ -48,13 +48,7 @@ _current: ContextVar[_OpenStep | None] = ContextVar("toolkit_open_step", default
 
 
 class StepGate(Steps):
-    """
-    Passes steps on from `open` to `close`. It belongs to one activation and one event loop.
-
-    Attributes:
-        is_closed: Whether the activation has to end.
-        epoch: The number of the activation.
-    """
+    """Passes steps on from `open` to `close`, for the activation with the number *epoch*, in one event loop."""
 
     def __init__(self) -> None:
         self.epoch = 0

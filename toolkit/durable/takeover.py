@@ -96,12 +96,7 @@ class Takeover:
             self._left_to_others.pop(run_id, None)
 
     def find_lost_jobs(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
-        """
-        Give a job to each run that needs a worker and has no job. A timer of the run is no such job.
-
-        Args:
-            may_go_on: Asked before each page of runs. The search ends if it returns false.
-        """
+        """Give a job to each run that needs a worker and has only a timer or none. Stop when *may_go_on* says no."""
         busy_workers = self._engine.list_busy_workers()
         counters = self._journal.read_workers()
         for worker in busy_workers:

@@ -83,8 +83,7 @@ class Heart:
 
     Args:
         describe: Returns what the journal says about this worker, for people.
-        on_beat: Called after each beat that reached the database, in the thread of the heart. An exception of it is
-            logged, and the heart goes on.
+        on_beat: Called in the thread after each beat that reached the database. An exception is logged.
     """
 
     def __init__(

@@ -53,10 +53,7 @@ class DurableRuns:
     The runs of one flow in one host.
 
     The host keeps this object, and not the other way round, so that a flow keeps no host that the program has dropped.
-
-    Args:
-        find_graph: Returns the graph as it is now. A step may be added between two activations.
-        resources: The resources of all runs, by type. Those that are given for one run come first.
+    *find_graph* returns the graph as it is now: a step may be added between two activations.
     """
 
     def __init__(

@@ -23,8 +23,7 @@ def find_value(result: ToolResult, node: StepNode, types: FlowTypes) -> FlowValu
     """
     Return what the step returned. If a hook has changed the fields of the value, its type stays.
 
-    Raises:
-        ValueError: The value cannot go on. The message ends the sentence "the step ran, but".
+    The message of a `ValueError` ends the sentence "the step ran, but".
     """
     value = result.returned
     if value is None and result.value is not None:

@@ -40,7 +40,6 @@ class _StepVisit:
     Attributes:
         place: How many visits there were before this one and with it.
         value: The value that the step got, as a whole.
-        items: The visit of each item, and what came of it.
     """
 
     place: int
@@ -73,9 +72,7 @@ class FlowRunner:
     """
     Runs a flow from a value to its end.
 
-    Args:
-        find_retries: Returns after which activations the run was retried, in order, because it had failed. It is called
-            when a step cannot be done.
+    *find_retries* returns after which activations the run was retried, in order, because it had failed.
     """
 
     def __init__(
@@ -99,12 +96,7 @@ class FlowRunner:
         self._kept_items: dict[int, ItemVisit] = {}
 
     async def run(self, value: FlowValue) -> FlowOutcome:
-        """
-        Return the value that the flow ends with, or why it does not end with one.
-
-        Raises:
-            ApprovalError: An answer of a person could not be applied now, although it may be right.
-        """
+        """Return the value that the flow ends with, or why it does not; raise if an answer has to be applied later."""
         outcome = await self._run(value)
         if isinstance(outcome, Paused) and self._caller.postponed is not None:
             raise self._caller.postponed

@@ -68,15 +68,10 @@ class _Unanswered(Exception):  # noqa: N818 -- the name says what happened
 
 class StepCaller:
     """
-    Makes the calls of one run of a flow.
-
-    Args:
-        dispatcher: The dispatcher for the tools of the flow. Its last hook is `BEGIN_HOOK`.
-        scope: What the run shares with the runs inside it: the steps, and the answers of people.
-        key: The key of the run, with which all keys begin.
-        outer: The step that the run is a part of, if there is one.
+    Makes the calls of one run of a flow. The last hook of *dispatcher* is `BEGIN_HOOK`.
 
     Attributes:
+        key: The key of the run, with which all keys begin.
         spent: What agents inside the steps have used.
         postponed: Why an answer could not be applied now, although it may be right; None if all could be.
         newest_epoch: The newest activation in which one of the calls was made that were needed so far.
@@ -115,9 +110,7 @@ class StepCaller:
         finish: Callable[[ToolResult], ToolResult] = lambda result: result,
     ) -> ToolResult:
         """
-        Return the result of a call, which was recorded or is made now.
-
-        The result waits if a person has to answer first.
+        Return the result of a call, which was recorded or is made now. It waits if a person has to answer first.
 
         Args:
             value: The value with its type that the record is good for; *arguments* unless given.

@@ -24,13 +24,7 @@ ChooseApprovals: TypeAlias = Callable[[Approvals], Approvals]
 
 
 class StepDispatchers:
-    """
-    Makes dispatchers under the policies of *dispatcher*.
-
-    Args:
-        dispatcher: The dispatcher that the flow was given. Without one, the mode is `auto`.
-        find_graph: Returns the graph as it is now.
-    """
+    """Makes dispatchers under the policies of *dispatcher*, or in mode `auto` if the flow was given none."""
 
     def __init__(self, dispatcher: Dispatcher | None, find_graph: Callable[[], Graph]) -> None:
         _check_dispatcher(dispatcher)
@@ -43,12 +37,7 @@ class StepDispatchers:
         resources: Mapping[Any, Any],
         choose_approvals: ChooseApprovals = lambda approvals: approvals,
     ) -> Dispatcher:
-        """
-        Return a dispatcher for the steps with *resources*, under the policies of *dispatcher* or of the flow.
-
-        Raises:
-            DefinitionError: A step needs a resource that is missing.
-        """
+        """Return a dispatcher for the steps with *resources*, under the policies of *dispatcher* or of the flow."""
         _check_dispatcher(dispatcher)
         source = dispatcher or self._find_own()
         own = dict(check_resource_keys(resources))

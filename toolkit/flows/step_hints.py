@@ -22,13 +22,7 @@ __all__ = ["StepHints", "count_data_parameters", "read_step_hints"]
 
 @dataclass(frozen=True, slots=True)
 class StepHints:
-    """
-    The types of one step.
-
-    Attributes:
-        parameter: The name of the parameter that gets the value.
-        build_codec: Returns the codec of a class that the step names.
-    """
+    """The types of one step. Its *parameter* gets the value, and *build_codec* reads the classes that it names."""
 
     parameter: str
     takes: TypeRef
@@ -119,12 +113,7 @@ def _read_return(
 
 
 def count_data_parameters(function: Callable[..., Any]) -> tuple[int, int, dict[str, Any]]:
-    """
-    Return how many values a check or an undo takes at least and at most, and the types to inject by parameter.
-
-    Raises:
-        ValueError: The signature cannot be read.
-    """
+    """Return the fewest and the most values that a check or an undo takes, and the types to inject by parameter."""
     scope = Scope(function)
     reader = create_hint_reader(scope.global_names, scope.local_names())
     fewest = most = 0

@@ -92,12 +92,7 @@ _REFUSED = {
 
 
 def split_options(options: Mapping[str, Any], subject: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """
-    Return the options of the tool and those of the step.
-
-    Raises:
-        DefinitionError: An option of the step has a value that it cannot have. The error names all of them.
-    """
+    """Return the options of the tool and those of the step; raise `DefinitionError` that names all mistakes."""
     given = {name: value for name, value in options.items() if value is not None}
     mistakes = [_explain_unknown(name) for name in options if name not in StepOptions.__annotations__]
     mistakes += [f"a step cannot have `{name}`: {_REFUSED[name]}" for name in given.keys() & _REFUSED.keys()]

@@ -50,12 +50,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """
-    People have to answer before the step can go on.
-
-    Attributes:
-        left: What is there of the step already, in words.
-    """
+    """People have to answer before the step can go on. *left* is what is there of it already, in words."""
 
     requests: tuple[ApprovalRequest, ...]
     left: tuple[str, ...] = ()
@@ -73,14 +68,8 @@ class ItemVisit:
     """
     The visit of a step for one value.
 
-    Args:
-        number: The number of the visit, from 1.
-        item: The number of the item, from 1, if the step runs for each item of a list; otherwise 0.
-        value: The value that the step gets.
-
-    Attributes:
-        first_key: The key of the first call of the step.
-        label: The step and the item, in words.
+    The *number* of the visit counts from 1, and so does *item* if the step runs for each item of a list. Otherwise it
+    is 0. *first_key* is the key of the first call of the step, and *label* names the step and the item.
     """
 
     def __init__(
@@ -203,13 +192,7 @@ class ItemVisit:
         return list(result.value)
 
     async def undo(self, attempt: int, output: FlowValue | None, texts: list[str]) -> Broken | Paused | None:
-        """
-        Undo an attempt, and return None if that worked or if the step has no undo.
-
-        Args:
-            output: What the step returned; None if it did not return.
-            texts: Why the attempt is undone.
-        """
+        """Undo an attempt because of *texts*, and return None if that worked or if the step has no undo."""
         if self._node.undo is None:
             return None
         if not await self._caller.wait_until_over(self._node.tool):

@@ -82,10 +82,6 @@ class CallStep:
     A step that runs a call, while the call runs.
 
     Attributes:
-        key: The key of the step.
-        scope: What all runs inside the call share.
-        call: The call.
-        session: The session of the call.
         nested: The runs that the function of the call starts itself.
         spent: What the sub-runs of the call have used, without those that its function starts itself.
         plan: The plan that the call has handed over, if it did.

@@ -20,12 +20,7 @@ __all__ = ["MemorySteps"]
 
 
 class MemorySteps(Steps):
-    """
-    Does each step once, and keeps what came of it in memory.
-
-    Attributes:
-        results: The results of the calls so far by their keys, in the order in which they ended.
-    """
+    """Does each step once, and keeps what came of it: the results by their keys, in the order in which they ended."""
 
     def __init__(self) -> None:
         self.results: dict[str, ToolResult] = {}

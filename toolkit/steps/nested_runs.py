@@ -47,7 +47,6 @@ class NestedRuns:
     The runs that the function of one call starts.
 
     Args:
-        steps: Keeps the steps of the runs.
         key: The key of the call. It is the same each time the function runs again.
         before: Why the call waited, if it is made again.
 
@@ -115,10 +114,6 @@ class NestedRuns:
             subject: What runs, in words.
             inputs: A digest of what it is asked.
             identity: A digest of who is asked. It tells runs apart that are asked the same at the same time.
-
-        Raises:
-            InnerRunChanged: Another run was started here before.
-            CallPaused: The function has caught the exception that a run before has ended it with.
         """
         self.check_loop()
         if self._left_behind:  # a run of the attempt before must not go on twice at the same time
@@ -188,12 +183,7 @@ class NestedRuns:
         self._spent[str(number)] = replace(spent, seconds=0.0, retries=0)
 
     async def pause(self, number: int, requests: Sequence[ApprovalRequest]) -> NoReturn:
-        """
-        Let the call wait for *requests* of the run with this number, as soon as no other run inside it is at work.
-
-        Raises:
-            CallPaused: Always. It ends the function of the call.
-        """
+        """End the function with `CallPaused`, because a run waits for *requests*, when no other run is at work."""
         self._requests[number] = requests
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 -- a loop runs
@@ -230,13 +220,7 @@ class NestedRuns:
 
 @dataclass(frozen=True, slots=True)
 class NestedRun:
-    """
-    A run that the function of a call has started.
-
-    Attributes:
-        key: The key of the run, which the keys of its steps begin with.
-        is_new: Whether it was not started before.
-    """
+    """A run that the function of a call has started. The keys of its steps begin with *key*."""
 
     number: int
     key: str

@@ -46,11 +46,7 @@ async def withdraw_session_requests(
     """
     Deny the requests of a session that wait for an answer, but for those with *kept_ids*.
 
-    Args:
-        by: Who has denied them. If that is `WITHDRAWN`, the denial does not count as one by a person.
-
-    Raises:
-        ApprovalError: The store cannot be used.
+    If they are denied *by* `WITHDRAWN`, the denial does not count as one by a person.
     """
     approvals, runner = dispatcher.settings.approvals, dispatcher.settings.store_runner
     if approvals.seal is not None:
@@ -68,12 +64,7 @@ async def withdraw_session_requests(
 
 
 async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[ApprovalRequest]) -> frozenset[str]:
-    """
-    Return the ids of those of *requests* that were withdrawn. No person has answered them, and none can.
-
-    Raises:
-        ApprovalError: The store cannot be used.
-    """
+    """Return the ids of those of *requests* that were withdrawn. No person has answered them, and none can."""
     runner, withdrawn = dispatcher.settings.store_runner, set[str]()
     for request in requests:
         try:
@@ -88,12 +79,7 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
 
 
 async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
-    """
-    Return the answer to *request*, which a run with this *scope* has made; None if it has to wait.
-
-    Raises:
-        ApprovalError: The store of approvals cannot be used.
-    """
+    """Return the answer to *request*, which a run with this *scope* has made; None if it has to wait."""
     if request.id in scope.refused or scope.dispatcher is None:
         return None
     if await find_withdrawn_ids(scope.dispatcher, [request]):
@@ -113,15 +99,11 @@ def check_answers(
     decisions: Any, requests: Sequence[ApprovalRequest], subject: str, call: str, held_ids: Collection[str] = ()
 ) -> None:
     """
-    Check that *decisions* is a dictionary of decisions by the ids of *requests*, for which *subject* waits.
+    Raise an error unless *decisions* is a dictionary by the ids of *requests*, for which *subject* waits.
 
     Args:
         call: The call that takes the decisions, with `{}` in place of the dictionary.
         held_ids: The ids of the calls that are held back because of these requests, besides theirs.
-
-    Raises:
-        TypeError: It is something else.
-        ApprovalError: *subject* does not wait for one of the requests.
     """
     if not isinstance(decisions, Mapping):
         answer = "Decision.approve()"

@@ -43,18 +43,13 @@ T = TypeVar("T")
 
 class RunSteps:
     """
-    The steps of one run.
-
-    Args:
-        scope: What the run shares with the runs inside it.
-        key: The key of the run, which all keys of its steps begin with.
-        reply_count: How many replies the run had when it was saved.
-        outer: The step that the run is a part of, if there is one.
-        shares_budget: Whether the run uses the budget of that step's run, and not one of its own.
+    The steps of one run. The *key* of the run is the beginning of all their keys.
 
     Attributes:
         reply_count: How many replies the run has had so far, without those that were summaries.
+        outer: The step that the run is a part of, if there is one.
         epoch: The number of this attempt at the run; see `Steps`.
+        shares_budget: Whether the run uses the budget of that step's run, and not one of its own.
     """
 
     def __init__(
@@ -203,12 +198,7 @@ class RunSteps:
         call_id: str,
         timeout_seconds: float | None = None,
     ) -> ToolResult:
-        """
-        Continue a call that waits inside its step, as `Dispatcher.resume` does.
-
-        Raises:
-            ApprovalError: The answer cannot be accepted.
-        """
+        """Continue a call that waits inside its step, as `Dispatcher.resume` does."""
         idempotency_key, claim_mark = self._derive_marks(call_id)
         return await resume_call(
             request,

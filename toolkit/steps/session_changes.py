@@ -107,12 +107,7 @@ def count_written(changes: Mapping[str, Any], session: Session) -> None:
 
 
 def apply_changes(changes: Mapping[str, Any], session: Session) -> None:
-    """
-    Make *changes*, which `describe_changes` returned, in *session*. What the session has besides stays.
-
-    Raises:
-        ValueError: *changes* are something else, or of a later version. Nothing is changed then.
-    """
+    """Make *changes*, which `describe_changes` returned, in *session*, or raise `ValueError` and change nothing."""
     loaded, stamps = changes.get("loaded", []), changes.get("stamps", {})
     if unknown_names := changes.keys() - _FIELDS:
         raise ValueError(f"not the changes of a session: unknown {', '.join(sorted(map(repr, unknown_names)))}")

@@ -85,15 +85,9 @@ def import_psycopg() -> Any:
 
 class PostgresDatabase(Database):
     """
-    The PostgreSQL database at *url*.
+    The PostgreSQL database at *url*, `postgresql://user:password@host:port/name`.
 
-    Args:
-        url: The address of the database, `postgresql://user:password@host:port/name`.
-        layout: The tables.
-        timeout_seconds: How long a server that is away is waited for, and a row that others have locked.
-
-    Attributes:
-        place: The address without its password, for people.
+    The *timeout_seconds* are how long a server that is away is waited for, and a row that others have locked.
 
     Raises:
         ValueError: The address cannot be read.

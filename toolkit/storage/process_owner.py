@@ -97,11 +97,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _read_start_time(pid: int, proc: str) -> str | None:
-    """
-    Return when a process began, in the kernel's ticks.
-
-    Return `_ENDED` if the process has ended and its parent has not collected it yet. Return None if it is not visible.
-    """
+    """Return when a process began, in the kernel's ticks; `_ENDED` if it was not collected yet, None if not visible."""
     stat = _read(f"{proc}/{pid}/stat")
     if not stat:
         return None

@@ -48,14 +48,8 @@ class SQLiteDatabase(Database):
     """
     The SQLite file at *path*, which is created with mode 0600 if it does not exist.
 
-    Args:
-        path: The path of the file. Its folder has to exist, and no other user may be able to write there.
-        layout: The tables.
-        timeout_seconds: How long to wait while other processes write.
-        connect: The function that opens a connection.
-
-    Attributes:
-        path: The absolute path of the file.
+    Its folder has to exist, and no other user may be able to write there. The *timeout_seconds* are how long to wait
+    while other processes write.
     """
 
     # A change has locked the whole file before it reads.

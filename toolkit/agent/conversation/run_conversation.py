@@ -23,16 +23,9 @@ __all__ = ["RunConversation"]
 
 class RunConversation:
     """
-    The growing conversation of a run.
+    The growing conversation of a run. If it has a summary, its first message shows it.
 
-    Args:
-        messages: The messages so far.
-        frame_results: Whether the results that are added are put between marks when they are sent.
-        summary: The summary that the first of *messages* shows, if there is one.
-
-    Attributes:
-        messages: The messages so far.
-        summary: The summary that the first message shows, if there is one.
+    With *frame_results*, the results that are added are put between marks when they are sent.
     """
 
     def __init__(self, messages: Iterable[Message], *, frame_results: bool, summary: Summary | None = None) -> None:
@@ -90,11 +83,7 @@ class RunConversation:
     def cut_old_results(
         self, max_characters: int, keep_result: ResultKeeper = lambda result: None
     ) -> Compaction | None:
-        """
-        Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None.
-
-        *keep_result* is called with each result that is cut.
-        """
+        """Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None."""
         sizes = self._message_sizes.values_for(self.messages)
         cut = compact_messages(self.messages, max_characters, sizes, keep_result)
         if cut is not None:

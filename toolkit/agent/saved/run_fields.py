@@ -20,12 +20,7 @@ answer that is not of the agent's type.
 
 
 def check_run_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the fields of a saved run.
-
-    Raises:
-        ValueError: A field is missing, unknown, or of another type. The message names it.
-    """
+    """Return the fields of a saved run; raise `ValueError` that names the field if one is not right."""
     data = {name: value for name, value in data.items() if name != "version"}
     for name, (fits, expected) in _FIELD_CHECKS.items():
         if name not in data or not fits(data[name]):

@@ -50,12 +50,7 @@ class Journal(StepJournal):
         deadline: float | None = None,
         now: float,
     ) -> tuple[RunRow, bool]:
-        """
-        Return the run with this id, and whether it is new. A new run is "queued".
-
-        Raises:
-            DurableError: There is a run with this id of another kind or with another input (`why="changed"`).
-        """
+        """Return the run with this id, and whether it is new. Raise `DurableError` if it is not the same run."""
         now = check_number(now, "the time")
         row = RunRow(
             id=check_id(run_id),
@@ -111,8 +106,7 @@ class Journal(StepJournal):
         """
         Return the runs that need a worker since *before*, without their input, outcome and decisions.
 
-        Those are the runs that are queued or under way, that wait and have an answer or are due, or that are over and
-        have requests to be withdrawn.
+        They are queued or under way, wait and have an answer or are due, or are over with requests to withdraw.
         """
         return self._read(lambda rows: rows.list_due(check_number(before, "the time")))
 
@@ -139,15 +133,9 @@ class Journal(StepJournal):
         """
         Take the next epoch of a run and return the run, which is "running" now.
 
-        If the activation before was cut off, `lives` goes up. At *max_lives* the run ends as "failed" instead.
-
-        Args:
-            version: The version of the agent or flow that goes on with the run from now on.
-            epoch: The epoch that the run has as far as the caller knows; None if it does not matter.
-
-        Raises:
-            RunTakenOver: The run has another epoch than *epoch*: another process has taken it meanwhile.
-            DurableError: There is no such run, or it is over.
+        If the activation before was cut off, `lives` goes up. At *max_lives* the run ends as "failed" instead. The
+        *version* is that of the agent or flow that goes on with the run. `RunTakenOver` is raised if the run has not
+        *epoch* any more, because another process has taken it.
         """
         check_text(worker, "the name of a worker")
         change = partial(activate_run, worker=worker, version=version, max_lives=max_lives, epoch=epoch)
@@ -170,8 +158,7 @@ class Journal(StepJournal):
         Record how an activation ended, and remove the decisions that it has used. `lives` goes back to 0.
 
         If the run is "waiting" and decisions have come meanwhile, the row that is returned has them, and the caller
-        enqueues the next activation. *problem* says why a run has failed. At *due_at* a run that waits goes on without
-        an answer.
+        enqueues the next activation. At *due_at* a run that waits goes on without an answer.
         """
         text = escape_text(problem)
         change = partial(
@@ -191,12 +178,7 @@ class Journal(StepJournal):
         return self._change_run(run_id, "given_back", partial(give_back_run, epoch=epoch), now, {})
 
     def decide(self, run_id: str, decisions: Mapping[str, Any], *, now: float) -> RunRow:
-        """
-        Add decisions to a run that waits or is under way.
-
-        Raises:
-            DurableError: There is no such run, it is over, or a request has a decision already (`why="answered"`).
-        """
+        """Add decisions to a run that waits or is under way. Raise `DurableError` if a request has one already."""
         change = partial(add_decisions, decisions=decisions)
         return self._change_run(run_id, "decided", change, now, {"requests": [*decisions]}, needs_answered=True)
 
@@ -206,25 +188,11 @@ class Journal(StepJournal):
         return self._change_run(run_id, "cancelled", partial(cancel_run, reason=text), now, {"reason": text})
 
     def execute(self, run_id: str, order: Mapping[str, Any], *, now: float) -> RunRow:
-        """
-        Queue a run again that has planned, and keep the *order* among its decisions. Its outcome stays the plan.
-
-        Raises:
-            DurableError: The run has not planned, or its plan was ordered already.
-        """
+        """Queue a run again that has planned, and keep the *order* among its decisions. Its outcome stays the plan."""
         return self._change_run(run_id, "executed", partial(execute_run, order=order), now, order)
 
     def retry(self, run_id: str, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
-        """
-        Queue a run again that has failed, was stopped or was cancelled. Its steps are kept.
-
-        Args:
-            deadline: When the run has to end now; None if that does not change.
-            any_version: Let a worker of any version go on. Then a run that is queued or waits may be given too.
-
-        Raises:
-            DurableError: The run is not over, or is done, or its deadline has passed.
-        """
+        """Queue a run again that has failed, was stopped or was cancelled. Its steps are kept. See `retry_run`."""
         new_deadline = None if deadline is None else check_number(deadline, "the deadline of a run")
         change = partial(retry_run, deadline=new_deadline, any_version=any_version)
         return self._change_run(run_id, "retried", change, now, {"any_version": True} if any_version else {})

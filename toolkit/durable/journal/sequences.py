@@ -30,11 +30,7 @@ class SequenceClock:
         self._lock = threading.Lock()
 
     def take(self, now: float) -> int:
-        """
-        Return a number that is greater than all before it.
-
-        It is the time in microseconds, unless the clock has not moved since the last number, or has jumped back.
-        """
+        """Return a number above all before it: the time in microseconds, unless the clock stands or has jumped back."""
         microseconds = int(check_number(now, "the time") * 1e6)
         with self._lock:
             self._last = max(self._last + 1, min(microseconds, _MAX_SEQUENCE))

@@ -47,12 +47,7 @@ class StepJournal:
         return self._read(work)
 
     def begin(self, run_id: str, epoch: int, key: str, data: Mapping[str, Any], *, now: float) -> None:
-        """
-        Record that a step is about to take effect. *data* describes it for people.
-
-        Raises:
-            RunTakenOver: The epoch is not the newest, or the step was begun already, also by an earlier epoch.
-        """
+        """Record that a step is about to take effect, unless it was begun before. *data* describes it for people."""
         key, now = shorten_key(key), check_number(now, "the time")
         text = dump_json(data, f"the data of the step {key!r}")
         mark = self._clock.mark(self._clock.take(now))
@@ -64,11 +59,7 @@ class StepJournal:
                 raise RunTakenOver(f"the step {key!r} was begun already")
 
     def take_back(self, run_id: str, epoch: int, key: str) -> None:
-        """
-        Remove the beginning of a step that this epoch has written, because the step did not take effect.
-
-        A beginning that is not of the newest epoch, or has a record, stays.
-        """
+        """Remove the beginning that this epoch has written of a step that did not take effect and has no record."""
         self._database.change_once(self._sql.take_back, (shorten_key(key), epoch, check_id(run_id), epoch))
 
     def begin_again(self, run_id: str, epoch: int, key: str, *, now: float) -> None:
@@ -96,12 +87,7 @@ class StepJournal:
     def finish(
         self, run_id: str, epoch: int, key: str, record: Mapping[str, Any], *, seconds: float, now: float
     ) -> None:
-        """
-        Keep what came of a step, which need not have begun.
-
-        Raises:
-            RunTakenOver: The epoch is not the newest, or the step has a record.
-        """
+        """Keep what came of a step, which need not have begun, unless it has a record."""
         key, now = shorten_key(key), check_number(now, "the time")
         text = dump_json(record, f"the record of the step {key!r}")
         seconds = check_number(seconds, "the seconds of a step")

@@ -24,8 +24,6 @@ class StoredRun:
     A run, and what only the journal needs to know of it.
 
     Attributes:
-        number: The number of the run in the database.
-        row: The run.
         sequence: The place of its last change among all that happened to it.
         texts: The columns as they were read, by their names. A column that does not change is written as it was.
     """
@@ -41,11 +39,7 @@ class StoredStep:
     """
     A step, and what only the journal needs to know of it.
 
-    Attributes:
-        events: The events that can be derived from it: its beginning and its end.
-        data_text: What describes the step for people, as JSON text.
-        began_mark: A text that tells the process that has begun the step from all others.
-        done_mark: A text that tells the process that has written the record from all others.
+    A mark is a text that tells the process that has begun the step, or has written its record, from all others.
     """
 
     row: StepRow
