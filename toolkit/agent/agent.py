@@ -121,12 +121,7 @@ class Agent(Generic[T]):
         **options: Unpack[AgentKeywords],
     ) -> None: ...
     def __init__(
-        self,
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: Any = None,
-        **options: Any,
+        self, provider: Provider, tools: Dispatcher | CatalogView | Iterable[Any], *, output: Any = None, **options: Any
     ) -> None:
         for name in options:
             if name not in AgentKeywords.__annotations__:

@@ -30,14 +30,7 @@ from .resume import Decisions
 from .saved.run_seal import dump_run, load_run
 from .saved.runs import Run, read_answer
 
-__all__ = [
-    "RunOrder",
-    "find_step_for",
-    "read_own_session",
-    "run_in_step",
-    "wait_for_run",
-    "with_approval_store",
-]
+__all__ = ["RunOrder", "find_step_for", "read_own_session", "run_in_step", "wait_for_run", "with_approval_store"]
 
 A = TypeVar("A")
 T = TypeVar("T")

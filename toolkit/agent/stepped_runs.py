@@ -59,11 +59,7 @@ class SteppedRun(Generic[T]):
     resources: Mapping[Any, Any] | None = None
 
     async def run(
-        self,
-        prompt: str | UserMessage,
-        *,
-        principal: str | None = None,
-        session_state: Mapping[str, Any] | None = None,
+        self, prompt: str | UserMessage, *, principal: str | None = None, session_state: Mapping[str, Any] | None = None
     ) -> Run[T]:
         """
         Work on *prompt* as `Agent.run` does.

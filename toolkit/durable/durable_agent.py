@@ -92,10 +92,7 @@ class DurableAgent(Generic[T]):
             self.host = database
         else:
             limits = RunLimits(
-                concurrency=concurrency,
-                total_concurrency=total_concurrency,
-                per_principal=per_principal,
-                rate=rate,
+                concurrency=concurrency, total_concurrency=total_concurrency, per_principal=per_principal, rate=rate
             )
             self.host = DurableHost(
                 database, limits=limits, max_lives=max_lives, takeover_seconds=takeover_seconds, name=name

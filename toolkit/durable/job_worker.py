@@ -64,12 +64,7 @@ class JobWorker:
         beat_seconds = takeover_seconds / BEATS_PER_TAKEOVER
         self._observer = Observer(takeover_seconds, 2 * beat_seconds)
         self._heart = Heart(
-            journal,
-            name,
-            self._observer,
-            beat_seconds=beat_seconds,
-            describe=self._describe,
-            on_beat=self._handle_beat,
+            journal, name, self._observer, beat_seconds=beat_seconds, describe=self._describe, on_beat=self._handle_beat
         )
         self._versions: Mapping[str, str] | None = None  # of the runs that it takes from the queue
         self._data = {"host": socket.gethostname(), "process": os.getpid(), "started_at": clock()}
@@ -95,10 +90,7 @@ class JobWorker:
         return self._observer.is_dead(row.worker, counters)
 
     async def bring_to_rest(
-        self,
-        get: Callable[[], Awaitable[RunRow]],
-        resources: Mapping[Any, Any] | None,
-        is_closed: Callable[[], bool],
+        self, get: Callable[[], Awaitable[RunRow]], resources: Mapping[Any, Any] | None, is_closed: Callable[[], bool]
     ) -> RunRow:
         """
         Work on a run here and now until it is over or waits, and return its row.

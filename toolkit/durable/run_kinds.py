@@ -16,15 +16,7 @@ from .journal.records import RunRow, RunStatus, StepRow
 from .journal.run_changes import OVER
 from .run_requests import RunRequests
 
-__all__ = [
-    "Activate",
-    "Activation",
-    "ActivationEnd",
-    "DescribeStop",
-    "RunKind",
-    "RunKinds",
-    "describe_plain_stop",
-]
+__all__ = ["Activate", "Activation", "ActivationEnd", "DescribeStop", "RunKind", "RunKinds", "describe_plain_stop"]
 
 _log = logging.getLogger("toolkit")
 

@@ -26,13 +26,7 @@ _engines_of_parents: list[Engine | None] = []
 class RunQueue:
     """Gives the runs of a host to workers. *build_engine* is called in a thread, when the engine is first needed."""
 
-    def __init__(
-        self,
-        build_engine: Callable[[], Engine],
-        in_thread: InThread,
-        *,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, build_engine: Callable[[], Engine], in_thread: InThread, *, clock: Callable[[], float]) -> None:
         self._build_engine = build_engine
         self._in_thread = in_thread
         self._clock = clock

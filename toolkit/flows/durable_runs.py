@@ -151,10 +151,7 @@ class DurableRuns:
             now=activation.now,
         )
         caller = StepCaller(
-            dispatcher,
-            scope,
-            Session(id=self._name_session(row), principal=row.principal),
-            key=escape_key(row.id),
+            dispatcher, scope, Session(id=self._name_session(row), principal=row.principal), key=escape_key(row.id)
         )
         runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)

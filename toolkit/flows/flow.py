@@ -287,12 +287,7 @@ class Flow(Generic[E]):
         """Leave a durable run to any worker that has registered this flow. Answers go through `host.decide`."""
         start, runs = self.encode_start(value), self._find_runs(durable)
         return await runs.host.start(
-            runs.kind,
-            id,
-            start.to_json(),
-            priority=priority,
-            principal=principal,
-            deadline_seconds=deadline_seconds,
+            runs.kind, id, start.to_json(), priority=priority, principal=principal, deadline_seconds=deadline_seconds
         )
 
     def register(self, durable: object, *, resources: Mapping[Any, Any] | None = None) -> None:

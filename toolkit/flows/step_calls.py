@@ -79,13 +79,7 @@ class StepCaller:
     """
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        scope: RunScope,
-        session: Session,
-        *,
-        key: str,
-        outer: CallStep | None = None,
+        self, dispatcher: Dispatcher, scope: RunScope, session: Session, *, key: str, outer: CallStep | None = None
     ) -> None:
         self._dispatcher = dispatcher
         self._scope = scope

@@ -74,11 +74,7 @@ def build_undo_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> To
     if call is None:
         return None
     return Tool.from_schema(
-        f"{spec.name}.undo",
-        f"Remove the effect of the step `{spec.name}`.",
-        _UNDO_SCHEMA,
-        call,
-        idempotent=True,
+        f"{spec.name}.undo", f"Remove the effect of the step `{spec.name}`.", _UNDO_SCHEMA, call, idempotent=True
     )
 
 

@@ -121,14 +121,7 @@ class Journal(StepJournal):
         self._change(work, durable=False)
 
     def activate(
-        self,
-        run_id: str,
-        *,
-        worker: str,
-        version: str = "",
-        now: float,
-        max_lives: int,
-        epoch: int | None = None,
+        self, run_id: str, *, worker: str, version: str = "", now: float, max_lives: int, epoch: int | None = None
     ) -> RunRow:
         """
         Take the next epoch of a run and return the run, which is "running" now.
