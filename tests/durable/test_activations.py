@@ -8,7 +8,7 @@ import pytest
 
 from toolkit.durable.activations import Activations
 from toolkit.durable.errors import DurableError, RunTakenOver
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.run_kinds import ActivationEnd, RunKind, RunKinds
 
 pytestmark = pytest.mark.anyio

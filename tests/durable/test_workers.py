@@ -16,7 +16,7 @@ from tests.durable.test_activations import FaultyJournal
 from tests.durable.test_durable_agent import Shop
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.run_jobs import build_job
 from toolkit.durable.run_kinds import RunKind, RunKinds, describe_plain_stop
 from toolkit.durable.takeover import Takeover

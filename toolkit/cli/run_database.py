@@ -114,7 +114,7 @@ def open_existing_journal(database: str) -> Iterator[Journal]:
         Failure: There is no such file. A command that only looks must not make an empty database.
         DurableError: The database cannot be used.
     """
-    from ..durable.journal.opening import open_journal
+    from ..durable.journal.run_journal import open_journal
 
     path = Path(database.removeprefix(_SQLITE))
     if database.startswith(_SQLITE) and not path.exists():

@@ -34,9 +34,8 @@ from .decisions import find_refusal
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
-from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
-from .journal.run_journal import Journal
+from .journal.run_journal import Journal, open_journal
 from .over_runs import OverRuns
 from .run_answers import add_decisions, order_plan
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline

@@ -14,6 +14,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...storage.postgres_database import PostgresDatabase
+from ...storage.sqlite_database import SQLiteDatabase
+from ..database_address import find_sqlite_path
+from ..errors import DurableError
 from .records import RunRow, RunStatus, WorkerRow
 from .row_access import RowAccess
 from .row_texts import check_id, check_number, check_text, dump_json, escape_text
@@ -27,10 +31,13 @@ from .run_changes import (
     give_back_run,
     retry_run,
 )
+from .statements import BEAT, REMOVE_WORKER, RUNS
 from .step_journal import StepJournal, build_event
 from .stored_rows import StoredRun, pack_run
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "open_journal"]
+
+_REMEDY = 'give "sqlite:///runs.sqlite", "sqlite:////absolute/path.sqlite" or "postgresql://user@host/database"'
 
 
 class Journal(StepJournal):
@@ -201,7 +208,7 @@ class Journal(StepJournal):
     def beat(self, worker: str, data: Mapping[str, Any]) -> None:
         """Raise the counter of a worker by one, so that the others see that it lives."""
         text = dump_json(data, "the data of a worker")
-        self._database.change_once(self._sql.beat, (check_text(worker, "the name of a worker"), text), durable=False)
+        self._change_once(BEAT, (check_text(worker, "the name of a worker"), text), durable=False)
 
     def read_workers(self) -> Mapping[str, int]:
         """Return the counters of all workers. A worker whose counter does not change any more is dead."""
@@ -213,9 +220,7 @@ class Journal(StepJournal):
 
     def remove_worker(self, worker: str) -> None:
         """Remove a worker that has ended, or that is dead."""
-        self._database.change_once(
-            self._sql.remove_worker, (check_text(worker, "the name of a worker"),), durable=False
-        )
+        self._change_once(REMOVE_WORKER, (check_text(worker, "the name of a worker"),), durable=False)
 
     def close(self) -> None:
         """Close all connections."""
@@ -267,3 +272,19 @@ def _find_answered(rows: RowAccess, stored: StoredRun) -> set[str]:
         elif event.kind == "refused":  # the decision was not accepted, so there may be another one
             answered.difference_update(event.data["requests"])
     return answered
+
+
+def open_journal(database_url: str) -> Journal:
+    """Open the journal in a database, and create its tables; raise `DurableError` if the URL names none of ours."""
+    scheme = database_url.partition(":")[0]
+    if scheme == "sqlite":
+        path = find_sqlite_path(database_url)
+        if path is None or "?" in path or "#" in path:
+            raise DurableError(f"{database_url!r} names no file for runs; {_REMEDY}", why="store")
+        return Journal(SQLiteDatabase(path, RUNS))
+    if scheme.partition("+")[0].lower() in ("postgresql", "postgres"):
+        try:
+            return Journal(PostgresDatabase(database_url, RUNS))
+        except ValueError as error:
+            raise DurableError(str(error), why="store") from None
+    raise DurableError(f"{scheme!r} is no database for runs; {_REMEDY}", why="store")
