@@ -288,7 +288,7 @@ async def test_a_job_is_done_although_the_journal_fails_once(toys, tmp_path, met
     async with toys.open_host(tmp_path, engine=engine, takeover_seconds=5.0) as host:
         await host.start("toy", "a", {})
         journal = FaultyJournal(host._journal)
-        host._activations._journal = host._job_worker._journal = journal
+        host._activations.journal = host._job_worker._journal = journal
         journal.faults[method] = [DurableError("busy", why="store")]
         async with running(host.work()):
             await wait_for_status(host, "a", "done")

@@ -37,8 +37,8 @@ from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
+from .journal.run_changes import OVER
 from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
-from .run_jobs import AT_REST
 from .run_kinds import Activation, ActivationEnd
 from .run_requests import RunRequests, keeps_approvals, open_approvals_beside
 
@@ -283,7 +283,7 @@ class DurableAgent(Generic[T]):
     async def _read_complete(self, row: RunRow) -> Run[T]:
         """Return the run of *row*. If no process has written how it ended, its steps say what it did."""
         run = self.read_run(row)
-        if row.status in AT_REST and not has_end(row):
+        if row.status in OVER and not has_end(row):
             run = add_turns(row, await self.host.steps(row.id), run)
         return run
 

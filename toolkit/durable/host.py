@@ -30,14 +30,13 @@ from ..errors import ToolkitError
 from ..storage.process_owner import owner
 from .activations import Activations
 from .database_address import resolve_address
-from .decisions import find_refusal
+from .decisions import add_decisions, find_refusal, order_plan
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
 from .journal.run_journal import Journal, open_journal
 from .over_runs import OverRuns
-from .run_answers import add_decisions, order_plan
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
 from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
 from .run_queue import RunQueue, open_dbos

@@ -21,8 +21,8 @@ from .activations import Activations
 from .engine import Delivery, Engine, RunLimits
 from .errors import DurableError
 from .journal.records import RunRow
+from .journal.run_changes import OVER
 from .journal.run_journal import Journal
-from .run_jobs import AT_REST
 from .run_kinds import RunKinds
 from .takeover import Takeover
 from .workers import BEATS_PER_TAKEOVER, Heart, Observer
@@ -100,7 +100,7 @@ class JobWorker:
         wait_seconds = _FIRST_POLL_SECONDS
         while True:
             row = await get()
-            if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
+            if row.status in OVER or (row.status == "waiting" and not self._is_due(row)):
                 return row
             if await self.may_activate(row):
                 performed = await self._activations.perform(row, resources=resources)
@@ -226,11 +226,11 @@ class JobWorker:
     async def _try_job(self, run_id: str) -> Delivery | None:
         """Work on a run, and return what becomes of its job; None if another worker seems to work on the run."""
         row = await self._read_row(run_id)
-        if row is not None and row.status in AT_REST:
+        if row is not None and row.status in OVER:
             # A run that was cancelled by a process without its kind leaves this to a worker.
             await self._withdraw_requests(row)
             row = await self._read_row(run_id)  # it may have been retried meanwhile
-        if row is None or row.status in AT_REST:
+        if row is None or row.status in OVER:
             return "done"
         if not self._kinds.may_work_on(row):
             if self._takeover is None:

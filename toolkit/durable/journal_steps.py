@@ -46,6 +46,10 @@ class JournalSteps(Steps):
         steps_read: The steps that the journal had when the activation began.
         is_ending: Returns whether the process has to end. Then the database is not waited for any more.
         threads: The threads in which the journal is called. By default, there is one thread for these steps.
+
+    Attributes:
+        failure: The error that stopped these steps, such as `RunTakenOver`; None while they work. Every further step
+            raises it, so that nothing happens that is not recorded.
     """
 
     def __init__(
@@ -64,21 +68,12 @@ class JournalSteps(Steps):
         self._threads = ThreadPool(1, name="toolkit-journal", idle_seconds=5.0) if threads is None else threads
         self._is_ending = is_ending
         self._read_time = read_time
-        self._failure: DurableError | None = None
+        self.failure: DurableError | None = None
 
     @property
     def epoch(self) -> int:
         """The number of the activation."""
         return self._row.epoch
-
-    @property
-    def failure(self) -> DurableError | None:
-        """
-        The error that stopped these steps, such as `RunTakenOver`; None while they work.
-
-        Once there is one, every further step raises it, so that nothing happens that is not recorded.
-        """
-        return self._failure
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         key = shorten_key(key)
@@ -164,7 +159,7 @@ class JournalSteps(Steps):
         With *is_only_copy*, nothing else knows it, and the step cannot be repeated. So it is also written if other
         steps could not be, and if the database comes back only after a while.
         """
-        if not is_only_copy or isinstance(self._failure, RunTakenOver):
+        if not is_only_copy or isinstance(self.failure, RunTakenOver):
             self._check_failure()
         seconds = max(time.monotonic() - started, 0.0)
         write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
@@ -195,7 +190,7 @@ class JournalSteps(Steps):
         try:
             await persist(attempt, f"the result of the step {key!r}", is_ending=self._is_ending)
         except DurableError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
             raise
 
     def _has_record(self, key: str) -> bool:
@@ -207,7 +202,7 @@ class JournalSteps(Steps):
         try:
             await self._in_thread(partial(write, now=self._read_time()))
         except DurableError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
             raise
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
@@ -227,8 +222,8 @@ class JournalSteps(Steps):
             ) from error
 
     def _check_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
 
 
 def measure_steps(steps: Iterable[StepRow]) -> float:

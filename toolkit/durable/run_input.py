@@ -16,7 +16,6 @@ from .journal.records import RunRow
 
 __all__ = [
     "create_or_find",
-    "has_same_prompt",
     "pack_input",
     "pack_prompt",
     "unpack_message",
@@ -61,11 +60,6 @@ def unpack_session(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return state
 
 
-def has_same_prompt(data: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two inputs differ in their sessions at most."""
-    return {**data, "session": None} == {**other, "session": None}
-
-
 async def create_or_find(
     create: Callable[[Mapping[str, Any]], Awaitable[RunRow]],
     find: Callable[[], Awaitable[RunRow]],
@@ -83,6 +77,6 @@ async def create_or_find(
         if error.why != "changed":
             raise
         row = await find()
-        if row.input == data or not has_same_prompt(row.input, data):
+        if row.input == data or {**row.input, "session": None} != {**data, "session": None}:
             raise
     return await create(row.input)

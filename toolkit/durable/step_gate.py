@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
@@ -28,6 +29,7 @@ class WorkerEnds(RunTakenOver):
     """The worker ends, and gives the run back for another one."""
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class _OpenStep:
     """
     A step that was let through.
@@ -37,11 +39,8 @@ class _OpenStep:
         inner_steps: The number of steps inside it.
     """
 
-    __slots__ = ("has_to_end", "inner_steps")
-
-    def __init__(self, *, has_to_end: bool) -> None:
-        self.has_to_end = has_to_end
-        self.inner_steps = 0
+    has_to_end: bool
+    inner_steps: int = 0
 
 
 _current: ContextVar[_OpenStep | None] = ContextVar("toolkit_open_step", default=None)
