@@ -23,7 +23,7 @@ from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow
 from ..errors import DefinitionError
 from ..facts import build_facts, check_name
-from ..functions.callables import get_qualname, subject_of
+from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
@@ -41,7 +41,7 @@ from .runner import FlowRunner
 from .step_calls import StepCaller
 from .step_dispatchers import StepDispatchers
 from .step_hints import StepHints
-from .step_options import StepOptions, StepSpec, describe_location, split_options
+from .step_options import StepOptions, StepSpec, split_options
 from .story import FlowEvent, tell_events, tell_results
 from .value_types import FlowValue
 from .visits import Paused
@@ -147,7 +147,7 @@ class Flow(Generic[E]):
             function=function,
             tool=tool,
             mistake=mistake,
-            place=describe_location(function),
+            place=":".join(map(str, find_source_location(function))),
             scope=Scope(function),
             **own,
         )

@@ -76,7 +76,8 @@ class Graph:
         node = self._takers.get(type_name)
         if node is not None:
             return Route(node, is_fan_out=False)
-        item_node = self._takers.get(_item_name(type_name)) if type_name.startswith("list[") else None
+        item_name = type_name.removeprefix("list[").removesuffix("]")
+        item_node = self._takers.get(item_name) if type_name.startswith("list[") else None
         return None if item_node is None else Route(item_node, is_fan_out=True)
 
     def list_edges(self) -> list[Edge]:
@@ -110,7 +111,3 @@ def list_results(route: Route) -> Iterable[str]:
     if not route.is_fan_out:
         return [ref.name for ref in route.node.returns]
     return [TypeRef(ref.item, is_list=True).name for ref in route.node.returns]
-
-
-def _item_name(type_name: str) -> str:
-    return type_name.removeprefix("list[").removesuffix("]")

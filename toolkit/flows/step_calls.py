@@ -114,7 +114,8 @@ class StepCaller:
             CallHeldBack: The call is held back, and has no record.
         """
         resources = {Problems: problems or Problems()}
-        digest = _compute_digest(arguments if value is None else value)
+        text = json.dumps(arguments if value is None else value, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
         call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
         self._steps.prepare(call, key)
 
@@ -163,7 +164,9 @@ class StepCaller:
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
-        self.newest_epoch = max(self.newest_epoch, _read_epoch(result))
+        # A call that was cut off has no epoch, and neither have records that an earlier version has written.
+        epoch = (result.metadata or {}).get(_EPOCH)
+        self.newest_epoch = max(self.newest_epoch, epoch if isinstance(epoch, int) else 0)
         return result
 
     async def wait_until_over(self, tool: Tool) -> bool:
@@ -271,19 +274,9 @@ def _count_attempt(result: ToolResult) -> ToolResult:
     return result
 
 
-def _compute_digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
-
-
 def _read_digest(result: ToolResult, default: str) -> str:
     # A call that was cut off has no digest, because the steps make its result.
     return str((result.metadata or {}).get(_DIGEST, default))
-
-
-def _read_epoch(result: ToolResult) -> int:
-    # A call that was cut off has none, and so have records that an earlier version has written.
-    epoch = (result.metadata or {}).get(_EPOCH)
-    return epoch if isinstance(epoch, int) else 0
 
 
 def _check_digest(result: ToolResult, digest: str, key: str) -> None:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 from ..approvals import Approvals
 from ..calls.resources import PER_CALL, check_resource_keys
 from ..catalog import Catalog
-from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
 from ..steps.call_step import BEGIN_HOOK
@@ -40,8 +39,10 @@ class StepDispatchers:
         """Return a dispatcher for the steps with *resources*, under the policies of *dispatcher* or of the flow."""
         _check_dispatcher(dispatcher)
         source = dispatcher or self._find_own()
-        own = dict(check_resource_keys(resources))
-        view = self._view_tools().provided({Problems: PER_CALL, **own})
+        nodes = self._find_graph().nodes.values()
+        helpers = [tool for node in nodes for tool in (node.check, node.undo) if tool is not None]
+        tools = Catalog(*(node.tool for node in nodes), *helpers)
+        view = tools.provided({Problems: PER_CALL, **check_resource_keys(resources)})
         return source.extended(view, hooks=[BEGIN_HOOK], approvals=choose_approvals(source.approvals))
 
     def build_without_tools(self, choose_approvals: ChooseApprovals) -> Dispatcher:
@@ -53,11 +54,6 @@ class StepDispatchers:
         if self._own is None:
             self._own = Dispatcher(Catalog(), permissions=Permissions("auto"))
         return self._own
-
-    def _view_tools(self) -> CatalogView:
-        nodes = self._find_graph().nodes.values()
-        helpers = [tool for node in nodes for tool in (node.check, node.undo) if tool is not None]
-        return Catalog(*(node.tool for node in nodes), *helpers)
 
 
 def _check_dispatcher(dispatcher: object) -> None:

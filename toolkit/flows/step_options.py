@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 
 from ..errors import DefinitionError, find_nearest
 from ..facts import Options
-from ..functions.callables import find_source_location
 from ..functions.namespaces import Scope
 from ..spec import Tool
 
-__all__ = ["CheckAnswer", "StepOptions", "StepSpec", "describe_location", "split_options"]
+__all__ = ["CheckAnswer", "StepOptions", "StepSpec", "split_options"]
 
 CheckAnswer: TypeAlias = "str | Sequence[str] | None"
 
@@ -49,7 +48,7 @@ class StepSpec:
 
     Attributes:
         tool: The tool; None if the function cannot be one, as *mistake* says.
-        place: The file and the line of the function.
+        place: The file and the line of the function, as in `release.py:12`.
         scope: Where the names in its annotations are looked up. It holds the frames of the functions around the step,
             so the flow drops it when the names are read.
     """
@@ -112,9 +111,3 @@ def _explain_unknown(name: str) -> str:
     near = find_nearest(name, StepOptions.__annotations__, max_items=1)
     remedy = f"did you mean `{near[0]}`?" if near else f"the options are those of `@tool`, and {', '.join(_CHECKS)}"
     return f"unknown option `{name}`; {remedy}"
-
-
-def describe_location(function: Callable[..., Any]) -> str:
-    """Return the file and the line of a function, as in `release.py:12`."""
-    file, line = find_source_location(function)
-    return f"{file}:{line}"

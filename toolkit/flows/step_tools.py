@@ -35,10 +35,8 @@ _CHECK_SCHEMA = {
     "additionalProperties": False,
 }
 _UNDO_SCHEMA = {
-    "type": "object",
+    **_CHECK_SCHEMA,
     "properties": {"before": _TAGGED, "after": {"anyOf": [_TAGGED, {"type": "null"}]}},
-    "required": ["before", "after"],
-    "additionalProperties": False,
 }
 
 
@@ -49,17 +47,9 @@ def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> T
     call = _build_caller(spec.check, "check", 2, types, mistakes, lambda answer: read_answer(answer, spec.name))
     if call is None:
         return None
-    options: dict[str, Any] = (
-        {} if spec.check_timeout_seconds is None else {"timeout_seconds": spec.check_timeout_seconds}
-    )
-    return Tool.from_schema(
-        f"{spec.name}.check",
-        f"Check what the step `{spec.name}` returned.",
-        _CHECK_SCHEMA,
-        call,
-        read_only=True,
-        **options,
-    )
+    timeout: dict[str, Any] = {} if (seconds := spec.check_timeout_seconds) is None else {"timeout_seconds": seconds}
+    description = f"Check what the step `{spec.name}` returned."
+    return Tool.from_schema(f"{spec.name}.check", description, _CHECK_SCHEMA, call, read_only=True, **timeout)
 
 
 def build_undo_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:

@@ -88,7 +88,8 @@ def tell_events(events: Iterable[EventRow]) -> list[FlowEvent]:
             result = ToolResult.from_json(event.data["record"]["result"])
             told = _tell_call(event.key or "", result, at=event.at, seconds=event.data["seconds"])
         elif event.kind == "began":
-            told = _tell_begin(event)
+            place = _read_key(str(event.data.get("call") or event.key))
+            told = FlowEvent(at=event.at, text=f"{_name_call(place)} began", **place)
         else:
             told = FlowEvent(at=event.at, text=_PLAIN_EVENTS.get(event.kind, event.kind) + _tell_data(event.data))
         story.append(told)
@@ -126,11 +127,6 @@ def _describe_inside(key: str, result: ToolResult) -> str:
 def _tell_data(data: Mapping[str, Any]) -> str:
     details = [str(data[name]) for name in ("status", "reason", "problem") if data.get(name)]
     return f": {', '.join(details)}" if details else ""
-
-
-def _tell_begin(event: EventRow) -> FlowEvent:
-    place = _read_key(str(event.data.get("call") or event.key))
-    return FlowEvent(at=event.at, text=f"{_name_call(place)} began", **place)
 
 
 def _tell_call(key: str, result: ToolResult, *, at: float | None = None, seconds: float = 0.0) -> FlowEvent:

@@ -117,7 +117,7 @@ class ItemVisit:
                     return Passed(output, attempt)
             if result.kind == "halted":
                 return Broken(tuple(texts), is_final=True, left=(self.label,) if stands else ())
-            if self._is_in_doubt(result):
+            if may_have_happened(result) and not self._node.may_repeat and self._node.undo is None:
                 return Broken(tuple(texts), is_final=True, left=(f"{self.label}, which may or may not have happened",))
             if result.kind == "ok" or result.attempts or was_cut(result):
                 undone = await self.undo(attempt, output, texts)
@@ -138,10 +138,6 @@ class ItemVisit:
     def decode_arguments(self) -> dict[str, Any]:
         """Return the arguments of the step as its facts see them."""
         return {self._node.parameter: self._graph.types.decode(self._value, f"the record of {self.label}")}
-
-    def _is_in_doubt(self, result: ToolResult) -> bool:
-        """Return whether the step may have happened, and can neither be repeated nor undone."""
-        return may_have_happened(result) and not self._node.may_repeat and self._node.undo is None
 
     def _may_have_effect(self, result: ToolResult) -> bool:
         """Return whether an attempt with this result may have left something behind."""
