@@ -18,8 +18,8 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
-    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options own_tools toolbox active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs agent stepped_runs __init__",
-    "agent/conversation": "valid_messages summaries compaction kept_messages result_marks run_conversation run_inbox __init__",
+    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs agent stepped_runs __init__",
+    "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
     "approvals": "edits askers records answers seal store repeated_calls packed_record memory_store request_holders policy file_diffs read_only_guard previews sql_store terminal/ identity postgres_store comparisons store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",

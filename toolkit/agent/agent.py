@@ -33,7 +33,7 @@ from ..steps.call_step import RunScope, StepSetup
 from ..steps.expense import Expense
 from ..steps.run_steps import RunSteps, escape_key
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
+from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners, with_own_tools
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
@@ -41,7 +41,6 @@ from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions
-from .own_tools import with_own_tools
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -52,6 +51,7 @@ from .toolbox import Toolbox
 __all__ = ["Agent"]
 
 Resources: TypeAlias = Mapping[Any, Any]
+Tools: TypeAlias = Dispatcher | CatalogView | Iterable[Any]
 T = TypeVar("T", default=str)
 
 _OPTION_TYPES: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
@@ -95,34 +95,17 @@ class Agent(Generic[T]):
 
     @overload
     def __init__(
-        self: Agent[str],
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: None = None,
-        **options: Unpack[AgentKeywords],
+        self: Agent[str], provider: Provider, tools: Tools, *, output: None = None, **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload
     def __init__(
-        self,
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: type[T],
-        **options: Unpack[AgentKeywords],
+        self, provider: Provider, tools: Tools, *, output: type[T], **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload  # a type that is not a class, such as `Literal["a", "b"]`
     def __init__(
-        self: Agent[Any],
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: object,
-        **options: Unpack[AgentKeywords],
+        self: Agent[Any], provider: Provider, tools: Tools, *, output: object, **options: Unpack[AgentKeywords]
     ) -> None: ...
-    def __init__(
-        self, provider: Provider, tools: Dispatcher | CatalogView | Iterable[Any], *, output: Any = None, **options: Any
-    ) -> None:
+    def __init__(self, provider: Provider, tools: Tools, *, output: Any = None, **options: Any) -> None:
         for name in options:
             if name not in AgentKeywords.__annotations__:
                 raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")

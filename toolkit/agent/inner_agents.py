@@ -17,7 +17,7 @@ from ..approvals.store import ApprovalStore
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
-from ..steps.call_step import CallStep, RunScope, StepSetup, find_open_step
+from ..steps.call_step import CallStep, StepSetup, find_open_step
 from ..steps.nested_runs import NestedRun
 from ..steps.requests import find_answer, share_store
 from ..steps.session_changes import apply_changes, describe_changes, read_state
@@ -74,7 +74,9 @@ async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
     options = agent._options  # noqa: SLF001 -- the agent's own package
     schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
-    own_agent = agent if order.verb == "resume" else _share_store_with(agent, step.scope)
+    approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- as above
+    shared = approvals if order.verb == "resume" else share_store(approvals, step.scope)
+    own_agent = agent if shared is approvals else with_approval_store(agent, shared.store)
 
     async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
         setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
@@ -130,12 +132,6 @@ def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
     session = Session(id=step.session.id, principal=principal)
     apply_changes(changes, session)
     return session
-
-
-def _share_store_with(agent: Any, scope: RunScope) -> Any:
-    approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
-    shared = share_store(approvals, scope)
-    return agent if shared is approvals else with_approval_store(agent, shared.store)
 
 
 def with_approval_store(agent: A, store: ApprovalStore) -> A:

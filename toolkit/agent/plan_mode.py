@@ -7,7 +7,7 @@ of a model changes the mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .._option_checks import require_list
@@ -33,7 +33,6 @@ __all__ = [
     "build_plan_request",
     "check_execution",
     "exit_plan_tool",
-    "is_for_planning",
     "resolve_plan_tools",
     "with_plan",
 ]
@@ -57,11 +56,6 @@ def exit_plan_tool() -> Tool:
         return "The plan was handed to the user."
 
     return Tool.of(exit_plan)
-
-
-def is_for_planning(tool: Tool, plan_tools: Collection[str] | None) -> bool:
-    """Return whether the model may use *tool* while it plans: it only reads, and is one of *plan_tools* if not None."""
-    return tool.facts.read_only and (plan_tools is None or tool.name in plan_tools)
 
 
 def resolve_plan_tools(plan_tools: Iterable[str] | None, catalog: CatalogView) -> frozenset[str] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from ..approvals import ApprovalError
@@ -79,8 +80,8 @@ async def apply_decisions(
         return await conclude_turn(active_run)
     for index, call in enumerate(calls):
         results = active_run.conversation.last_turn()[1]
-        work = _find_work(active_run, call, results[index], decisions, resume_sub_run)
-        is_held = _is_held(results[index])
+        work, request = _find_work(active_run, call, results[index], decisions, resume_sub_run), results[index].request
+        is_held = request is not None and request.waits_for is not None
         if work is None or (is_held and any(result.kind == "waiting" for result in results[:index])):
             continue
         try:
@@ -200,23 +201,11 @@ async def _resume_call(
         decision, seconds_left = Decision.deny(active_run.ledger.explain_limit("seconds")[1]), None
     try:
         with watch_calls(active_run):
+            resume: Callable[..., Awaitable[ToolResult]] = toolbox.dispatcher.resume
             if active_run.steps is not None:
-                return await active_run.steps.resume(
-                    toolbox.dispatcher,
-                    request,
-                    decision,
-                    active_run.session,
-                    active_run.resources,
-                    call_id=call.id,
-                    timeout_seconds=seconds_left,
-                )
-            return await toolbox.dispatcher.resume(
-                request,
-                decision,
-                session=active_run.session,
-                resources=active_run.resources,
-                timeout_seconds=seconds_left,
-            )
+                resume = partial(active_run.steps.resume, toolbox.dispatcher, call_id=call.id)
+            session, resources = active_run.session, active_run.resources
+            return await resume(request, decision, session=session, resources=resources, timeout_seconds=seconds_left)
     except ApprovalError as error:
         if error.why in _CORRECTABLE:
             raise
@@ -261,7 +250,3 @@ def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> 
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):
         if place > index and result.kind == "waiting":
             active_run.conversation.replace_result(place, build_unfinished_result(call, why))
-
-
-def _is_held(result: ToolResult) -> bool:
-    return result.kind == "waiting" and result.request is not None and result.request.waits_for is not None

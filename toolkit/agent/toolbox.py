@@ -30,6 +30,7 @@ from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError
+from ..formats.base import SEARCH_TOOL_NAME
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
@@ -40,8 +41,7 @@ from ..values.visible import make_visible
 from .call_watcher import current_run
 from .conversation.valid_messages import build_unfinished_result
 from .events import ToolProgress
-from .own_tools import SEARCH_TOOL
-from .plan_mode import PlanGuard, build_plan_request, is_for_planning
+from .plan_mode import PlanGuard, build_plan_request
 from .prompts import EXIT_PLAN
 from .saved.runs import Run
 
@@ -172,8 +172,8 @@ class Toolbox:
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Return whether *tool* may be used in mode "plan"."""
-        is_own = tool.name in (EXIT_PLAN, SEARCH_TOOL) or is_output_reader(tool)
-        return is_for_planning(tool, None if is_own else self._plan_tools)
+        is_own = tool.name in (EXIT_PLAN, SEARCH_TOOL_NAME) or is_output_reader(tool)
+        return tool.facts.read_only and (is_own or self._plan_tools is None or tool.name in self._plan_tools)
 
     def select_offered_tools(self, session: Session) -> CatalogView:
         """Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode."""
