@@ -100,7 +100,9 @@ class JobWorker:
         wait_seconds = _FIRST_POLL_SECONDS
         while True:
             row = await get()
-            if row.status in OVER or (row.status == "waiting" and not self._is_due(row)):
+            # A run that waits can go on if it has decisions, or if the time for them is over.
+            is_due = bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())
+            if row.status in OVER or (row.status == "waiting" and not is_due):
                 return row
             if await self.may_activate(row):
                 performed = await self._activations.perform(row, resources=resources)
@@ -112,10 +114,6 @@ class JobWorker:
                 raise DurableError(f"the host was closed, and a worker goes on with the run {row.id!r}", why="busy")
             await asyncio.sleep(wait_seconds)
             wait_seconds = min(_POLL_SECONDS, wait_seconds * 1.5)
-
-    def _is_due(self, row: RunRow) -> bool:
-        """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
-        return bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())
 
     async def work(self, engine: Engine, limits: RunLimits, grace_seconds: float) -> None:
         """Work on jobs until this call is cancelled, or `end` is called."""

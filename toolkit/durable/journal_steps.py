@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.uninterrupted import finish_work, run_to_end
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -164,11 +164,7 @@ class JournalSteps(Steps):
         seconds = max(time.monotonic() - started, 0.0)
         write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
         if is_only_copy:
-            task, cancelled = await run_to_end(self._persist(key, write), PERSIST_SECONDS)
-            if cancelled is not None:
-                retrieve_exception(task)
-                raise cancelled
-            task.result()
+            await finish_work(self._persist(key, write), PERSIST_SECONDS)
         else:
             await self._write(write)
         # The run may come to this step again in the same activation.

@@ -30,7 +30,10 @@ def find_value(result: ToolResult, node: StepNode, types: FlowTypes) -> FlowValu
         return _read_foreign_value(result.value, node, types)
     ref = types.find_ref(value, node.returns)
     if ref is None:
-        raise ValueError(_explain_undeclared(value, node))
+        raise ValueError(
+            f"it returned {_show_type(value)}, and `{node.name}` ({node.place}) declares {_name_types(node.returns)}; "
+            f"return a value of exactly this type, or add the other one to the annotation"
+        )
     own = types.encode(value, ref)
     if node.tool.signature.output is None or _is_same_json(own.value, result.value):
         return own
@@ -69,13 +72,6 @@ def _is_same_json(one: Any, other: Any) -> bool:
         return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
     except (TypeError, ValueError, RecursionError):  # a hook may have put anything there
         return False
-
-
-def _explain_undeclared(value: Any, node: StepNode) -> str:
-    return (
-        f"it returned {_show_type(value)}, and `{node.name}` ({node.place}) declares {_name_types(node.returns)}; "
-        f"return a value of exactly this type, or add the other one to the annotation"
-    )
 
 
 def _name_types(refs: Iterable[TypeRef]) -> str:

@@ -67,13 +67,12 @@ class StepSpec:
     start: bool = False
 
 
-def _is_seconds(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "check": (callable, "a function of the value before and the value after"),
-    "check_timeout_seconds": (_is_seconds, "a number of seconds above 0"),
+    "check_timeout_seconds": (
+        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"),
+        "a number of seconds above 0",
+    ),
     "undo": (callable, "a function of the value before"),
     "attempts": (
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,

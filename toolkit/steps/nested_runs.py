@@ -89,14 +89,6 @@ class NestedRuns:
         # A run whose provider has failed may have come further before than now.
         return sum((spent for spent in new if spent.turns >= 0 and spent.calls >= 0), start=_NOTHING)
 
-    def check_loop(self) -> None:
-        """Raise `RuntimeError` if the caller is in another event loop than the run."""
-        if asyncio.get_running_loop() is not self.loop:
-            raise RuntimeError(
-                "a run inside a step needs the event loop of the run that the step belongs to; in a function that is "
-                "not async, call `run_sync`, and not `asyncio.run`"
-            )
-
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what the coroutine of *start* returns in the loop of the run, for a function that runs in a thread."""
         try:
@@ -115,7 +107,11 @@ class NestedRuns:
             inputs: A digest of what it is asked.
             identity: A digest of who is asked. It tells runs apart that are asked the same at the same time.
         """
-        self.check_loop()
+        if asyncio.get_running_loop() is not self.loop:
+            raise RuntimeError(
+                "a run inside a step needs the event loop of the run that the step belongs to; in a function that is "
+                "not async, call `run_sync`, and not `asyncio.run`"
+            )
         if self._left_behind:  # a run of the attempt before must not go on twice at the same time
             await asyncio.wait(self._left_behind)
             self._left_behind.clear()

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from .._option_checks import describe_type
 from ..approvals.policy import Approvals
-from ..approvals.records import ApprovalError, Record
+from ..approvals.records import ApprovalError
 from ..approvals.repeated_calls import WITHDRAWN
-from ..approvals.store import ApprovalStore, Settlement
+from ..approvals.store import Settlement
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..session import Session
@@ -60,7 +60,8 @@ async def withdraw_session_requests(
         except ApprovalError:
             # The tool has changed or was removed. The request cannot be approved here then, but perhaps in another
             # process.
-            await runner.run("deny request", request.id, partial(_deny, request.id, by, approvals.clock()))
+            settlement = Settlement("denied", by=by, now=approvals.clock())
+            await runner.run("deny request", request.id, methodcaller("settle", request.id, settlement))
 
 
 async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[ApprovalRequest]) -> frozenset[str]:
@@ -68,7 +69,7 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
     runner, withdrawn = dispatcher.settings.store_runner, set[str]()
     for request in requests:
         try:
-            record = await runner.run("find request", request.id, partial(_get, request.id))
+            record = await runner.run("find request", request.id, methodcaller("get", request.id))
         except ApprovalError as error:
             if error.why == "store":
                 raise
@@ -130,10 +131,7 @@ def check_answers(
 
 async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collection[str]) -> None:
     """Delete the records of sessions whose requests are over. A claim without an outcome stays."""
-
-    def purge(store: ApprovalStore) -> int:
-        return store.purge(before=math.inf, sessions=session_ids)
-
+    purge = methodcaller("purge", before=math.inf, sessions=session_ids)
     await dispatcher.settings.store_runner.run("delete requests", "", purge)
 
 
@@ -143,11 +141,3 @@ def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
     if outer is None or outer.seal is not None or approvals.seal is not None or outer.store is approvals.store:
         return approvals
     return approvals.with_store(outer.store)
-
-
-def _get(request_id: str, store: ApprovalStore) -> Record | None:
-    return store.get(request_id)
-
-
-def _deny(request_id: str, by: str | None, now: float, store: ApprovalStore) -> bool:
-    return store.settle(request_id, Settlement("denied", by=by, now=now))

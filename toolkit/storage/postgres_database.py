@@ -130,11 +130,9 @@ class PostgresDatabase(Database):
         return self._run(work)
 
     def change(self, work: Callable[[Execute], T], *, durable: bool = True) -> T:
-        """Return what *work* returns, in one transaction."""
         return self._run(work, has_transaction=True)
 
     def change_once(self, statement: str, parameters: Sequence[Any], *, durable: bool = True) -> int:
-        """Run one statement as one transaction, and return how many rows it has changed."""
         return self._run(lambda execute: execute(statement, parameters).rowcount)
 
     def compact(self) -> None:
@@ -152,10 +150,13 @@ class PostgresDatabase(Database):
         while True:
             try:
                 with self._borrow() as connection, connection.transaction() if has_transaction else nullcontext():
-                    return work(_build_execute(connection))
+                    return work(
+                        lambda statement, parameters: connection.execute(statement.replace("?", "%s"), parameters)
+                    )
             except self._psycopg.Error as error:
                 if not self.is_worth_retrying(error) or time.monotonic() + pause > end:
-                    raise self.translate(error) from self._find_cause(error)
+                    shows_password = self._password and self._password in str(error)
+                    raise self.translate(error) from (None if shows_password else error)
             time.sleep(pause)
             pause = min(pause * 2 or 0.02, _LONGEST_PAUSE_SECONDS)
 
@@ -201,9 +202,6 @@ class PostgresDatabase(Database):
         refused = any(words in str(error) for words, _ in _REFUSED_STARTS)
         return isinstance(error, self._psycopg.OperationalError) and not refused
 
-    def _find_cause(self, error: psycopg.Error) -> psycopg.Error | None:
-        return None if self._password and self._password in str(error) else error
-
     @contextmanager
     def _borrow(self) -> Iterator[Connection]:
         with self._lock:
@@ -246,10 +244,6 @@ class PostgresDatabase(Database):
             drop_inherited(connection)
         self._idle.clear()
         self._in_use.clear()
-
-
-def _build_execute(connection: Connection) -> Execute:
-    return lambda statement, parameters: connection.execute(statement.replace("?", "%s"), parameters)
 
 
 def drop_inherited(connection: Connection) -> None:

@@ -20,9 +20,8 @@ answer that is not of the agent's type.
 """
 
 
-def check_run_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+def check_run_fields(data: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a saved run; raise `ValueError` that names the field if one is not right."""
-    data = {name: value for name, value in data.items() if name != "version"}
     for name, (wanted, expected) in _FIELD_CHECKS.items():
         if name not in data or not _fits(data[name], wanted):
             raise ValueError(f"not a run: `{name}` has to be {expected}")

@@ -19,6 +19,7 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
+from ..._plumbing.versioned_json import split_version
 from ..._plumbing.wording import format_count
 from ...decisions import ApprovalRequest
 from ...errors import BadArgs
@@ -313,10 +314,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
     """Return the run in *data*. A sub-run gets the *session* of its parent."""
     if depth > _MAX_NESTING:
         raise ValueError(f"not a run: sub-runs are nested deeper than {_MAX_NESTING}")
-    version = data.get("version") if isinstance(data, Mapping) else None
-    if type(version) is not int or version != _VERSION:
-        raise ValueError(f"a run of version {version!r} cannot be read; version {_VERSION} can")
-    data = check_run_fields(data)
+    data = check_run_fields(split_version(data, "a run", (_VERSION,))[1])
     try:
         messages = tuple(_read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session

@@ -38,11 +38,8 @@ class StepJournal:
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
-
-        def work(rows: RowAccess) -> dict[str, StepRow]:
-            return {step.row.key: step.row for step in rows.list_steps(rows.require_run(run_id))}
-
-        return self._read(work)
+        steps = self._read(lambda rows: rows.list_steps(rows.require_run(run_id)))
+        return {step.row.key: step.row for step in steps}
 
     def begin(self, run_id: str, epoch: int, key: str, data: Mapping[str, Any], *, now: float) -> None:
         """Record that a step is about to take effect, with *data* for people; raise `RunTakenOver` if it has begun."""
