@@ -28,14 +28,7 @@ from .conversation.kept_messages import list_plan_calls
 from .prompts import EXIT_PLAN
 from .saved.runs import Run, check_run
 
-__all__ = [
-    "PlanGuard",
-    "build_plan_request",
-    "check_execution",
-    "exit_plan_tool",
-    "resolve_plan_tools",
-    "with_plan",
-]
+__all__ = ["PlanGuard", "build_plan_request", "check_execution", "exit_plan_tool", "resolve_plan_tools", "with_plan"]
 
 
 def exit_plan_tool() -> Tool:

@@ -20,14 +20,7 @@ from .journal.run_journal import Journal
 from .run_kinds import RunKinds
 from .run_queue import InThread
 
-__all__ = [
-    "add_decisions",
-    "decision_from_json",
-    "decision_to_json",
-    "describe_refusals",
-    "find_refusal",
-    "order_plan",
-]
+__all__ = ["add_decisions", "decision_from_json", "decision_to_json", "describe_refusals", "find_refusal", "order_plan"]
 
 _VERSION = 1
 

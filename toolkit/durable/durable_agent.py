@@ -118,7 +118,7 @@ class DurableAgent(Generic[T]):
         self,
         prompt: str | UserMessage,
         *,
-        id: str,  # noqa: A002 -- the usual name for it
+        id: str,
         principal: str | None = None,
         deadline_seconds: float | None = None,
         resources: Mapping[Any, Any] | None = None,
@@ -143,11 +143,7 @@ class DurableAgent(Generic[T]):
         return await self._read_complete(await self._create(run, prompt, id, principal))
 
     async def resume(
-        self,
-        id: str,  # noqa: A002 -- as above
-        decisions: Mapping[str, Decision],
-        *,
-        resources: Mapping[Any, Any] | None = None,
+        self, id: str, decisions: Mapping[str, Decision], *, resources: Mapping[Any, Any] | None = None
     ) -> Run[T]:
         """
         Add *decisions*, by the ids of the requests, and go on with the run here and now.
@@ -163,7 +159,7 @@ class DurableAgent(Generic[T]):
 
     async def execute(
         self,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         prompt: str | UserMessage = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
@@ -191,7 +187,7 @@ class DurableAgent(Generic[T]):
         self,
         prompt: str | UserMessage,
         *,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         priority: int = 0,
         principal: str | None = None,
         deadline_seconds: float | None = None,
@@ -209,25 +205,19 @@ class DurableAgent(Generic[T]):
             partial(create, principal=principal), lambda: self.get(run_id), pack_input(prompt, state)
         )
 
-    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
+    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:
         """Add *decisions* and leave the run to any worker, also if none is alive now. The errors are as in `resume`."""
         return await self.host.decide(id, decisions)
 
-    async def cancel(self, id: str, reason: str = "") -> RunRow:  # noqa: A002 -- as above
+    async def cancel(self, id: str, reason: str = "") -> RunRow:
         """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""
         return await self.host.cancel(id, reason)
 
-    async def retry(
-        self,
-        id: str,  # noqa: A002 -- as above
-        *,
-        deadline_seconds: float | None = None,
-        any_version: bool = False,
-    ) -> RunRow:
+    async def retry(self, id: str, *, deadline_seconds: float | None = None, any_version: bool = False) -> RunRow:
         """Leave a run that has failed, was stopped or was cancelled to any worker again; see `DurableHost.retry`."""
         return await self.host.retry(id, deadline_seconds=deadline_seconds, any_version=any_version)
 
-    async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
+    async def get(self, id: str) -> RunRow:
         """Return the row of a run, from which `read_run` makes a `Run`."""
         return await self.host.get(id)
 
@@ -237,7 +227,7 @@ class DurableAgent(Generic[T]):
         """Return the rows of runs, the newest first; *after* is the id of the last run of the page before."""
         return await self.host.list(status=status, kind=_KIND, limit=limit, after=after)
 
-    async def events(self, id: str) -> Sequence[EventRow]:  # noqa: A002 -- as above
+    async def events(self, id: str) -> Sequence[EventRow]:
         """Return what happened in a run, in order."""
         return await self.host.events(id)
 

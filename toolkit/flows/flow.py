@@ -180,7 +180,7 @@ class Flow(Generic[E]):
         value: object,
         durable: object = None,
         *,
-        id: str | None = None,  # noqa: A002 -- the usual name for it
+        id: str | None = None,
         resources: Mapping[Any, Any] | None = None,
         session: Session | None = None,
         dispatcher: Dispatcher | None = None,
@@ -279,7 +279,7 @@ class Flow(Generic[E]):
         value: object,
         durable: object,
         *,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         priority: int = 0,
         principal: str | None = None,
         deadline_seconds: float | None = None,

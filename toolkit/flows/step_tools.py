@@ -34,10 +34,7 @@ _CHECK_SCHEMA = {
     "required": ["before", "after"],
     "additionalProperties": False,
 }
-_UNDO_SCHEMA = {
-    **_CHECK_SCHEMA,
-    "properties": {"before": _TAGGED, "after": {"anyOf": [_TAGGED, {"type": "null"}]}},
-}
+_UNDO_SCHEMA = {**_CHECK_SCHEMA, "properties": {"before": _TAGGED, "after": {"anyOf": [_TAGGED, {"type": "null"}]}}}
 
 
 def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:

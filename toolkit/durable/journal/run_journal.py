@@ -51,7 +51,7 @@ class Journal(StepJournal):
         self,
         run_id: str,
         kind: str,
-        input: Mapping[str, Any],  # noqa: A002 -- the name of the column
+        input: Mapping[str, Any],
         *,
         principal: str | None = None,
         deadline: float | None = None,

@@ -9,16 +9,7 @@ from functools import cache
 from ...storage.database import Layout, SQLDialect
 from ..errors import DurableError
 
-__all__ = [
-    "BEAT",
-    "BEGIN_STEP",
-    "FINISH_STEP",
-    "REMOVE_WORKER",
-    "RUNS",
-    "RUN_COLUMNS",
-    "TAKE_BACK_STEP",
-    "adapt",
-]
+__all__ = ["BEAT", "BEGIN_STEP", "FINISH_STEP", "REMOVE_WORKER", "RUNS", "RUN_COLUMNS", "TAKE_BACK_STEP", "adapt"]
 
 _COLUMNS = (
     "id, kind, status, epoch, lives, input, outcome, paused, decisions, secret, principal, deadline, problem, worker,"
