@@ -50,6 +50,7 @@ from .toolbox import Toolbox
 
 __all__ = ["Agent"]
 
+Prompt: TypeAlias = str | UserMessage
 Resources: TypeAlias = Mapping[Any, Any]
 Tools: TypeAlias = Dispatcher | CatalogView | Iterable[Any]
 T = TypeVar("T", default=str)
@@ -124,11 +125,7 @@ class Agent(Generic[T]):
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
     async def run(
-        self,
-        prompt: str | UserMessage | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
+        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
     ) -> Run[T]:
         """
         Work on *prompt* until the model answers or something stops the run.
@@ -156,7 +153,7 @@ class Agent(Generic[T]):
     async def execute(
         self,
         run: Run[Any],
-        prompt: str | UserMessage = EXECUTE_PROMPT,
+        prompt: Prompt = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
@@ -176,11 +173,7 @@ class Agent(Generic[T]):
         return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
     def run_sync(
-        self,
-        prompt: str | UserMessage | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
+        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
     ) -> Run[T]:
         """
         Work on *prompt* as `run` does, from sync code. This also works inside a notebook.
@@ -197,7 +190,7 @@ class Agent(Generic[T]):
     def execute_sync(
         self,
         run: Run[Any],
-        prompt: str | UserMessage = EXECUTE_PROMPT,
+        prompt: Prompt = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
@@ -205,7 +198,7 @@ class Agent(Generic[T]):
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
         return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
-    def say(self, text: str | UserMessage, *, run: Run[Any] | str | None = None) -> None:
+    def say(self, text: Prompt, *, run: Run[Any] | str | None = None) -> None:
         """
         Say something to a run that is under way. The model reads it with its next turn.
 
@@ -229,7 +222,7 @@ class Agent(Generic[T]):
 
     def stream(
         self,
-        prompt: str | UserMessage | None = None,
+        prompt: Prompt | None = None,
         *,
         run: Run[Any] | None = None,
         decisions: Decisions | None = None,

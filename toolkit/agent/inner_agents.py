@@ -62,26 +62,26 @@ def find_step_for(options: AgentOptions) -> CallStep | None:
 
 def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -> Run[T]:
     """Return the run that *start* makes, for sync code: in the loop of the step around it, if there is one."""
-    step = find_step_for(agent._options)  # noqa: SLF001 -- the agent's own package
+    step = find_step_for(agent._options)
     if step is None:
-        run: Run[T] = agent._toolbox.dispatcher.wait_for(start)  # noqa: SLF001 -- as above
+        run: Run[T] = agent._toolbox.dispatcher.wait_for(start)
         return run
     return step.nested.wait_for(start)
 
 
 async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
     """Run *agent* as a part of *step*. If the run waits for people, the call of *step* waits, by `CallPaused`."""
-    options = agent._options  # noqa: SLF001 -- the agent's own package
+    options = agent._options
     schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
-    approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- as above
+    approvals = agent._toolbox.dispatcher.approvals
     shared = approvals if order.verb == "resume" else share_store(approvals, step.scope)
     own_agent = agent if shared is approvals else with_approval_store(agent, shared.store)
 
     async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
         setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
         resuming = order._replace(verb="resume", prompt=None, run=run, decisions=decisions)
-        resumed: Run[Any] = await own_agent._start(resuming, setup)  # noqa: SLF001 -- as above
+        resumed: Run[Any] = await own_agent._start(resuming, setup)
         return resumed
 
     try:
@@ -108,9 +108,9 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
         session = order.run.session if order.run and order.verb == "resume" else _build_session(agent, step, order.run)
         setup = StepSetup(scope=step.scope, run_id=nested.key, key=nested.key, outer=step, session=session)
         continued = None if order.run is None else replace(order.run, session=session)
-        run: Run[Any] = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))  # noqa: SLF001 -- the agent's own package
+        run: Run[Any] = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))
     else:
-        stopped = read_answer(load_run(record), agent._options.output)  # noqa: SLF001 -- as above
+        stopped = read_answer(load_run(record), agent._options.output)
         answers = {request.id: await find_answer(step.scope, request) for request in stopped.requests}
         decisions = {name: answer for name, answer in answers.items() if answer is not None}
         if not decisions:
@@ -141,14 +141,14 @@ def with_approval_store(agent: A, store: ApprovalStore) -> A:
     What is said to a run of either agent reaches the run.
     """
     other_agent: Any = copy.copy(agent)
-    toolbox = other_agent._toolbox  # noqa: SLF001 -- the agent's own package
+    toolbox = other_agent._toolbox
     approvals = toolbox.dispatcher.approvals
     if not hasattr(approvals, "with_store"):
         raise TypeError(
             f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
             "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
         )
-    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
+    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))
     return cast("A", other_agent)
 
 
@@ -159,7 +159,7 @@ def read_own_session(agent: Any, principal: str | None) -> tuple[str | None, dic
     That is the mode, the grants, the loaded tools and the stamps of files. Another *principal* than that of the session
     does not get the grants.
     """
-    session = agent._session  # noqa: SLF001 -- the agent's own package
+    session = agent._session
     if session is None:
         return principal, {}
     changes = describe_changes(None, read_state(session))

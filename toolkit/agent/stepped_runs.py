@@ -94,11 +94,11 @@ class SteppedRun(Generic[T]):
         What keeps the steps lets this happen once. `Agent.execute` refuses the plan from now on.
         """
         with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
-            await self.agent._toolbox.claim_plan(run.session, run)  # noqa: SLF001 -- the agent's own package
+            await self.agent._toolbox.claim_plan(run.session, run)
         return await self._start(RunOrder("execute", prompt, run, mode=mode), self._set_up(run.session))
 
     async def _start(self, order: RunOrder, setup: StepSetup) -> Run[T]:
-        return await self.agent._start(order._replace(resources=self.resources), setup)  # noqa: SLF001 -- as above
+        return await self.agent._start(order._replace(resources=self.resources), setup)
 
     def _set_up(
         self, session: Session, decisions: Decisions | None = None, refused: dict[str, Exception] | None = None
@@ -116,7 +116,7 @@ class SteppedRun(Generic[T]):
 
 def find_dispatcher(agent: Agent[Any]) -> Dispatcher:
     """Return the dispatcher of *agent*, with its own tools."""
-    return agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
+    return agent._toolbox.dispatcher
 
 
 def derive_session_id(run_id: str, secret: str) -> str:
@@ -127,5 +127,5 @@ def derive_session_id(run_id: str, secret: str) -> str:
 async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:
     """Raise an error unless the plan of *run* can be carried out in *mode*, and `Agent.execute` has not done so."""
     check_execution(run, mode)
-    if await agent._toolbox.is_plan_claimed(run):  # noqa: SLF001 -- the agent's own package
+    if await agent._toolbox.is_plan_claimed(run):
         raise ApprovalError("the plan of this run was carried out already, by `agent.execute`", why="answered")
