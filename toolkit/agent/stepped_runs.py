@@ -44,10 +44,8 @@ class SteppedRun(Generic[T]):
     """
     A run of *agent* with steps.
 
-    Attributes:
-        secret: A random text of the run. The ids of its session and of its requests are derived from it.
-        spent_seconds: The seconds that earlier processes have used for the run.
-        resources: The resources of the calls; see `Dispatcher.call`.
+    The ids of its session and of its requests are derived from *secret*, a random text. The *spent_seconds* are those
+    of earlier processes.
     """
 
     agent: Agent[T]

@@ -56,10 +56,8 @@ class Toolbox:
     """
     The tools of one agent, and a dispatcher for them that shares the policies, threads and approvals of *source*.
 
-    Args:
-        catalog: The tools, with the agent's own tools.
-        plan_tools: The names of the tools that the model may use while it plans; if None, all read-only tools.
-        has_steps: Whether the steps of runs are told when a tool is about to run.
+    While the model plans, it may use *plan_tools*, or all read-only tools if None. If *has_steps*, the steps of runs
+    are told when a tool is about to run.
     """
 
     def __init__(

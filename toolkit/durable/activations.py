@@ -47,11 +47,9 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performed:
     """
-    What became of an activation.
+    What became of an activation and its job; *row* is None if it was lost or given back.
 
-    Attributes:
-        row: The run after it; None if it was lost or given back.
-        error: The exception that ended it, for a caller who works on the run himself.
+    *error* is the exception that ended it, for a caller who works on the run himself.
     """
 
     delivery: Delivery

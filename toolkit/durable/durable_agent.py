@@ -39,8 +39,7 @@ from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
 from .journal.run_changes import OVER
 from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
-from .run_kinds import Activation, ActivationEnd
-from .run_requests import RunRequests, keeps_approvals, open_approvals_beside
+from .run_kinds import Activation, ActivationEnd, RunRequests, keeps_approvals, open_approvals_beside
 
 __all__ = ["DurableAgent"]
 

@@ -38,9 +38,8 @@ from .journal.records import EventRow, RunRow, RunStatus, StepRow
 from .journal.run_journal import Journal, open_journal
 from .over_runs import OverRuns
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
+from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, RunRequests, describe_plain_stop
 from .run_queue import RunQueue, open_dbos
-from .run_requests import RunRequests
 
 __all__ = ["DurableHost"]
 

@@ -31,13 +31,7 @@ class WorkerEnds(RunTakenOver):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _OpenStep:
-    """
-    A step that was let through.
-
-    Attributes:
-        has_to_end: Whether the step, or one around it, is a call that may not be repeated.
-        inner_steps: The number of steps inside it.
-    """
+    """A step that was let through. It *has_to_end* if it, or one around it, is a call that may not be repeated."""
 
     has_to_end: bool
     inner_steps: int = 0

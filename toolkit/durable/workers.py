@@ -33,12 +33,10 @@ _log = logging.getLogger("toolkit")
 
 class Observer:
     """
-    Tells dead workers from living ones, by their counters.
+    Tells dead workers from living ones, by counters that stay the same for *takeover_seconds*.
 
-    Args:
-        takeover_seconds: How long a counter has to stay the same.
-        max_gap_seconds: The longest time between two looks that counts. Without it, an observer that was frozen would
-            take all others for dead when it goes on.
+    The time between two looks counts for at most *max_gap_seconds*. Without that, an observer that was frozen would
+    take all others for dead when it goes on.
     """
 
     def __init__(
@@ -81,9 +79,7 @@ class Heart:
     """
     A thread that raises the counter of this worker, and calls functions of its host at every beat.
 
-    Args:
-        describe: Returns what the journal says about this worker, for people.
-        on_beat: Called in the thread after each beat that reached the database. An exception is logged.
+    *describe* returns what the journal says about this worker, for people. An exception of *on_beat* is logged.
     """
 
     journal: Journal

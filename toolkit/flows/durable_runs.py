@@ -17,8 +17,7 @@ from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus, StepRow
-from ..durable.run_kinds import Activation, ActivationEnd
-from ..durable.run_requests import RunRequests, keeps_approvals, open_approvals_beside
+from ..durable.run_kinds import Activation, ActivationEnd, RunRequests, keeps_approvals, open_approvals_beside
 from ..errors import DefinitionError
 from ..session import Session
 from ..steps.call_step import RunScope

@@ -34,13 +34,7 @@ async def _find_no_retries() -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class _StepVisit:
-    """
-    A visit of a step that has passed.
-
-    Attributes:
-        place: How many visits there were before this one and with it.
-        value: The value that the step got, as a whole.
-    """
+    """A visit of a step that has passed, with the whole value that it got, and its *place* among all visits."""
 
     place: int
     node: StepNode
@@ -58,9 +52,7 @@ class _FailedVisit:
     """
     The end of a flow whose step could not be done.
 
-    Attributes:
-        left: What is still there of the step itself.
-        obstacle: Why a retry of the run cannot run the step again; empty if it can.
+    *left* is what is still there of the step itself. The *obstacle* says why a retry cannot run it again, if it cannot.
     """
 
     outcome: Failed

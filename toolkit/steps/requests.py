@@ -102,9 +102,7 @@ def check_answers(
     """
     Raise an error unless *decisions* is a dictionary by the ids of *requests*, for which *subject* waits.
 
-    Args:
-        call: The call that takes the decisions, with `{}` in place of the dictionary.
-        held_ids: The ids of the calls that are held back because of these requests, besides theirs.
+    *call* takes the decisions, with `{}` in place of the dictionary. *held_ids* are those of calls that are held back.
     """
     if not isinstance(decisions, Mapping):
         answer = "Decision.approve()"

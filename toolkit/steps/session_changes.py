@@ -39,8 +39,6 @@ class SessionState:
     Attributes:
         loaded: The deferred tools that were found.
         stamps: The digests of the files that were read, by path.
-        grants: What a person has agreed to for the rest of the session.
-        mode: The permission mode of the session, if it has one of its own.
         last_job: The number of the job in the background that was started last. The job ends with its process.
         outputs: The texts of results that were cut, each with its principal.
         written_bytes: How many bytes of such texts records have.

@@ -87,11 +87,8 @@ class PostgresDatabase(Database):
     """
     The PostgreSQL database at *url*, `postgresql://user:password@host:port/name`.
 
-    The *timeout_seconds* are how long a server that is away is waited for, and a row that others have locked.
-
-    Raises:
-        ValueError: The address cannot be read.
-        ToolkitError: The extra `durable` is not installed.
+    The *timeout_seconds* are how long a server that is away is waited for, and a row that others have locked. An
+    address that cannot be read is a `ValueError`.
     """
 
     dialect = SQLDialect(
