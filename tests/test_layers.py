@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 ORDER = {
     ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
-    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs agent stepped_runs __init__",
+    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox active_run answer_checks lifecycle summarizer loop resume subruns inner_agents agent_inputs agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
     "approvals": "edits askers records answers seal store repeated_calls packed_record memory_store request_holders policy file_diffs read_only_guard previews sql_store terminal/ identity postgres_store comparisons store_runner __init__",
@@ -43,7 +43,7 @@ ORDER = {
     "durable": "errors database_address journal/ store_retries journal_steps step_gate engine run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue decisions over_runs takeover activations job_worker host run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records row_texts statements run_changes stored_rows row_access step_journal run_journal __init__",
     "docstrings": "markup sections parsing attributes __init__",
-    "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_dispatchers step_calls visits runner mermaid story durable_runs flow __init__",
+    "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_calls visits runner mermaid story durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
     "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handwritten_schemas description handlers coroutines __init__",

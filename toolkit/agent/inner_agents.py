@@ -23,10 +23,9 @@ from ..steps.requests import find_answer, share_store
 from ..steps.session_changes import apply_changes, describe_changes, read_state
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
-from .decision_attempts import Resume, is_temporary, resume_with_decisions
 from .events import EventListener
 from .options import AgentOptions
-from .resume import Decisions
+from .resume import Decisions, Resume, is_temporary, resume_with_decisions
 from .saved.run_seal import dump_run, load_run
 from .saved.runs import Run, read_answer
 

@@ -4,14 +4,19 @@ Resuming a run that waits: decisions are applied, and calls that were held back 
 A call that was held back runs when no call before it waits. If a request cannot
 be answered any more, the model gets a result that says so. If it can still be
 answered, but not with this decision, an `ApprovalError` is raised.
+
+`resume_with_decisions` goes on all the same: a decision that a person has to correct is refused, and the others count.
+If only the moment is wrong, because the store of approvals is busy or another caller runs the call, the decision is not
+refused but tried again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
@@ -23,15 +28,29 @@ from .conversation.valid_messages import build_unfinished_result
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .saved.runs import Run, check_run
 
-__all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
+__all__ = [
+    "Decisions",
+    "Resume",
+    "apply_decisions",
+    "check_decisions",
+    "is_temporary",
+    "resume_with_decisions",
+    "try_patiently",
+    "withdraw_unknown_requests",
+]
 
 Decisions: TypeAlias = Mapping[str, Decision]
+Resume: TypeAlias = Callable[[Run[Any], Decisions], Awaitable[Run[Any]]]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
+_WAITS_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
 _CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
+
+_log = logging.getLogger("toolkit")
+T = TypeVar("T")
 
 
 async def check_decisions(
@@ -250,3 +269,45 @@ def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> 
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):
         if place > index and result.kind == "waiting":
             active_run.conversation.replace_result(place, build_unfinished_result(call, why))
+
+
+def is_temporary(error: BaseException | None) -> bool:
+    """Return whether *error* says that a decision cannot be applied now, but as it is a little later."""
+    return isinstance(error, ApprovalError) and error.why in ("store", "running")
+
+
+async def resume_with_decisions(
+    resume: Resume, run: Run[Any], decisions: Decisions
+) -> tuple[Run[Any], Mapping[str, Exception]]:
+    """Return what *resume* makes of *run* and *decisions*, and the decisions that were refused, with the reasons."""
+    try:
+        return await try_patiently(lambda: resume(run, decisions), run.id), {}
+    except ApprovalError as error:
+        if is_temporary(error):
+            raise
+        if len(decisions) < 2:
+            return run, dict.fromkeys(decisions, error)
+    # Steps that were done return at once, so each decision can be tried for itself.
+    refused: dict[str, Exception] = {}
+    for request_id, decision in decisions.items():
+        try:
+            if run.status == "waiting":
+                run = await try_patiently(partial(resume, run, {request_id: decision}), run.id)
+        except ApprovalError as error:
+            if is_temporary(error):
+                raise
+            refused[request_id] = error
+    return run, refused
+
+
+async def try_patiently(apply: Callable[[], Awaitable[T]], run_id: str) -> T:
+    """Return what *apply* returns, which applies decisions to the run *run_id*; try again for half a minute."""
+    for wait_seconds in _WAITS_SECONDS:
+        try:
+            return await apply()
+        except ApprovalError as error:
+            if not is_temporary(error):
+                raise
+            _log.warning("run %r: a decision could not be applied, and is tried again: %s", run_id, error)
+        await asyncio.sleep(wait_seconds)
+    return await apply()

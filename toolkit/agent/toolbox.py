@@ -247,7 +247,18 @@ class Toolbox:
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
         """
-        is_ours, cancelled = await self._try_claim(session, build_plan_request(run))
+        settings, request, cancelled = self.dispatcher.settings, build_plan_request(run), None
+        if not settings.approvals.store.blocking:
+            is_ours = await self.claim_request(request)  # the store answers at once, so no other task runs in between
+        else:
+            session.state[_LEAVING_PLAN_KEY] = True
+            try:
+                claim, cancelled = await run_to_end(self.claim_request(request), settings.cleanup_seconds)
+            finally:
+                del session.state[_LEAVING_PLAN_KEY]
+            if cancelled is not None and (claim.cancelled() or claim.exception() is not None):
+                raise cancelled
+            is_ours = claim.result()
         if not is_ours:
             raise cancelled or ApprovalError(
                 "the plan of this run was carried out already, or is being carried out; "
@@ -255,19 +266,6 @@ class Toolbox:
                 why="answered",
             )
         return cancelled
-
-    async def _try_claim(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
-        settings = self.dispatcher.settings
-        if not settings.approvals.store.blocking:
-            return await self.claim_request(plan), None  # the store answers at once, so no other task runs in between
-        session.state[_LEAVING_PLAN_KEY] = True
-        try:
-            claim, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
-        finally:
-            del session.state[_LEAVING_PLAN_KEY]
-        if cancelled is not None and (claim.cancelled() or claim.exception() is not None):
-            raise cancelled
-        return claim.result(), cancelled
 
     async def is_plan_claimed(self, run: Run[Any]) -> bool:
         """Return whether the plan of *run* was carried out already, or is being carried out."""

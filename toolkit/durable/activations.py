@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..agent.decision_attempts import is_temporary
+from ..agent.resume import is_temporary
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..concurrency.uninterrupted import run_to_end

@@ -21,9 +21,9 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from ..agent.agent import Agent
-from ..agent.decision_attempts import resume_with_decisions
 from ..agent.inner_agents import read_own_session, with_approval_store
 from ..agent.prompts import EXECUTE_PROMPT
+from ..agent.resume import resume_with_decisions
 from ..agent.saved.runs import Run
 from ..agent.stepped_runs import SteppedRun, check_plan_is_open, derive_session_id, find_dispatcher
 from ..approvals.identity import digest_tools

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -38,6 +39,7 @@ _log = logging.getLogger("toolkit")
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class JournalSteps(Steps):
     """
     The steps of one activation of a run, which `Journal.activate` has returned as *row*.
@@ -52,28 +54,22 @@ class JournalSteps(Steps):
             raises it, so that nothing happens that is not recorded.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        row: RunRow,
-        steps_read: Mapping[str, StepRow],
-        *,
-        is_ending: Callable[[], bool] = lambda: False,
-        threads: ThreadPool | None = None,
-        read_time: Callable[[], float] = time.time,
-    ) -> None:
-        self._journal = journal
-        self._row = row
-        self._steps = dict(steps_read)
-        self._threads = ThreadPool(1, name="toolkit-journal", idle_seconds=5.0) if threads is None else threads
-        self._is_ending = is_ending
-        self._read_time = read_time
-        self.failure: DurableError | None = None
+    journal: Journal
+    row: RunRow
+    steps_read: Mapping[str, StepRow]
+    _: KW_ONLY
+    is_ending: Callable[[], bool] = lambda: False
+    threads: ThreadPool = field(default_factory=lambda: ThreadPool(1, name="toolkit-journal", idle_seconds=5.0))
+    read_time: Callable[[], float] = time.time
+    failure: DurableError | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._steps = dict(self.steps_read)
 
     @property
     def epoch(self) -> int:
         """The number of the activation."""
-        return self._row.epoch
+        return self.row.epoch
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         key = shorten_key(key)
@@ -92,9 +88,9 @@ class JournalSteps(Steps):
         if step is not None and step.record is not None:
             return self._load(key, partial(load_call, step.record, session))
         self._check_failure()
-        if self._row.decisions:
+        if self.row.decisions:
             # A process that was replaced must not use up the answer of a person, and may not know it yet.
-            await self._write(lambda now: self._journal.check_newest(self._row.id, self.epoch))
+            await self._write(lambda now: self.journal.check_newest(self.row.id, self.epoch))
         started = time.monotonic()
         before = read_state(session)
         if step is not None and not may_repeat:
@@ -125,13 +121,13 @@ class JournalSteps(Steps):
 
     async def _write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
         """Record that the call of the step *key* is about to take effect; take it back if the task is cancelled."""
-        run_id, epoch = self._row.id, self._row.epoch
+        run_id, epoch = self.row.id, self.row.epoch
         if was_begun and self._steps[key].epoch == epoch:
-            return await self._write(lambda now: self._journal.check_newest(run_id, epoch))
+            return await self._write(lambda now: self.journal.check_newest(run_id, epoch))
         if was_begun:
-            write = partial(self._journal.begin_again, run_id, epoch, key)
+            write = partial(self.journal.begin_again, run_id, epoch, key)
         else:
-            write = partial(self._journal.begin, run_id, epoch, key, {"tool": call.name, "call": call.id})
+            write = partial(self.journal.begin, run_id, epoch, key, {"tool": call.name, "call": call.id})
         task, cancelled = await run_to_end(self._write(write), _CLEANUP_SECONDS)
         if cancelled is None:
             task.result()
@@ -144,11 +140,11 @@ class JournalSteps(Steps):
     def _note_beginning(self, key: str) -> None:
         """Remember that the step has begun: a function that is attempted again comes to it in the same activation."""
         if (step := self._steps.get(key)) is None or step.state == "began":  # a job in the background has its record
-            self._steps[key] = StepRow(key=key, epoch=self._row.epoch, state="began")
+            self._steps[key] = StepRow(key=key, epoch=self.row.epoch, state="began")
 
     async def _take_back(self, key: str) -> None:
         try:
-            await self._in_thread(partial(self._journal.take_back, self._row.id, self._row.epoch, key))
+            await self._in_thread(partial(self.journal.take_back, self.row.id, self.row.epoch, key))
         except DurableError as error:
             _log.warning("the step %r did not run, but the journal says that it began: %s", key, error)
 
@@ -162,13 +158,13 @@ class JournalSteps(Steps):
         if not is_only_copy or isinstance(self.failure, RunTakenOver):
             self._check_failure()
         seconds = max(time.monotonic() - started, 0.0)
-        write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
+        write = partial(self.journal.finish, self.row.id, self.row.epoch, key, record, seconds=seconds)
         if is_only_copy:
             await finish_work(self._persist(key, write), PERSIST_SECONDS)
         else:
             await self._write(write)
         # The run may come to this step again in the same activation.
-        self._steps[key] = StepRow(key=key, epoch=self._row.epoch, state="done", record=record, seconds=seconds)
+        self._steps[key] = StepRow(key=key, epoch=self.row.epoch, state="done", record=record, seconds=seconds)
 
     async def _persist(self, key: str, write: Callable[..., None]) -> None:
         attempts = 0
@@ -177,32 +173,32 @@ class JournalSteps(Steps):
             nonlocal attempts
             attempts += 1
             try:
-                await self._in_thread(partial(write, now=self._read_time()))
+                await self._in_thread(partial(write, now=self.read_time()))
             except RunTakenOver:
                 # An attempt before may have been written, although the database could not say so.
                 if attempts == 1 or not await self._in_thread(partial(self._has_record, key)):
                     raise
 
         try:
-            await persist(attempt, f"the result of the step {key!r}", is_ending=self._is_ending)
+            await persist(attempt, f"the result of the step {key!r}", is_ending=self.is_ending)
         except DurableError as error:
             self.failure = self.failure or error
             raise
 
     def _has_record(self, key: str) -> bool:
-        step = self._journal.read_steps(self._row.id).get(key)
-        return step is not None and step.state == "done" and step.epoch == self._row.epoch
+        step = self.journal.read_steps(self.row.id).get(key)
+        return step is not None and step.state == "done" and step.epoch == self.row.epoch
 
     async def _write(self, write: Callable[..., None]) -> None:
         """Let *write* change the journal, in a thread. A cancellation does not stop it: what happened is recorded."""
         try:
-            await self._in_thread(partial(write, now=self._read_time()))
+            await self._in_thread(partial(write, now=self.read_time()))
         except DurableError as error:
             self.failure = self.failure or error
             raise
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        future = self._threads.run(work, "journal")
+        future = self.threads.run(work, "journal")
         future.add_done_callback(retrieve_exception)
         result: T = await asyncio.shield(future)
         return result

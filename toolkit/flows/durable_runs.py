@@ -25,8 +25,7 @@ from ..steps.run_steps import escape_key
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
-from .step_calls import StepCaller
-from .step_dispatchers import StepDispatchers
+from .step_calls import StepCaller, StepDispatchers
 from .story import find_steps_done, list_left
 from .value_types import FlowValue
 from .visits import Paused

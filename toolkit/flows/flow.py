@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
-from ..agent.decision_attempts import is_temporary
-from ..agent.resume import Decisions
+from ..agent.resume import Decisions, is_temporary
 from ..approvals import ApprovalError
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
@@ -38,8 +37,7 @@ from .graph_builder import build_graph
 from .mermaid import draw_graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
-from .step_calls import StepCaller
-from .step_dispatchers import StepDispatchers
+from .step_calls import StepCaller, StepDispatchers
 from .step_hints import StepHints
 from .step_options import StepOptions, StepSpec, split_options
 from .story import FlowEvent, tell_events, tell_results

@@ -241,9 +241,13 @@ class Run(Generic[T_co]):
             ValueError: *data* is not a run, or its conversation is not valid, or its answer is not an *output*. The
                 message names the place.
         """
-        run = _read_run(data)
-        answer_format = AnswerFormat.of(output)
-        return run if answer_format is None else _decode_answer(run, answer_format)
+        run, answer_format = _read_run(data), AnswerFormat.of(output)
+        if answer_format is not None and run.answer is None and run.status == "done":
+            raise ValueError("not a run of this type: its answer is a text; read it without `output`")
+        try:
+            return read_answer(run, answer_format)
+        except BadArgs as error:
+            raise ValueError(f"not a run of this type: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,16 +302,6 @@ def check_run(run: Run[Any] | None) -> Run[Any]:
     if not isinstance(run, Run):
         raise TypeError(f"a run is a Run, got {type(run).__name__}; read a saved one with Run.loads or Run.from_json")
     return run
-
-
-def _decode_answer(run: Run[Any], answer_format: AnswerFormat) -> Run[Any]:
-    if run.answer is None and run.status == "done":
-        raise ValueError("not a run of this type: its answer is a text; read it without `output`")
-    try:
-        answer = None if run.answer is None else answer_format.read_json(run.answer.json)
-    except BadArgs as error:
-        raise ValueError(f"not a run of this type: {error}") from error
-    return replace(run, answer=answer)
 
 
 def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[Any]:
