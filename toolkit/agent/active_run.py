@@ -183,11 +183,7 @@ class ActiveRun:
         return "\n\n".join(part for part in parts if part)
 
     def _build_offered_session(self) -> Session:
-        """
-        Return the session whose loaded tools are offered to the model.
-
-        A sub-run with a list of tools is offered all of these, also those that are deferred.
-        """
+        """Return the session whose loaded tools are offered. A sub-run with a list is offered all of it."""
         if self.tool_names is None:
             return self.session
         offering = Session()

@@ -131,11 +131,7 @@ class Ledger:
         return allowed
 
     def take_retry(self) -> str | None:
-        """
-        Count one retry of a call or a request. Return the reason if no retry is left, and otherwise None.
-
-        This method may be called from any thread.
-        """
+        """Count one retry, from any thread. Return the reason if no retry is left, and otherwise None."""
         max_retries = self.budget.retries
         with self._lock:
             if max_retries is not None and self._retries >= max_retries:

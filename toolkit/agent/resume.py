@@ -56,11 +56,7 @@ T = TypeVar("T")
 async def check_decisions(
     run: Run[Any], decisions: Decisions, is_unchanged: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
-    """
-    Raise an error unless *run* waits, and each of *decisions* answers one of its requests.
-
-    *is_unchanged* returns whether a request says the same as the store's copy of it.
-    """
+    """Raise an error unless *run* waits, and each of *decisions* is about a request of it that *is_unchanged*."""
     if check_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
     held_ids = {result.request.id for result in run.waiting() if result.request is not None}
@@ -233,7 +229,9 @@ async def _resume_call(
         is_repeated = active_run.steps is not None and error.why == "answered" and error.outcome is None
         if is_repeated and not decision.approved:  # the same step has denied the call before, and was cut off
             return ToolResult.failure("denied", decision.reason or "the user said no")
-        return _build_too_late_result(error)
+        if error.outcome is not None:  # the call was run elsewhere
+            return ToolResult.from_json(error.outcome)
+        return ToolResult.failure("denied", str(error), advice="It was not run; call it again if it is still needed.")
 
 
 async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
@@ -246,19 +244,8 @@ async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: Appr
     return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
-def _build_too_late_result(error: ApprovalError) -> ToolResult:
-    """Return the outcome of a call that was run elsewhere, or that its request cannot be answered any more."""
-    if error.outcome is not None:
-        return ToolResult.from_json(error.outcome)
-    return ToolResult.failure("denied", str(error), advice="It was not run; call it again if it is still needed.")
-
-
 def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> None:
-    """
-    Leave a valid conversation when *error* interrupts the work on the call at *index*.
-
-    The other calls keep waiting if the run still has a request that can be answered.
-    """
+    """Leave a valid conversation when *error* interrupts a call. The others wait on if a request can be answered."""
     calls, results = active_run.conversation.last_turn()
     if isinstance(error, ApprovalError) or calls[index].id in active_run.sub_runs:
         return  # the call waits as before, or its sub-run does

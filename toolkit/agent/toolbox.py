@@ -23,7 +23,6 @@ from ..approvals.records import Record
 from ..approvals.store import ApprovalStore
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
 from ..calls.propagation import must_propagate
-from ..calls.unstarted import finish_unstarted
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
@@ -208,18 +207,6 @@ class Toolbox:
         run.steps.prepare(call, key)
         call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
         return run.watcher.record_result(call, await run.do_call_step(key, call, start))
-
-    async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
-        """Return the final *result* of a call that was not run: seen by after-hooks, masked, and cut to its maximum."""
-        plan = self.dispatcher.find_plan(call.name)
-        tool = None if plan is None else plan.tool
-        full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
-        return await finish_unstarted(full_call, result, plan, self.dispatcher.settings)
-
-    def find_timeout_seconds(self, call: ToolCall) -> float | None:
-        """Return how many seconds one attempt of *call* may take; None for no limit."""
-        plan = self.dispatcher.find_plan(call.name)
-        return None if plan is None else plan.timeout_seconds
 
     def find_output_reader(self, session: Session) -> KeptOutputReader | None:
         """Return the tool by which *session* can read results that were cut; None if there is none."""

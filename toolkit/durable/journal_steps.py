@@ -131,16 +131,16 @@ class JournalSteps(Steps):
         task, cancelled = await run_to_end(self._write(write), _CLEANUP_SECONDS)
         if cancelled is None:
             task.result()
-            return self._note_beginning(key)
+            # A function that is attempted again comes to this step in the same activation. A job in the background may
+            # have its record by now.
+            step = self._steps.get(key)
+            if step is None or step.state == "began":
+                self._steps[key] = StepRow(key=key, epoch=epoch, state="began")
+            return None
         if not (was_begun or task.cancelled() or task.exception()):
             taking_back, _ = await run_to_end(self._take_back(key), _CLEANUP_SECONDS)
             retrieve_exception(taking_back)
         raise cancelled
-
-    def _note_beginning(self, key: str) -> None:
-        """Remember that the step has begun: a function that is attempted again comes to it in the same activation."""
-        if (step := self._steps.get(key)) is None or step.state == "began":  # a job in the background has its record
-            self._steps[key] = StepRow(key=key, epoch=self.row.epoch, state="began")
 
     async def _take_back(self, key: str) -> None:
         try:

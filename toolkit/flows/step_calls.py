@@ -110,12 +110,8 @@ class StepCaller:
         """
         Return the result of a call, which was recorded or is made now. It waits if a person has to answer first.
 
-        Args:
-            value: The value with its type that the record is good for; *arguments* unless given.
-            finish: Prepares a result for its record.
-
-        Raises:
-            CallHeldBack: The call is held back, and has no record.
+        The record is good for *value*, which has a type, or else for *arguments*. *finish* prepares a result for it. A
+        call that is held back, and has no record, raises `CallHeldBack`.
         """
         resources = {Problems: problems or Problems()}
         text = json.dumps(arguments if value is None else value, sort_keys=True)
@@ -174,11 +170,7 @@ class StepCaller:
         return result
 
     async def wait_until_over(self, tool: Tool) -> bool:
-        """
-        Wait until no call of *tool* in this run is still under way that was given up, such as one in a thread.
-
-        Return False if that takes longer than the dispatcher lets a call take.
-        """
+        """Wait for calls of *tool* in this run that were given up and still run; return False if they take too long."""
         settings, session_id = self._dispatcher.settings, self._session.id
         return await settings.abandoned.wait_for(
             lambda call: call.caller[0] == session_id and call.tool == tool.name, settings.timeout_seconds
@@ -235,11 +227,7 @@ class StepCaller:
                 await self._dispatcher.resume(request, Decision.deny(reason), session=self._session)
 
     async def _resume(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
-        """
-        Return the result of the call *key*, which a person has answered.
-
-        Return None if the request has to be made again: it was withdrawn, or is about another tool.
-        """
+        """Return the result of the answered call *key*; None if the request was withdrawn, or is about another tool."""
         try:
             return await try_patiently(lambda: self._answer(request, resources, key), self.key)
         except ApprovalError as error:

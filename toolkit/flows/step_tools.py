@@ -50,19 +50,15 @@ def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> T
 
 
 def build_undo_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:
-    """
-    Return the tool that undoes a step, or None if there is no undo or a mistake in it.
-
-    The undo of a step has to work if the step has done nothing, so it may run again after it was cut off.
-    """
+    """Return the tool that undoes a step, or None if there is no undo or a mistake in it."""
     if spec.undo is None:
         return None
     call = _build_caller(spec.undo, "undo", 1, types, mistakes, lambda answer: None)
     if call is None:
         return None
-    return Tool.from_schema(
-        f"{spec.name}.undo", f"Remove the effect of the step `{spec.name}`.", _UNDO_SCHEMA, call, idempotent=True
-    )
+    description = f"Remove the effect of the step `{spec.name}`."
+    # It has to work also if the step has done nothing, so it may run again after it was cut off.
+    return Tool.from_schema(f"{spec.name}.undo", description, _UNDO_SCHEMA, call, idempotent=True)
 
 
 def read_answer(answer: Any, step: str) -> list[str]:

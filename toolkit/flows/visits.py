@@ -173,8 +173,11 @@ class ItemVisit:
         node, types = self._node, self._graph.types
         try:
             tagged = _find_value(result, node, types)
-        except ValueError as error:
-            return _refuse_value(result, str(error))
+        except ValueError as error:  # the step ran, and returned what cannot go on
+            failure = ToolResult.failure("failed", f"the step ran, but {error}", attempts=result.attempts)
+            failure.tool, failure.call_id = result.tool, result.call_id
+            failure.duration_seconds = result.duration_seconds
+            return failure
         result.text, result.value, result.returned = f"returned {tagged.type}", tagged.to_json(), None
         return result
 
@@ -232,13 +235,6 @@ def _find_pause(result: ToolResult) -> Paused | None:
     if (pause := read_pause(result)) is not None:
         return Paused(pause.requests)
     return Paused((result.request,)) if result.kind == "waiting" and result.request is not None else None
-
-
-def _refuse_value(result: ToolResult, reason: str) -> ToolResult:
-    """Return the result of a step that ran and returned what cannot go on."""
-    failure = ToolResult.failure("failed", f"the step ran, but {reason}", attempts=result.attempts)
-    failure.tool, failure.call_id, failure.duration_seconds = result.tool, result.call_id, result.duration_seconds
-    return failure
 
 
 def _find_value(result: ToolResult, node: StepNode, types: FlowTypes) -> FlowValue:

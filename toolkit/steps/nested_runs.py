@@ -46,9 +46,7 @@ class NestedRuns:
     """
     The runs that the function of one call starts.
 
-    Args:
-        key: The key of the call. It is the same each time the function runs again.
-        before: Why the call waited, if it is made again.
+    The *key* of the call is the same each time the function runs again. If it does, *before* says why the call waited.
 
     Attributes:
         loop: The event loop of the run that the call belongs to.
@@ -100,12 +98,10 @@ class NestedRuns:
     @contextlib.asynccontextmanager
     async def open(self, subject: str, inputs: str, identity: str = "") -> AsyncIterator[NestedRun]:
         """
-        Start a run, or one that was started before.
+        Start a run, or one that was started before. *subject* says what runs, in words.
 
-        Args:
-            subject: What runs, in words.
-            inputs: A digest of what it is asked.
-            identity: A digest of who is asked. It tells runs apart that are asked the same at the same time.
+        *inputs* is a digest of what it is asked, and *identity* one of who is asked, which tells runs apart that are
+        asked the same at the same time.
         """
         if asyncio.get_running_loop() is not self.loop:
             raise RuntimeError(

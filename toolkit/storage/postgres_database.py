@@ -136,11 +136,7 @@ class PostgresDatabase(Database):
         """Do nothing: the server itself gives the space of deleted rows to later ones."""
 
     def _run(self, work: Callable[[Execute], T], *, has_transaction: bool = False) -> T:
-        """
-        Return what *work* returns. If the server goes away, *work* is called once more.
-
-        Without a transaction around all of it, two messages to the server are saved.
-        """
+        """Return what *work* returns; call it again if the server goes away. No transaction saves two messages."""
         if self.layout.stays_open and not self._closing.alive:
             raise self.describe_error("was closed; open it again")
         end, pause = time.monotonic() + self._timeout, 0.0

@@ -25,11 +25,7 @@ _ENDED = ""
 
 
 def owner(*, mark: str = "", proc: str = "/proc") -> str:
-    """
-    Return a text that stands for this process, and for no earlier or later process.
-
-    *mark* is added to it. *proc* is the folder in which the kernel shows processes.
-    """
+    """Return a text that stands for this process and no other, with *mark* added. *proc* is the kernel's folder."""
     process = _owner(os.getpid(), proc)
     return f"{process}{_MARK_SIGN}{mark}" if mark else process
 

@@ -110,11 +110,7 @@ class Journal(StepJournal):
         return self._read(work)
 
     def list_due(self, *, before: float) -> Sequence[RunRow]:
-        """
-        Return the runs that need a worker since *before*, without their input, outcome and decisions.
-
-        They are queued or under way, wait and have an answer or are due, or are over with requests to withdraw.
-        """
+        """Return the runs that need a worker since *before*, without their input, outcome and decisions."""
         return self._read(lambda rows: rows.list_due(check_number(before, "the time")))
 
     def close_requests(self, run_id: str, epoch: int) -> None:
