@@ -29,7 +29,7 @@ from toolkit.durable import DurableAgent, DurableError, DurableHost
 from toolkit.flows import Failed, Flow, Problems, Waiting
 from toolkit.flows.story import tell_results
 from toolkit.providers import ScriptedProvider
-from toolkit.steps.memory_steps import MemorySteps
+from toolkit.steps.base import MemorySteps
 
 pytestmark = pytest.mark.anyio
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import NoneType
 from typing import Any, Generic, TypeAlias, cast, overload
 
@@ -303,10 +304,7 @@ class Agent(Generic[T]):
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, go_on, order.verb, self._remember_run)
-
-    def _remember_run(self, run: Run[T]) -> None:
-        self.last_run = run
+            return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
 
     def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
         """Return a new run, or that of *order*, which has used *spent*. It has steps as *setup* or the options say."""

@@ -107,7 +107,11 @@ class Toolbox:
         names: dict[str, None] = {}
         for tool in tools:
             if isinstance(tool, Tool):
-                names |= dict.fromkeys(own.name for own in self.dispatcher.catalog if _is_same_tool(own, tool))
+                names |= dict.fromkeys(
+                    own.name
+                    for own in self.dispatcher.catalog
+                    if own is tool or (own.function is tool.function and tool.name in (own.name, *own.former))
+                )
             else:
                 own_tool = self.dispatcher.catalog.get(tool)
                 names[tool if own_tool is None else own_tool.name] = None
@@ -302,11 +306,6 @@ def _check_not_leaving_plan(session: Session) -> None:
         raise ValueError(
             "a plan is about to be carried out in this session; wait for that, or give each run a session of its own"
         )
-
-
-def _is_same_tool(own: Tool, other: Tool) -> bool:
-    is_renamed = own.function is other.function and other.name in (own.name, *own.former)
-    return own is other or is_renamed
 
 
 def _try_add_record(store: ApprovalStore, record: Record) -> bool:

@@ -38,7 +38,7 @@ from .errors import DurableError
 from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
 from .journal.run_changes import OVER
-from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
+from .run_input import create_or_find, pack_prompt, unpack_prompt, unpack_session
 from .run_kinds import Activation, ActivationEnd, RunRequests, keeps_approvals, open_approvals_beside
 
 __all__ = ["DurableAgent"]
@@ -201,7 +201,7 @@ class DurableAgent(Generic[T]):
         """Return what *create* returns for the run, which has the session of the agent as it was at the first call."""
         principal, state = read_own_session(self.agent, principal)
         return await create_or_find(
-            partial(create, principal=principal), lambda: self.get(run_id), pack_input(prompt, state)
+            partial(create, principal=principal), lambda: self.get(run_id), {**pack_prompt(prompt), "session": state}
         )
 
     async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:

@@ -14,12 +14,7 @@ from ..providers.messages import UserMessage, message_from_json
 from .errors import DurableError
 from .journal.records import RunRow
 
-__all__ = ["create_or_find", "pack_input", "pack_prompt", "unpack_message", "unpack_prompt", "unpack_session"]
-
-
-def pack_input(prompt: str | UserMessage, session_state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the input of a run with *prompt*, whose session begins with *session_state*."""
-    return {**pack_prompt(prompt), "session": dict(session_state)}
+__all__ = ["create_or_find", "pack_prompt", "unpack_message", "unpack_prompt", "unpack_session"]
 
 
 def pack_prompt(prompt: str | UserMessage) -> dict[str, Any]:

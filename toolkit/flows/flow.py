@@ -26,8 +26,8 @@ from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..steps.base import MemorySteps
 from ..steps.call_step import CallStep, RunScope, find_open_step
-from ..steps.memory_steps import MemorySteps
 from ..steps.requests import check_answers, share_store
 from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts

@@ -28,10 +28,6 @@ __all__ = ["FlowOutcome", "FlowRunner"]
 FlowOutcome: TypeAlias = FlowValue | Failed | Paused
 
 
-async def _find_no_retries() -> Sequence[int]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class _StepVisit:
     """A visit of a step that has passed, with the whole value that it got, and its *place* among all visits."""
@@ -72,7 +68,7 @@ class FlowRunner:
     caller: StepCaller
     _: KW_ONLY
     max_visits: int
-    find_retries: Callable[[], Awaitable[Sequence[int]]] = _find_no_retries
+    find_retries: Callable[[], Awaitable[Sequence[int]]] | None = None
     _visit_counts: Counter[str] = field(init=False, default_factory=Counter)
     _history: list[_StepVisit] = field(init=False, default_factory=list)
     # What the flow went back over and could not undo, with the places of the visits.
@@ -136,7 +132,7 @@ class FlowRunner:
 
         An earlier one was for a failure that the flow does not come to any more, because its program was changed.
         """
-        epochs = await self.find_retries()
+        epochs = () if self.find_retries is None else await self.find_retries()
         places = range(self._next_retry, len(epochs))
         return next((place for place in places if epochs[place] >= self.caller.newest_epoch), None)
 
