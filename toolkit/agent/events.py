@@ -173,23 +173,9 @@ class Done:
     run: Run[Any]
 
 
-Event: TypeAlias = (
-    TextDelta
-    | ToolStarted
-    | ToolProgress
-    | ToolFinished
-    | Refused
-    | TurnFinished
-    | UserInput
-    | CatalogChanged
-    | Compacted
-    | Summarized
-    | SummaryFailed
-    | RunWaits
-    | RunFailed
-    | SubRunEvent
-    | Done
-)
+CallEvent: TypeAlias = ToolStarted | ToolProgress | ToolFinished | Refused
+ConversationEvent: TypeAlias = TurnFinished | UserInput | CatalogChanged | Compacted | Summarized | SummaryFailed
+Event: TypeAlias = TextDelta | CallEvent | ConversationEvent | RunWaits | RunFailed | SubRunEvent | Done
 
 EventListener: TypeAlias = Callable[[Event], object]
 

@@ -220,8 +220,11 @@ def _find_left(events: Iterable[EventRow]) -> dict[tuple[str, ...], str]:
             left.pop(visit, None)
         elif action == "run" and result is None:
             left[visit] = _MAYBE
-        elif action == "run" and visit in left and result is not None:
-            _note_result(left, visit, result)
+        elif action == "run" and visit in left and result is not None and result.get("kind") != "waiting":
+            happened = ((result.get("error") or {}).get("details") or {}).get("happened")
+            left[visit] = _MAYBE if happened == "maybe" else ""
+            if happened == "no":
+                del left[visit]
     return left
 
 
@@ -235,16 +238,6 @@ def _read_parts(event: EventRow) -> tuple[str, ...] | None:
         return None
     parts = _split_key(key)
     return parts if len(parts) == _KEY_PARTS else None  # a call in a sub-run of a step has an id of its own
-
-
-def _note_result(left: dict[tuple[str, ...], str], visit: tuple[str, ...], result: Mapping[str, Any]) -> None:
-    if result.get("kind") == "waiting":
-        return
-    happened = ((result.get("error") or {}).get("details") or {}).get("happened")
-    if happened == "no":
-        del left[visit]
-    else:
-        left[visit] = _MAYBE if happened == "maybe" else ""
 
 
 def _show(visit: tuple[str, ...]) -> str:
