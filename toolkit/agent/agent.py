@@ -16,6 +16,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import NoneType
 from typing import Any, Generic, TypeAlias, cast, overload
 
@@ -33,7 +34,7 @@ from ..steps.call_step import RunScope, StepSetup
 from ..steps.expense import Expense
 from ..steps.run_steps import RunSteps, escape_key
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
+from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners, with_own_tools
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
@@ -41,7 +42,6 @@ from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
 from .options import AgentKeywords, AgentOptions
-from .own_tools import with_own_tools
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -51,7 +51,9 @@ from .toolbox import Toolbox
 
 __all__ = ["Agent"]
 
+Prompt: TypeAlias = str | UserMessage
 Resources: TypeAlias = Mapping[Any, Any]
+Tools: TypeAlias = Dispatcher | CatalogView | Iterable[Any]
 T = TypeVar("T", default=str)
 
 _OPTION_TYPES: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
@@ -95,39 +97,17 @@ class Agent(Generic[T]):
 
     @overload
     def __init__(
-        self: Agent[str],
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: None = None,
-        **options: Unpack[AgentKeywords],
+        self: Agent[str], provider: Provider, tools: Tools, *, output: None = None, **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload
     def __init__(
-        self,
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: type[T],
-        **options: Unpack[AgentKeywords],
+        self, provider: Provider, tools: Tools, *, output: type[T], **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload  # a type that is not a class, such as `Literal["a", "b"]`
     def __init__(
-        self: Agent[Any],
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: object,
-        **options: Unpack[AgentKeywords],
+        self: Agent[Any], provider: Provider, tools: Tools, *, output: object, **options: Unpack[AgentKeywords]
     ) -> None: ...
-    def __init__(
-        self,
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: Any = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, provider: Provider, tools: Tools, *, output: Any = None, **options: Any) -> None:
         for name in options:
             if name not in AgentKeywords.__annotations__:
                 raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
@@ -146,11 +126,7 @@ class Agent(Generic[T]):
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
     async def run(
-        self,
-        prompt: str | UserMessage | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
+        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
     ) -> Run[T]:
         """
         Work on *prompt* until the model answers or something stops the run.
@@ -178,7 +154,7 @@ class Agent(Generic[T]):
     async def execute(
         self,
         run: Run[Any],
-        prompt: str | UserMessage = EXECUTE_PROMPT,
+        prompt: Prompt = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
@@ -198,11 +174,7 @@ class Agent(Generic[T]):
         return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
     def run_sync(
-        self,
-        prompt: str | UserMessage | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
+        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
     ) -> Run[T]:
         """
         Work on *prompt* as `run` does, from sync code. This also works inside a notebook.
@@ -219,7 +191,7 @@ class Agent(Generic[T]):
     def execute_sync(
         self,
         run: Run[Any],
-        prompt: str | UserMessage = EXECUTE_PROMPT,
+        prompt: Prompt = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
@@ -227,7 +199,7 @@ class Agent(Generic[T]):
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
         return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
-    def say(self, text: str | UserMessage, *, run: Run[Any] | str | None = None) -> None:
+    def say(self, text: Prompt, *, run: Run[Any] | str | None = None) -> None:
         """
         Say something to a run that is under way. The model reads it with its next turn.
 
@@ -251,7 +223,7 @@ class Agent(Generic[T]):
 
     def stream(
         self,
-        prompt: str | UserMessage | None = None,
+        prompt: Prompt | None = None,
         *,
         run: Run[Any] | None = None,
         decisions: Decisions | None = None,
@@ -332,10 +304,7 @@ class Agent(Generic[T]):
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, go_on, order.verb, self._remember_run)
-
-    def _remember_run(self, run: Run[T]) -> None:
-        self.last_run = run
+            return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
 
     def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
         """Return a new run, or that of *order*, which has used *spent*. It has steps as *setup* or the options say."""

@@ -177,11 +177,7 @@ def _end_at_stop(stop: str) -> RunEnding:
 async def _run_calls(
     active_run: ActiveRun, all_calls: tuple[ToolCall, ...], refused: Mapping[str, ToolResult]
 ) -> RunEnding | None:
-    """
-    Run the calls whose ids are not in *refused*, and keep the results of all calls.
-
-    Return an ending if the run is over or has to wait, and otherwise None.
-    """
+    """Run the calls whose ids are not in *refused*, and keep all results. Return how the run ends, if it does."""
     calls = [call for call in all_calls if call.id not in refused]
     count = active_run.take_calls(len(calls))
     try:

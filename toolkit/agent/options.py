@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from typing_extensions import TypedDict
 
@@ -29,8 +29,6 @@ __all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
 
 OutputWay: TypeAlias = Literal["tool", "provider"]
 """How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
-
-_OUTPUT_WAYS = ("tool", "provider")
 
 _OPTION_TYPES: OptionTypes = {
     "system": ((str,), "a text, or leave it out"),
@@ -111,8 +109,8 @@ class AgentOptions:
     def _check_output(self) -> None:
         if self.output_retries < 0:
             raise ValueError(f"output_retries has to be 0 or more, got {self.output_retries!r}")
-        if self.output_by is not None and self.output_by not in _OUTPUT_WAYS:
-            raise ValueError(f"output_by: {explain_unknown_choice(self.output_by, _OUTPUT_WAYS)}")
+        if self.output_by is not None and self.output_by not in get_args(OutputWay):
+            raise ValueError(f"output_by: {explain_unknown_choice(self.output_by, get_args(OutputWay))}")
         if self.output_by == "provider" and not isinstance(self.provider, StructuredProvider):
             raise ValueError(
                 f'output_by: {type(self.provider).__name__} has no structured output; write output_by="tool", '

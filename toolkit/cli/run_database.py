@@ -96,7 +96,7 @@ def find_database(address: str | None) -> str:
 @contextlib.contextmanager
 def open_existing_journal(database: str) -> Iterator[Journal]:
     """Yield the journal in *database* until the end of the block. A database that does not exist is not made."""
-    from ..durable.journal.opening import open_journal
+    from ..durable.journal.run_journal import open_journal
 
     path = Path(database.removeprefix(_SQLITE))
     if database.startswith(_SQLITE) and not path.exists():

@@ -45,11 +45,7 @@ def describe_stop(row: RunRow, status: RunStatus, reason: str, steps: Mapping[st
 
 
 def add_turns(row: RunRow, steps: Mapping[str, StepRow], ended: Run[Any]) -> Run[Any]:
-    """
-    Return *ended*, the end of the run *row*, with the conversation and the usage that its *steps* have.
-
-    If they cannot be read, *ended* stays as it is: it has those of the last wait.
-    """
+    """Return *ended*, the end of the run *row*, with the conversation and usage of its *steps*, if they can be read."""
     order, records = row.decisions.get(PLAN_ORDER), {key: step.record for key, step in steps.items()}
     try:
         prompt = None if order is None else unpack_message(order)

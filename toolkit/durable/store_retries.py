@@ -33,9 +33,7 @@ async def persist(
     """
     Return what *write* returns. While the database is gone, try again, for a minute or more.
 
-    Args:
-        subject: Says in the log what could not be written.
-        is_ending: Returns whether the process has to end. After that, a new attempt is made for *ending_seconds* only.
+    When *is_ending* says that the process has to end, a new attempt is made for *ending_seconds* only.
     """
     clock = asyncio.get_running_loop().time
     latest: float | None = None

@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
-from ..agent.decision_attempts import is_temporary
-from ..agent.resume import Decisions
+from ..agent.resume import Decisions, is_temporary
 from ..approvals import ApprovalError
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
@@ -23,12 +22,12 @@ from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow
 from ..errors import DefinitionError
 from ..facts import build_facts, check_name
-from ..functions.callables import get_qualname, subject_of
+from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..steps.base import MemorySteps
 from ..steps.call_step import CallStep, RunScope, find_open_step
-from ..steps.memory_steps import MemorySteps
 from ..steps.requests import check_answers, share_store
 from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts
@@ -38,10 +37,9 @@ from .graph_builder import build_graph
 from .mermaid import draw_graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
-from .step_calls import StepCaller
-from .step_dispatchers import StepDispatchers
+from .step_calls import StepCaller, StepDispatchers
 from .step_hints import StepHints
-from .step_options import StepOptions, StepSpec, describe_location, split_options
+from .step_options import StepOptions, StepSpec, split_options
 from .story import FlowEvent, tell_events, tell_results
 from .value_types import FlowValue
 from .visits import Paused
@@ -147,7 +145,7 @@ class Flow(Generic[E]):
             function=function,
             tool=tool,
             mistake=mistake,
-            place=describe_location(function),
+            place=":".join(map(str, find_source_location(function))),
             scope=Scope(function),
             **own,
         )
@@ -180,7 +178,7 @@ class Flow(Generic[E]):
         value: object,
         durable: object = None,
         *,
-        id: str | None = None,  # noqa: A002 -- the usual name for it
+        id: str | None = None,
         resources: Mapping[Any, Any] | None = None,
         session: Session | None = None,
         dispatcher: Dispatcher | None = None,
@@ -279,7 +277,7 @@ class Flow(Generic[E]):
         value: object,
         durable: object,
         *,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         priority: int = 0,
         principal: str | None = None,
         deadline_seconds: float | None = None,
@@ -287,12 +285,7 @@ class Flow(Generic[E]):
         """Leave a durable run to any worker that has registered this flow. Answers go through `host.decide`."""
         start, runs = self.encode_start(value), self._find_runs(durable)
         return await runs.host.start(
-            runs.kind,
-            id,
-            start.to_json(),
-            priority=priority,
-            principal=principal,
-            deadline_seconds=deadline_seconds,
+            runs.kind, id, start.to_json(), priority=priority, principal=principal, deadline_seconds=deadline_seconds
         )
 
     def register(self, durable: object, *, resources: Mapping[Any, Any] | None = None) -> None:

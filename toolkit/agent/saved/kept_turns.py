@@ -44,9 +44,6 @@ def add_kept_turns(
         records: The records of the steps, with those of sub-runs, by their keys; None for a step that has begun only.
         shorten_key: Returns the key of *records* that stands for the key of a step.
         prompt: What the user said after *run* was saved.
-
-    Raises:
-        ValueError: A record cannot be read.
     """
     return _Turns(run, records, why, shorten_key).add(prompt)
 
