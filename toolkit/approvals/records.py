@@ -29,6 +29,7 @@ __all__ = [
     "check_arguments",
     "dump_record",
     "encode_record",
+    "is_past",
     "load_record",
 ]
 
@@ -141,9 +142,7 @@ class Record:
 
     def is_expired(self, now: float) -> bool:
         """Return whether it is too late to answer the request."""
-        expires_at = self.request.expires_at
-        # With the comparison in this order, a time that is NaN counts as passed.
-        return expires_at is not None and not now < expires_at
+        return is_past(self.request.expires_at, now)
 
     def over_since(self) -> float | None:
         """
@@ -227,6 +226,12 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "tool": (dict,),
     "seal": (str, type(None)),
 }
+
+
+def is_past(expires_at: float | None, now: float) -> bool:
+    """Return whether the time *expires_at* has passed; None is no limit."""
+    # With the comparison in this order, a time that is NaN counts as passed.
+    return expires_at is not None and not now < expires_at
 
 
 def _read_claim(data: dict[str, Any]) -> Claim:

@@ -17,8 +17,8 @@ from weakref import ref
 
 from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of, log_abandoned, log_stuck_in_thread
-from ..concurrency.cleanup_limit import await_with_limit
 from ..concurrency.question_timer import QuestionTimer
+from ..concurrency.time_limits import await_with_limit
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient
@@ -39,7 +39,7 @@ from .settings import Settings
 from .tool_logger import ToolLogger
 
 if TYPE_CHECKING:
-    from .questions.book import CallQuestions
+    from .questions import CallQuestions
 
 __all__ = [
     "abandon_job",
@@ -349,7 +349,7 @@ _SPECIAL_ERRORS = (AuthNeeded, Changed, AnswersNeeded, BaseExceptionGroup, Defin
 
 
 def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref[CallFrame]) -> CallQuestions:
-    from .questions.book import CallQuestions  # few tools ask
+    from .questions import CallQuestions  # few tools ask
 
     call = owner()
     return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
@@ -357,7 +357,7 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
 
 async def _ask_at_once(settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
-    from .questions.live import ask_at_once  # few tools ask
+    from .questions import ask_at_once  # few tools ask
 
     call = owner()
     if call is None:

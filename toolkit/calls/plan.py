@@ -63,45 +63,6 @@ class CallPlan:
         defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it.
     """
 
-    __slots__ = (
-        "_secrets",
-        "abandoned",
-        "after_hooks",
-        "before_hooks",
-        "call_numbers",
-        "called_name",
-        "catalog",
-        "check_and_convert",
-        "checker",
-        "checks_output",
-        "clock",
-        "defers_text",
-        "direct_call",
-        "encode",
-        "encode_quickly",
-        "function",
-        "gate",
-        "has_around_hooks",
-        "is_direct",
-        "is_recorded",
-        "max_chars",
-        "may_be_judged",
-        "may_detach",
-        "name",
-        "names",
-        "needs_redaction",
-        "output_has_metadata",
-        "output_is_exact",
-        "output_shape",
-        "output_validator",
-        "plain_output_type",
-        "settings",
-        "show_call",
-        "timeout_seconds",
-        "tool",
-        "validate",
-    )
-
     def __init__(
         self,
         tool: Tool,
@@ -141,7 +102,6 @@ class CallPlan:
         self.gate = settings.build_gate(tool, self.names)
         self.validate = facts.validate
         self.may_detach = bool(facts.background)
-        # Every call reads these three, and a slot of the plan is read more quickly than a field of the settings.
         self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
         self._secrets = signature.secrets
         self.settings = settings

@@ -8,8 +8,6 @@ judged afterwards.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,9 +16,8 @@ from ..approvals.comparisons import is_same_request
 from ..approvals.identity import identity_of
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
-from ..concurrency.deadline import Deadline
+from ..concurrency.time_limits import Deadline
 from ..decisions import ApprovalRequest, Decision
-from ..policies.audit import AuditError
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session, check_session
@@ -34,11 +31,9 @@ from .kept_outputs import keep_no_outputs
 from .pipeline import run_call
 from .plan import CallPlan
 from .resources import check_resource_keys
-from .settings import MAX_NOTE_SECONDS, Settings
+from .settings import Settings
 
 __all__ = ["build_call", "find_record_and_plan", "resume_call"]
-
-_log = logging.getLogger("toolkit")
 
 FindPlan: TypeAlias = Callable[[str], CallPlan | None]
 
@@ -85,25 +80,19 @@ async def resume_call(
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
         left = deadline.with_minimum(settings.cleanup_seconds).seconds_left()
-        await _write_refusal(request, decision, error, settings, MAX_NOTE_SECONDS if left is None else left)
+        await _write_refusal(request, decision, error, settings, left)
         raise
 
 
 async def _write_refusal(
-    request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float
+    request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float | None
 ) -> None:
     audit = settings.audit
-    if audit is None:
-        return
-    masked = settings.redaction.mask_value({"reason": str(error), "by": decision.by})
-    line = {"request": _id_of(request)[:64], "approved": decision.approved, "why": error.why, **masked}
-    try:
-        async with asyncio.timeout(seconds):
-            await settings.in_thread(lambda: audit.write("refused", **line))
-    except AuditError as audit_error:  # the call has had no effect, and the person who answered is told
-        _log.error("a refused answer is missing in the audit log: %s", audit_error)
-    except TimeoutError:
-        _log.error("a refused answer may be missing in the audit log: writing takes too long")
+    if audit is not None:
+        masked = settings.redaction.mask_value({"reason": str(error), "by": decision.by})
+        line = {"request": _id_of(request)[:64], "approved": decision.approved, "why": error.why, **masked}
+        writing = settings.in_thread(lambda: audit.write("refused", **line))
+        await settings.write_late("a refused answer", writing, seconds)
 
 
 def _id_of(request: object) -> str:

@@ -27,7 +27,7 @@ from ..results import ToolCall
 from ..session import Session, check_session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
-from ..verdicts import Finding, Verdict, allow_any_call, strictest
+from ..verdicts import Finding, Verdict, allow_any_call
 from .judge import (
     CallGate,
     Judge,
@@ -37,6 +37,7 @@ from .judge import (
     ask_judge,
     ask_judge_now,
     check_judge,
+    strictest,
     verdict_without_permissions,
 )
 from .tool_statements import (

@@ -25,9 +25,7 @@ __all__ = [
     "kind_of",
     "kind_of_access",
     "kind_of_name",
-    "kind_of_parameter",
     "list_parameters",
-    "text_of",
     "values_of",
     "values_of_access",
 ]
@@ -99,12 +97,6 @@ def kind_of_name(argument: str | None) -> Kind | None:
     return None if argument is None else _KIND_BY_NAME.get(argument)
 
 
-def kind_of_parameter(tool: Tool, name: str) -> Kind:
-    """Return the kind as which the values of a parameter are compared, unless a value or a pattern has another kind."""
-    marked = tool.signature.accesses.get(name)
-    return _KIND_BY_NAME.get(name, "text") if marked is None else kind_of(marked)
-
-
 def _path_word(access: Access) -> str | None:
     return "path" if kind_of(type(access)) == "path" else None
 
@@ -130,14 +122,15 @@ def _values_of_first_parameter(request: PermissionRequest, pattern_kind: Kind | 
 def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Kind | None) -> list[RuleValue]:
     value = request.arguments.get(name)
     leaves = list(_leaves(value))
-    kind = kind_of_parameter(request.tool, name)
+    marked = request.tool.signature.accesses.get(name)
+    kind = _KIND_BY_NAME.get(name, "text") if marked is None else kind_of(marked)
     if kind == "text" and any(isinstance(leaf, pathlib.PurePath) for leaf in leaves):
         kind = "path"
     if kind == "text" and pattern_kind == "url":
         kind = pattern_kind
     if not all(isinstance(leaf, pathlib.PurePath) or type(leaf) is str for leaf in leaves):
         leaves = list(_leaves(request.tool.encode({name: value})[name]))
-    return [RuleValue(text_of(leaf), kind) for leaf in leaves]
+    return [RuleValue(_text_of(leaf), kind) for leaf in leaves]
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -151,7 +144,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def text_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """Return the text of a JSON value that is no collection, as a rule writes it."""
     if type(value) is int:
         return repr(value)
