@@ -16,8 +16,8 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _secret_arguments _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ tool_definition spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
-    "_plumbing": "decompression distribution forks records regular_files tracebacks versioned_json wording __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    "_plumbing": "decompression distribution forks records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options own_tools toolbox active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages result_marks run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
@@ -45,7 +45,7 @@ ORDER = {
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_dispatchers step_calls returned_values visits runner mermaid story durable_runs flow __init__",
     "formats": "base shared_definitions schemas/ responses call_ids media result_content anthropic bedrock chat_completions gemini mcp_content mcp mistral ollama openai openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names __init__",
-    "functions": "callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handwritten_schemas description handlers coroutines __init__",
+    "functions": "tool_definition callables checker namespaces field_markers unsent_parameters parameters outputs wrappers signature background_parameter handwritten_schemas description handlers coroutines __init__",
     "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",

@@ -26,14 +26,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 __all__ = [
     "BadArgs",
     "CatalogError",
     "DefinitionError",
     "DuplicateTool",
+    "ErrorInfo",
     "Problem",
     "ProviderError",
     "Safety",
@@ -43,6 +44,7 @@ __all__ = [
     "Transient",
     "UnknownTool",
     "find_nearest",
+    "rebuild_error",
 ]
 
 _MAX_PROBLEMS_SHOWN = 20
@@ -243,6 +245,61 @@ class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
 
     def __reduce__(self) -> tuple[type[BadArgs], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)
+
+
+class ErrorInfo:
+    """
+    What went wrong in a call.
+
+    Args:
+        message: The message for the model.
+        details: Plain JSON for programs: the problems of `BadArgs`, or whether the effect may have happened. It may be
+            a function that returns it. Most programs read only the text of a result, so the function is called when
+            the details are first read.
+        cause: The exception itself. It is never serialised.
+    """
+
+    __slots__ = ("_details", "cause", "message")
+
+    def __init__(
+        self,
+        message: str,
+        details: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
+        cause: BaseException | None = None,
+    ) -> None:
+        self.message = message
+        self._details = {} if details is None else details
+        self.cause = cause
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Plain JSON for programs."""
+        if callable(self._details):
+            self._details = self._details()
+        return self._details
+
+    @details.setter
+    def details(self, value: dict[str, Any]) -> None:
+        self._details = value
+
+    def __repr__(self) -> str:
+        return f"ErrorInfo(message={self.message!r}, details={self.details!r})"
+
+
+def rebuild_error(kind: str, message: str, details: Mapping[str, Any], tool: str) -> ToolkitError:
+    """Return the exception that a result of this *kind* stands for, if it was stored and has none any more."""
+    if kind == "bad_args":
+        problems = [Problem(problem["message"], problem["path"]) for problem in details.get("problems", ())]
+        return BadArgs(problems or message)
+    if kind in ("transient", "timeout"):
+        return Transient(
+            message,
+            retry_after_seconds=details.get("retry_after_seconds"),
+            happened="no" if details.get("happened") == "no" else "maybe",
+        )
+    if kind == "not_found":
+        return UnknownTool(tool)
+    return Safety(message) if kind == "safety" else ToolError(message)
 
 
 def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) -> list[str]:

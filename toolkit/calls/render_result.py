@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..content import PART_TYPES, AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
-from ..errors import Problem
-from ..results import KINDS, ErrorInfo, ToolResult
+from ..errors import ErrorInfo, Problem
+from ..results import KINDS, ToolResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 from .._plumbing.records import record
 from ..functions.coroutines import is_coroutine_function, may_suspend
@@ -62,14 +61,14 @@ class HookRunner(Protocol):
         """Return an awaitable for *work*; if it is cancelled, its cleanup has a time limit."""
 
 
-class _SingletonMeta(type):
-    """The metaclass of a class with only one object: every call of the class returns that object."""
-
-
-class Proceed(metaclass=_SingletonMeta):
+@final
+class Proceed:
     """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
+
+    def __new__(cls) -> Proceed:
+        return PROCEED
 
     def __repr__(self) -> str:
         return "Proceed()"
@@ -78,10 +77,7 @@ class Proceed(metaclass=_SingletonMeta):
         return Proceed, ()
 
 
-PROCEED = Proceed()
-if not TYPE_CHECKING:
-    # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
-    _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
+PROCEED: Proceed = object.__new__(Proceed)
 
 
 @record(frozen=True, slots=True)
