@@ -41,7 +41,11 @@ def build_edit(
 
 def describe_edits(edits: Sequence[ArgumentEdit]) -> str:
     """Return what was changed and by whom, in one line for each edit."""
-    return "\n".join(f"{_name(edit)} changed the arguments: {describe_edit(edit)}" for edit in edits)
+    lines = []
+    for edit in edits:
+        name = "the user" if edit.by is None else make_visible(edit.by[:_MAX_VALUE_CHARS], keep_lines=False)
+        lines.append(f"{name} changed the arguments: {describe_edit(edit)}")
+    return "\n".join(lines)
 
 
 def describe_edit(edit: ArgumentEdit) -> str:
@@ -63,10 +67,6 @@ def _list_changes(edit: ArgumentEdit) -> Iterator[str]:
             yield f"`{name}` is another value, which is not shown"
         else:
             yield f"`{name}` is {after} (was {before})"
-
-
-def _name(edit: ArgumentEdit) -> str:
-    return "the user" if edit.by is None else make_visible(edit.by[:_MAX_VALUE_CHARS], keep_lines=False)
 
 
 def _show(values: Mapping[str, Any], name: str) -> str | None:

@@ -265,7 +265,8 @@ class PackedRecord:
         arguments, shown_arguments = _encode(record.arguments), _encode(dict(request.arguments))
         self._arguments = None if arguments == shown_arguments else arguments
         outcome = record.outcome
-        self._is_text_value = outcome is not None and _has_text_as_value(outcome)
+        value = None if outcome is None else outcome.get("value")
+        self._is_text_value = outcome is not None and type(value) is str and value == outcome.get("text")
         if self._is_text_value and outcome is not None:
             outcome = {**outcome, "value": None}
         self._text = encode_record(replace(record, arguments=None, outcome=outcome))
@@ -300,8 +301,3 @@ def _shorten_value(value: Any) -> Any:
     if len(_encode(value)) <= _MAX_TEXT_CHARS:
         return value
     return [] if isinstance(value, list) else {} if isinstance(value, dict) else None
-
-
-def _has_text_as_value(outcome: Mapping[str, Any]) -> bool:
-    value = outcome.get("value")
-    return type(value) is str and value == outcome.get("text")

@@ -57,11 +57,13 @@ async def find_refusal(frame: CallFrame, *, repair: bool = True) -> ToolResult |
     frame.keep_request()
     arguments = frame.arguments
     try:
-        is_long = _is_long_text(arguments)
-        is_short = _is_short_text(arguments)
+        length = len(arguments) if isinstance(arguments, _TEXTS) else None
+        is_long = length is not None and length > _LONG_TEXT
         if not is_long:
             _read_arguments(frame)
-        if is_short or (not is_long and not _has_many_values(frame.arguments)):
+        # A short text cannot hold many values, so they need not be counted.
+        is_short = length is not None and length < _MANY_VALUES
+        if is_short or (not is_long and count_values(frame.arguments, _MANY_VALUES) < _MANY_VALUES):
             _decode(frame, repair=repair)
         else:
             work = partial(_decode_large, frame, is_text=is_long, repair=repair)
@@ -94,21 +96,6 @@ async def check_hook_changes(frame: CallFrame) -> None:
     except BadArgs as error:
         message = f"a hook changed the arguments to something invalid: {error}"
         frame.result = ToolResult.failure("internal", message, cause=error)
-
-
-def _is_short_text(arguments: Any) -> bool:
-    """Return whether *arguments* is a text too short to hold many values, so that they need not be counted."""
-    return isinstance(arguments, _TEXTS) and len(arguments) < _MANY_VALUES
-
-
-def _is_long_text(arguments: Any) -> bool:
-    """Return whether *arguments* is a text that takes long to read."""
-    return isinstance(arguments, _TEXTS) and len(arguments) > _LONG_TEXT
-
-
-def _has_many_values(arguments: Any) -> bool:
-    """Return whether *arguments* has so many values that refusing and repairing them takes long."""
-    return count_values(arguments, _MANY_VALUES) >= _MANY_VALUES
 
 
 def _read_arguments(frame: CallFrame) -> None:
@@ -146,11 +133,7 @@ def _decode(frame: CallFrame, *, repair: bool) -> None:
 
 
 def _refuse_text(arguments: Any) -> None:
-    """
-    Raise `BadArgs` if *arguments* is text.
-
-    Arguments that are still text after parsing have to be repaired, and the repair has to be noted.
-    """
+    # Arguments that are still text after parsing have to be repaired, and the repair has to be noted.
     if isinstance(arguments, str):
         raise BadArgs("expected an object with the arguments, got text in the JSON text")
 

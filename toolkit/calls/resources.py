@@ -49,15 +49,13 @@ def check_resource_keys(resources: Mapping[Any, Any]) -> Mapping[Any, Any]:
         return resources
     for key in resources:
         if isinstance(key, (str, bytes, int, float)):
+            noun = type(key).__name__
+            article = "an" if noun[0] in "aeiou" else "a"
             raise TypeError(
-                f"resources are given by type, and {key!r:.60} is {_with_article(type(key).__name__)}; a tool asks for "
+                f"resources are given by type, and {key!r:.60} is {article} {noun}; a tool asks for "
                 f"one with `db: Inject[Database]`, so write resources={{Database: ...}}"
             )
     return resources
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 async def build_resources(

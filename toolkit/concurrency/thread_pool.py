@@ -259,16 +259,15 @@ class ThreadPool:
                 # This comes last. The event loop wakes up, and then waits for this thread until it waits itself.
                 last_job.report()
                 del last_job  # otherwise a waiting thread would keep the values of the last call alive
-            self._condition.wait_for(self._has_reason_to_wake, self._idle_seconds)
+            self._condition.wait_for(
+                lambda: self._jobs or self._closed or self._has_too_many_threads(), self._idle_seconds
+            )
             if not self._jobs or self._has_too_many_threads():
                 self._remove_thread(thread)
                 return None
             self._idle.discard(thread)
             job = self._running[thread] = self._jobs.popleft()
             return job
-
-    def _has_reason_to_wake(self) -> bool:
-        return bool(self._jobs) or self._closed or self._has_too_many_threads()
 
     def _has_too_many_threads(self) -> bool:
         return len(self._threads) > self._max_threads()

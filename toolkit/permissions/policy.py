@@ -244,13 +244,15 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
         return _build_verdict("deny", refusals, findings)
     row = find_row(request.tool)
     mode_word = TABLE[row][mode]
-    by_mode = Finding(mode_word, f"mode `{mode}`", _explain_mode(row, request.tool, mode), "mode")
+    mode_reason = _MODE_REASONS.get((row, mode), "mode `{mode}` allows it").format(tool=request.tool.name, mode=mode)
+    by_mode = Finding(mode_word, f"mode `{mode}`", mode_reason, "mode")
     if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])
     asks = [finding for finding in findings if finding.word == "ask"]
     allows = [rule for rule in rules if rule.word == "allow"]
     if request.tool.facts.open_world and not _names_place(allows, request):
-        asks.append(_open_world_finding(request))
+        reason = f"`{request.tool.name}` reaches outside, and no allow rule names the place"
+        asks.append(Finding("ask", "fact `open_world`", reason, "open_world"))
     if mode_word != "allow" and not (allows and allows_together(allows, request)):
         asks.append(by_mode)
     if mode == "bypass" or not asks:
@@ -279,11 +281,6 @@ def find_row(tool: Tool) -> Row:
     # The statement of the tool's author is believed only for tools of this program.
     is_contained = tool.origin == "python" and isinstance(sandbox, Mapping) and sandbox.get("contained") is True
     return "destructive" if tool.facts.destructive and not is_contained else "write"
-
-
-def _explain_mode(row: Row, tool: Tool, mode: Mode) -> str:
-    """Return why the mode decides as `TABLE` says."""
-    return _MODE_REASONS.get((row, mode), "mode `{mode}` allows it").format(tool=tool.name, mode=mode)
 
 
 def _rule_findings(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
@@ -335,15 +332,6 @@ def _names_place(allows: Sequence[Rule], request: PermissionRequest) -> bool:
         if takes_nothing or (rule.names_where and (not places or rule.argument is None or rule.argument in places))
     ]
     return bool(placing_rules) and allows_together(placing_rules, request)
-
-
-def _open_world_finding(request: PermissionRequest) -> Finding:
-    return Finding(
-        "ask",
-        "fact `open_world`",
-        f"`{request.tool.name}` reaches outside, and no allow rule names the place",
-        "open_world",
-    )
 
 
 def _build_verdict(

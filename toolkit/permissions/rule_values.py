@@ -56,7 +56,10 @@ def values_of(
     are compared too, and a text may be a command.
     """
     if argument is None:
-        values = _values_of_first_kind(request.accesses) or _values_of_first_parameter(request, pattern_kind)
+        values = _values_of_first_kind(request.accesses)
+        first = next(iter(list_parameters(request.tool)), None)
+        if not values and first is not None:
+            values = _values_of_parameter(request, first, pattern_kind)
         if widely and pattern_kind == "command":
             values += [value._replace(kind=pattern_kind) for value in values if value.kind == "text"]
         return values
@@ -71,10 +74,8 @@ def values_of(
 
 def values_of_access(request: PermissionRequest, access: str) -> list[RuleValue]:
     """Return the targets that the call states for this kind of *access*; "path" means reads and writes."""
-    accesses = [
-        stated_access for stated_access in request.accesses if access in (stated_access.kind, _path_word(stated_access))
-    ]
-    return [RuleValue(stated_access.target, kind_of(type(stated_access))) for stated_access in accesses]
+    values = [(stated.kind, RuleValue(stated.target, kind_of(type(stated)))) for stated in request.accesses]
+    return [value for kind, value in values if access == kind or (access == "path" and value.kind == "path")]
 
 
 def list_parameters(tool: Tool) -> tuple[str, ...]:
@@ -97,10 +98,6 @@ def kind_of_name(argument: str | None) -> Kind | None:
     return None if argument is None else _KIND_BY_NAME.get(argument)
 
 
-def _path_word(access: Access) -> str | None:
-    return "path" if kind_of(type(access)) == "path" else None
-
-
 def _values_of_first_kind(accesses: Iterable[Access]) -> list[RuleValue]:
     """
     Return the accesses of the first kind that is present: commands, else URLs, else paths, else others.
@@ -112,11 +109,6 @@ def _values_of_first_kind(accesses: Iterable[Access]) -> list[RuleValue]:
         if matches := [value for value in values if value.kind == kind]:
             return matches
     return []
-
-
-def _values_of_first_parameter(request: PermissionRequest, pattern_kind: Kind | None) -> list[RuleValue]:
-    first = next(iter(list_parameters(request.tool)), None)
-    return [] if first is None else _values_of_parameter(request, first, pattern_kind)
 
 
 def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Kind | None) -> list[RuleValue]:

@@ -132,16 +132,13 @@ class ApprovalCase:
         fields: dict[str, Any] = {"approved": decision.approved, "by": decision.by, "reason": decision.reason}
         fields["grant"] = None if decision.grant is None else decision.grant.shown
         if decision.arguments is not None:
-            fields["arguments"] = self._mask_edited(decision.arguments)
+            # The old and the new secrets are masked.
+            redaction = self.plan.redaction(self.frame.decoded, self.frame.arguments, decision.arguments)
+            masked = mask_secrets(decision.arguments, self.plan.tool)
+            fields["arguments"] = redaction.mask_value(as_json(masked))
         if answers:
             fields["answers"] = [answered.to_json() for answered in answers]
         await self.write_line("answered", request=request.id, **fields)
-
-    def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
-        frame = self.frame
-        redaction = frame.plan.redaction(frame.decoded, frame.arguments, arguments)
-        return redaction.mask_value(as_json(mask_secrets(arguments, frame.plan.tool)))
 
     def describe_edits(self) -> dict[str, Any]:
         """Return the field of a line that says what people have changed in the arguments; empty if nothing."""

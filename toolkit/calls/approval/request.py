@@ -13,9 +13,8 @@ from ...approvals.edits import build_edit
 from ...approvals.identity import canonical_arguments, describe_tool, digest_of_call, identity_of
 from ...approvals.previews import Preview, PreviewFailed, preview_of
 from ...approvals.records import ApprovalError, Record
-from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant
+from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest
 from ...permissions.grants import find_rule, is_answerable, offer_grants
-from ...permissions.judge import PermissionRequest
 from ...permissions.judgement import Judgement
 from ...policies.redaction import MASK, Redaction
 from ...questions import AnswersNeeded
@@ -97,7 +96,10 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
         preview=preview.text or None,
         is_cut=preview.is_cut,
         preconditions=preview.preconditions,
-        grants=_offer_grants(judgement.request) if may_grant else (),
+        grants=tuple(
+            replace(grant, rule=find_rule(grant, judgement.request))
+            for grant in (offer_grants(judgement.request) if may_grant else ())
+        ),
         auth=None if question.auth is None else _make_visible(question.auth),
         questions=question.questions,
     )
@@ -170,8 +172,12 @@ async def has_shown_preview(case: ApprovalCase, record: Record) -> bool:
     """
     if not case.approvals.is_exposed or not record.request.is_approval:
         return True
-    first = await _make_redacted_preview(case)
-    if first is not None and _is_shown(record.request, first):
+    first, request = await _make_redacted_preview(case), record.request
+    if (
+        first is not None
+        and (request.is_cut, request.preconditions) == (first.is_cut, first.preconditions)
+        and equals_except_masks(request.preview or "", first.text)
+    ):
         return True
     return await _make_redacted_preview(case) != first
 
@@ -235,10 +241,6 @@ def render_reason(reason: str, redaction: Redaction) -> str:
     return make_visible(redaction.mask_text(reason))
 
 
-def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
-    return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
-
-
 def _collect_reasons(question: Unasked, asks: Sequence[Finding]) -> list[str]:
     """Return all reasons that a person has to know. Why they are asked again stands first."""
     needs = []
@@ -261,9 +263,3 @@ def _make_visible(auth: AuthRequest) -> AuthRequest:
 
 def _is_mode(by: str) -> bool:
     return by.startswith("mode `")
-
-
-def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
-    """Return whether *request* shows *preview* and has the same preconditions."""
-    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
-    return is_same and equals_except_masks(request.preview or "", preview.text)
