@@ -67,7 +67,7 @@ async def find_refusal(frame: CallFrame, *, repair: bool = True) -> ToolResult |
             _decode(frame, repair=repair)
         else:
             work = partial(_decode_large, frame, is_text=is_long, repair=repair)
-            await frame.within(frame.settings.in_thread(work))
+            await frame.within(frame.plan.settings.in_thread(work))
         await _run_author_check(frame)
     except DefinitionError as error:
         return error_results.build_error_result(error, plan, redaction=frame.redaction())
@@ -91,7 +91,7 @@ def change_by_hook(frame: CallFrame, arguments: Mapping[str, Any]) -> None:
 async def check_hook_changes(frame: CallFrame) -> None:
     """Decode the arguments that hooks have changed, and end the call if they do not fit. Repair nothing."""
     try:
-        frame.decoded = frame.plan.checker.check(frame.arguments, frame.settings.validation)
+        frame.decoded = frame.plan.checker.check(frame.arguments, frame.plan.settings.validation)
         await _run_author_check(frame)
     except BadArgs as error:
         message = f"a hook changed the arguments to something invalid: {error}"
@@ -119,13 +119,13 @@ def _read_arguments(frame: CallFrame) -> None:
 
 def _decode(frame: CallFrame, *, repair: bool) -> None:
     """Decode the arguments, repair them if that is needed, and raise `BadArgs` if they are refused."""
-    checker, validation = frame.plan.checker, frame.settings.validation
+    checker, validation = frame.plan.checker, frame.plan.settings.validation
     errors: list[Any] = []
     try:
         _refuse_text(frame.arguments)
         frame.decoded = checker.check(frame.arguments, validation, errors)
     except BadArgs:
-        repaired = _repair(frame, errors) if repair and frame.settings.repair else None
+        repaired = _repair(frame, errors) if repair and frame.plan.settings.repair else None
         if repaired is None:
             raise
         frame.decoded = checker.check(repaired.arguments, validation)

@@ -60,7 +60,8 @@ async def resume_call(
         ApprovalError: The decision cannot be accepted.
     """
     check_session(session)
-    check_resource_keys({} if resources is None else resources)
+    if resources is not None:
+        check_resource_keys(resources)
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)

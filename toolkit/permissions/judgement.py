@@ -65,19 +65,10 @@ _CouldAllow: TypeAlias = Callable[[Tool, frozenset[str], Session | None], bool]
 
 @record(frozen=True, slots=True)
 class Judgement:
-    """
-    The request that was judged, and the verdict.
-
-    Attributes:
-        asks: Every finding that asks for a person. They decide only if the verdict is "ask".
-    """
+    """The request that was judged, and the verdict."""
 
     request: PermissionRequest
     verdict: Verdict
-
-    @property
-    def asks(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.verdict.findings if finding.word == "ask")
 
 
 class CallJudges:

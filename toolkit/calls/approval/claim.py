@@ -96,12 +96,8 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
 
 
 async def has_approval_before(case: ApprovalCase, record: Record) -> bool:
-    """
-    Return whether a person has approved the call of *record* before, if *record* asks for something else.
-
-    A store that only this process can write, or that signs its records, is trusted without a look.
-    """
-    if not case.approvals.is_exposed or record.request.is_approval:
+    """Return whether a person has approved the call of *record* before, if *record* asks for something else."""
+    if record.request.is_approval:
         return True
     name = record.request.id
     return await case.run_in_store("find request", name, lambda store: has_approved_askers(store, record))

@@ -79,12 +79,14 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
     """Return the *started* record with the *question* that a person has to answer. It is not stored yet."""
     frame, tool, judgement = case.frame, case.plan.tool, question.judgement
     redaction = frame.redaction()
-    # Who gives credentials or answers questions sees no preview, but what an earlier approval relies on has to hold.
-    preview = Preview(text="", preconditions=case.claimed_record.request.preconditions if case.claimed_record else ())
+    preview = Preview(text="")
     is_approval = question.auth is None and not question.questions
-    if is_approval:
+    if not is_approval and case.claimed_record is not None:
+        # A person who gives credentials or answers sees no preview, but what an earlier approval relies on has to hold.
+        preview = Preview(text="", preconditions=case.claimed_record.request.preconditions)
+    elif is_approval and tool.facts.preview is not None:
         preview = await frame.within(_make_preview(case, judgement.request.arguments, redaction))
-    asks = judgement.asks
+    asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
     answered_askers = () if frame.approved is None else sorted(frame.approved.asked_by)
     asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
     may_grant = is_approval and started.request.session is not None and not preview.is_cut
@@ -128,7 +130,7 @@ def has_to_ask(case: ApprovalCase, judgement: Judgement) -> bool:
     if approved is None:
         return True
     # A check or a judge may ask another question this time, and the person has not answered what they have not read.
-    asks = judgement.asks
+    asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
     reasons = [finding.reason for finding in asks if finding.source in ("check", "judge")]
     if any(render_reason(reason, case.frame.redaction()) not in approved.reason for reason in reasons):
         return True
@@ -167,10 +169,9 @@ async def has_shown_preview(case: ApprovalCase, record: Record) -> bool:
     """
     Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
 
-    A preview that is different each time cannot be compared, and counts as shown. A store that only this process
-    can write, or that signs its records, is trusted without a comparison.
+    A preview that is different each time cannot be compared, and counts as shown.
     """
-    if not case.approvals.is_exposed or not record.request.is_approval:
+    if not record.request.is_approval:
         return True
     first, request = await _make_redacted_preview(case), record.request
     if (
