@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
-from ._plumbing.result_attributes import NoError, ReturnedOrValue, WrittenWhenRead
+from ._plumbing.result_attributes import NoError, WrittenWhenRead
 from ._plumbing.versioned_json import check_field_types, split_version
 from ._plumbing.wording import MASK
 from .content import Part, part_from_json
@@ -212,7 +212,7 @@ class ToolResult:
     truncated: bool = cast("bool", WrittenWhenRead(default=False))
     metadata: dict[str, Any] | None = None
     error: ErrorInfo | None = cast("ErrorInfo | None", NoError())
-    returned: Any = ReturnedOrValue()
+    returned: Any = None
     deferred_text: DeferredText | None = None
     bound_full_text: tuple[str, str] | None = None
 

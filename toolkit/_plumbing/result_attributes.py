@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["NoError", "ReturnedOrValue", "WrittenWhenRead"]
+__all__ = ["NoError", "WrittenWhenRead"]
 
 
 class NoError:
@@ -46,10 +46,3 @@ class WrittenWhenRead:
                 result.text = own_text
             return result.__dict__.get(self._name, self._default)
         return self._default
-
-
-class ReturnedOrValue:
-    """Makes `result.returned` the value until it is set, because a value that needs no encoding is not stored twice."""
-
-    def __get__(self, result: Any, owner: type) -> Any:
-        return result.value if result is not None and result.attempts and result.kind == "ok" else None

@@ -87,13 +87,6 @@ class CallPlan:
         self.output_has_metadata = signature.output_has_metadata
         self.output_shape = _find_output_shape(signature.output_schema)
         self.output_validator: Any = None
-        # A value of exactly this type is its own JSON form, so it needs no encoding.
-        output = signature.output
-        self.plain_output_type = (
-            output.type
-            if output is not None and output.type in (int, str) and output.schema in _PLAIN_SCHEMAS
-            else None
-        )
         self.encode_quickly: Callable[[Any, int], Any] = tool.about.encode_output
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
@@ -199,9 +192,6 @@ def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
     if "array" in types:
         return None if "object" in types else "array"
     return "object" if "object" in types else None
-
-
-_PLAIN_SCHEMAS = ({"type": "string"}, {"type": "integer"})
 
 
 def _never_sure(arguments: Any, depth: int) -> Any:

@@ -57,7 +57,6 @@ def truncate_result(
         cut = _truncate_kept_text(result.text, whole, max_chars, reader, handle)
     result.full_text = None
     if isinstance(result.value, str) and result.value == result.text:
-        result.returned = result.returned  # a result of the fast path would take it from the value, which is cut here
         result.value = cut
     if result.parts:
         result.parts = _truncate_parts(result.parts, max_chars)
