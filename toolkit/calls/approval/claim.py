@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ...approvals.policy import Approvals
 from ...approvals.records import ApprovalError, Record
-from ...approvals.repeated_calls import WITHDRAWN, has_approved_askers
+from ...approvals.repeated_calls import WITHDRAWN, add_or_get, has_approved_askers
 from ...approvals.store import ApprovalStore, Settlement
 from ...approvals.store_runner import StoreRunner, StoreTimeoutError
 from ...decisions import Decision
@@ -118,7 +118,7 @@ async def ask_person(case: ApprovalCase, record: Record) -> Decision | None:
     if decision is not None and case.approvals.seal is not None:
         # A sealed request that is answered here need not travel. It may be stored already if this is the second
         # try.
-        await case.run_in_store("keep request", record.request.id, lambda store: _add_once(store, record))
+        await case.run_in_store("keep request", record.request.id, lambda store: add_or_get(store, record))
     return decision
 
 
@@ -343,11 +343,6 @@ def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
     """Return when a person answered: now, unless the answer was kept since *decided_at*."""
     now = approvals.clock()
     return now if decided_at is None else min(decided_at, now)
-
-
-def _add_once(store: ApprovalStore, record: Record) -> None:
-    if store.get(record.request.id) is None:
-        store.add(record)
 
 
 async def find_running(record: Record, approvals: Approvals, in_store: RunInStore) -> bool | None:
