@@ -5,7 +5,7 @@ The around-hooks of a call: each runs around the hooks after it, and the last on
 from __future__ import annotations
 
 import inspect
-from functools import partial
+from collections.abc import Awaitable
 from typing import Any
 
 from ..results import ToolResult
@@ -27,7 +27,11 @@ async def run_in_hooks(frame: CallFrame, level: int = 0) -> ToolResult:
         return await _run_innermost(frame)
     step, runner = settings.chain.around[level], settings.hook_runner
     # Each hook has its own view of the call, because the inner hooks work while this one waits for them.
-    shown_call, run = frame.show(), partial(run_in_hooks, frame, level + 1)
+    shown_call = frame.show()
+
+    def run() -> Awaitable[ToolResult]:
+        return run_in_hooks(frame, level + 1)
+
     value: Any = None
     try:
         if not step.is_plain or frame.deadline.at is not None:
