@@ -21,7 +21,7 @@ ORDER = {
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options own_tools toolbox active_run answer_checks lifecycle summarizer loop resume subruns decision_attempts inner_agents agent_inputs agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages result_marks run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
-    "approvals": "edits askers records answers seal store repeated_calls memory_store policy file_diffs read_only_guard previews sql_store terminal/ identity postgres_store comparisons store_runner __init__",
+    "approvals": "comparisons askers records answers seal store repeated_calls memory_store policy file_diffs read_only_guard previews sql_store terminal/ identity postgres_store store_runner __init__",
     "approvals/terminal": "screens question_form conversation prompt __init__",
     "builtin": "commands/ time_limit files/ memory/ search/ read_output_tool web/ bundle ask_user_tool tool_search_tool __init__",
     "builtin/commands": "spooled_bytes outputs process jobs folder_removal shell_state start_state runner bash_tool job_tools __init__",

@@ -83,7 +83,7 @@ def _add_notes(frame: CallFrame, result: ToolResult) -> None:
 
 def _render_notes(frame: CallFrame, max_chars: int) -> str:
     """Return the notes for the model, each in a line of its own; at most *max_chars* characters."""
-    from ..approvals.edits import describe_edits  # few calls need notes
+    from ..approvals.comparisons import describe_edits  # few calls need notes
 
     lines = describe_edits(frame.edits).splitlines()
     outcome = None if frame.repeats is None else frame.repeats.outcome

@@ -181,9 +181,17 @@ class CallFrame:
     # Time.
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
-        limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        return await (limited if self.deadline.at is None else self.deadline.within(limited))
+        """
+        Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit.
+
+        Raises:
+            TimeoutError: It takes longer than the time left.
+        """
+        limited: Awaitable[T] = await_with_limit(work, self.plan.settings.cleanup_seconds, self._abandon_check)
+        if self.deadline.at is None:
+            return await limited
+        async with asyncio.timeout(self.deadline.seconds_left()):
+            return await limited
 
     def extend_deadline(self) -> None:
         """Leave enough time to end the call properly, also if its own time is over."""

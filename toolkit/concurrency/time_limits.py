@@ -53,13 +53,6 @@ class Deadline:
         """Return a deadline that is the same, but not sooner than *seconds* from now."""
         return self if self.at is None else Deadline(self._clock, max(self.at, self._clock() + seconds))
 
-    async def within(self, work: Awaitable[T]) -> T:
-        """Await *work*, or raise `TimeoutError` if it takes longer than the time left."""
-        if self.at is None:
-            return await work
-        async with asyncio.timeout(self.seconds_left()):
-            return await work
-
 
 NO_DEADLINE = Deadline(time.monotonic)
 """The deadline of calls without a limit."""

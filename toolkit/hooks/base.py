@@ -222,10 +222,7 @@ class Step:
 
     async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
         """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""
-        seconds = self._limit(limit)
-        if seconds is None:
-            return await runner.await_hook(self._call(runner, *arguments), self)
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(self._limit(limit)):
             # This is inside the timer, which otherwise could not tell its own cancellation from the caller's.
             return await runner.await_hook(self._call(runner, *arguments), self)
 
@@ -235,10 +232,7 @@ class Step:
 
         The hooks and the tool inside *run* have limits of their own.
         """
-        seconds = self._limit(limit)
-        if seconds is None:
-            return await runner.await_hook(self._call(runner, call, run), self)
-        async with asyncio.timeout(seconds) as timer:
+        async with asyncio.timeout(self._limit(limit)) as timer:
             return await runner.await_hook(self._call(runner, call, _exclude_from_timer(run, timer)), self)
 
     async def _call(self, runner: HookRunner, *arguments: Any) -> Any:
@@ -257,7 +251,7 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
 
     async def run_untimed() -> ToolResult:
         loop, due = asyncio.get_running_loop(), timer.when()
-        if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
+        if due is None:  # There is no limit, or the timer is stopped already: the hook awaits several runs at once.
             return await run()
         seconds_left = due - loop.time()
         timer.reschedule(None)

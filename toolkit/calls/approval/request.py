@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...approvals.comparisons import equals_except_masks
-from ...approvals.edits import build_edit
+from ...approvals.comparisons import build_edit, equals_except_masks
 from ...approvals.identity import canonical_arguments, describe_tool, digest_of_call, identity_of
 from ...approvals.previews import Preview, PreviewFailed, preview_of
 from ...approvals.records import ApprovalError, Record

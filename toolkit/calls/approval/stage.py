@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from ...approvals.answers import read_answers
-from ...approvals.edits import build_edit
+from ...approvals.comparisons import build_edit
 from ...approvals.identity import canonical_arguments
 from ...approvals.previews import PreviewFailed, find_changed_paths
 from ...approvals.read_only_guard import WriteRefused
