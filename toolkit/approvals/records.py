@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .._plumbing.versioned_json import check_field_types, split_version
-from ..decisions import ApprovalRequest
+from ..decisions import ApprovalRequest, to_json_value
 from ..errors import ToolkitError
 from ..questions import AnsweredQuestion, Question
 from ..values.strictjson.canonical import encode_canonical
@@ -156,24 +156,11 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole record as plain JSON with a version."""
-        return {
-            "version": _VERSION,
-            "request": self.request.to_json(),
-            "arguments": self.arguments,
-            "identity": self.identity,
-            "state": self.state,
-            "claim": None if self.claim is None else {"owner": self.claim.owner, "at": self.claim.at},
-            "outcome": self.outcome,
-            "decided_by": self.decided_by,
-            "decided_at": self.decided_at,
-            # Few records have these fields. The others look the same as before the fields existed.
-            **({"questions": [question.to_json() for question in self.questions]} if self.questions else {}),
-            **({"answers": [answered.to_json() for answered in self.answers]} if self.answers else {}),
-            **({"denial": self.denial} if self.denial else {}),
-            **({} if self.replaces is None else {"replaces": self.replaces}),
-            **({"tool": dict(self.tool)} if self.tool else {}),
-            "seal": self.seal,
-        }
+        # Few records have the later fields. The others look the same as before the fields existed.
+        names = [name for name in _FIELD_TYPES if name not in _LATER_FIELDS or getattr(self, name)]
+        data = {name: getattr(self, name) for name in names}
+        data |= {name: to_json_value(data[name]) for name in names if name not in ("arguments", "outcome")}
+        return {"version": _VERSION, **data}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
@@ -181,7 +168,7 @@ class Record:
         version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
         if version == 1 and "seal" not in fields:
             fields["seal"] = None
-        fields = {"questions": [], "answers": [], "denial": "", "replaces": None, "tool": {}, **fields}
+        fields = {**_LATER_FIELDS, **fields}
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
@@ -226,6 +213,10 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "tool": (dict,),
     "seal": (str, type(None)),
 }
+
+
+_LATER_FIELDS: dict[str, Any] = {"questions": [], "answers": [], "denial": "", "replaces": None, "tool": {}}
+"""The fields that few records have, each with the value that is not written."""
 
 
 def is_past(expires_at: float | None, now: float) -> bool:

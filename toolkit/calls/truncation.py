@@ -7,11 +7,11 @@ The same holds for a text that the tool has cut itself, if the tool gives the wh
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .._lazy_names import LazyModule
 from ..content import Part, ResourcePart, TextPart
 from ..results import ToolResult
 from ..session import Session
@@ -19,11 +19,7 @@ from ..values.part_texts import has_text, render_part
 from .plan import CallPlan
 
 if TYPE_CHECKING:
-    import unicodedata
-
-    from .kept_outputs import KeptOutputReader  # not loaded here, because few results are cut
-else:
-    unicodedata = LazyModule("unicodedata")
+    from .kept_outputs import KeptOutputReader  # not loaded here, because few sessions can read what is cut off
 
 __all__ = ["HANDLE_KEY", "keep_full_text", "truncate_resources", "truncate_result", "truncate_text"]
 
