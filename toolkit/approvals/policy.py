@@ -80,13 +80,11 @@ class Approvals:
         numbers: dict[str, Any] = {"expires_seconds": expires_seconds, "preview_seconds": preview_seconds}
         numbers |= {"preview_chars": preview_chars, "store_seconds": store_seconds}
         check_option_types({**numbers, "clock": clock}, _OPTION_TYPES)
-        for name in ("preview_seconds", "preview_chars"):
+        for name in ("preview_seconds", "preview_chars", "store_seconds"):
             if not numbers[name] > 0:
                 raise ValueError(f"{name} has to be above 0, got {numbers[name]!r}")
         if not (expires_seconds is None or expires_seconds > 0):
             raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
-        if not store_seconds > 0:
-            raise ValueError(f"store_seconds has to be above 0, got {store_seconds!r}")
         if key is not None and store is None and expires_seconds is None:
             raise ValueError(
                 "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
