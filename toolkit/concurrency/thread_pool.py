@@ -115,7 +115,6 @@ class ThreadPool:
         make_thread: Callable[..., threading.Thread] = threading.Thread,
     ) -> None:
         self._size = max_threads
-        self._max_replaced = max_threads
         self._name = name
         self._make_thread = make_thread
         self._idle_seconds = idle_seconds
@@ -223,7 +222,7 @@ class ThreadPool:
                 thread.join()
 
     def _max_threads(self) -> int:
-        return self._size + self._lent_slots + min(len(self._given_up), self._max_replaced)
+        return self._size + self._lent_slots + min(len(self._given_up), self._size)
 
     def _start_if_needed(self, job: ThreadJob) -> None:
         """Start one thread if no idle thread will take *job* and the pool may have another thread."""

@@ -272,14 +272,6 @@ class Chain:
     after: tuple[Step, ...]
     hooks: tuple[Any, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.before or self.around or self.after)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every hook can be called directly: there is no `around`, no thread and no timeout."""
-        return not self.around and all(step.is_plain for step in (*self.before, *self.after))
-
     @classmethod
     def of(cls, hooks: Iterable[Any]) -> Chain:
         steps: dict[str, list[Step]] = {"before": [], "around": [], "after": []}
