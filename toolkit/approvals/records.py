@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from .._plumbing.versioned_json import check_field_types, split_version
@@ -68,11 +69,7 @@ class ApprovalError(ToolkitError):
         self.outcome = outcome
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_error, (str(self), self.why, self.outcome)
-
-
-def _rebuild_error(message: str, why: Why, outcome: dict[str, Any] | None) -> ApprovalError:
-    return ApprovalError(message, why=why, outcome=outcome)
+        return partial(ApprovalError, why=self.why, outcome=self.outcome), (str(self),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

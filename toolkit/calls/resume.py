@@ -114,8 +114,9 @@ async def _find_record_and_plan(
     *handle* is the id of the request or the request itself. A caller that gives the request itself has shown it to a
     person, so the store's copy must be the same.
     """
-    record = await _find_record(handle, settings.approvals, find_plan, in_store)
-    request, is_stored = record.request, settings.approvals.seal is None
+    approvals = settings.approvals
+    record = await _find_record(handle, approvals, find_plan, in_store)
+    request, is_stored = record.request, approvals.seal is None
     if isinstance(handle, ApprovalRequest) and is_stored and not is_same_request(handle, request, settings.redaction):
         raise ApprovalError(
             f"request {request.id} in the store says something else than the request that was shown: one of them was "
