@@ -20,7 +20,7 @@ from .calls.call_frame import CallFrame
 from .calls.pipeline import run_call
 from .calls.plan import CallPlan
 from .calls.planner import Planner
-from .calls.settings import BatchKeywords, CallKeywords, DispatcherOptions, Settings, SharedKeywords
+from .calls.settings import DispatcherOptions, Settings
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
 from .concurrency.thread_pool import ThreadPool
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .approvals import Approvals
     from .calls import batch, resume, unstarted
     from .calls.background import detached_calls, jobs
+    from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict

@@ -31,8 +31,6 @@ from ..context import Progress
 from ..errors import ToolError, ToolkitError
 from ..hooks.base import Chain, Step
 from ..policies.redaction import Redaction, RedactionRule
-from ..results import ToolCall, ToolResult
-from ..session import Session
 from ..verdicts import allow_any_call
 
 if TYPE_CHECKING:
@@ -51,14 +49,7 @@ else:  # most calls succeed at once
     classify = LazyModule("toolkit.policies.classify")
     retry = LazyModule("toolkit.policies.retry")
 
-__all__ = [
-    "MAX_NOTE_SECONDS",
-    "BatchKeywords",
-    "CallKeywords",
-    "DispatcherOptions",
-    "Settings",
-    "SharedKeywords",
-]
+__all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
 
 _log = logging.getLogger("toolkit")
 
@@ -113,28 +104,6 @@ class DispatcherOptions(TypedDict, total=False):
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
     chance: Callable[[], float]
-
-
-class SharedKeywords(TypedDict, total=False):
-    """The keyword arguments of `call`, `call_many` and `resume` of a dispatcher."""
-
-    session: Session | None
-    principal: str | None
-    resources: Mapping[Any, Any] | None
-    timeout_seconds: float | None
-
-
-class CallKeywords(SharedKeywords, total=False):
-    """The keyword arguments of `call`."""
-
-    id: str | None
-    request_id: str | None
-
-
-class BatchKeywords(SharedKeywords, total=False):
-    """The keyword arguments of `call_many`."""
-
-    run_call: Callable[[ToolCall], Coroutine[Any, Any, ToolResult]] | None
 
 
 class Settings:
