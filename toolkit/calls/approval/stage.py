@@ -222,8 +222,7 @@ async def _ask(case: ApprovalCase, asking: Asking) -> Answered | ToolResult:
         await case.write_asked(request)
     else:
         shown = replace(record, request=replace(request, reason=f"{request.reason} ({asking.mistake})"))
-    has_asker = case.approvals.asker is not None
-    may_ask = has_asker and request.auth is None and case.question_count <= _MAX_QUESTIONS
+    may_ask = request.auth is None and case.question_count <= _MAX_QUESTIONS
     if may_ask and (not asking.is_stored or is_about(case, record)):
         decision = await case.frame.within(ask_person(case, shown))
         if decision is not None:
