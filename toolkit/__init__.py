@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
     from .decisions import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .dispatcher import Dispatcher
+    from .functions.tool_definition import Definition
     from .permissions import PermissionGate, Permissions, Rule
     from .policies.audit import AuditError, AuditLog
     from .policies.retry import RetryPolicy, retrying
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from .results import ToolCall, ToolResult
     from .safety import SafetyChecks
     from .session import Session
-    from .tool_definition import Definition
     from .values.codecs import Codec, register_codec
     from .verdicts import Verdict
 
@@ -136,7 +136,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
         **dict.fromkeys(("Codec", "register_codec"), "values.codecs"),
         "Agent": "agent",
-        "Definition": "tool_definition",
+        "Definition": "functions.tool_definition",
         "Dispatcher": "dispatcher",
         "PER_CALL": "calls.resources",
         "SafetyChecks": "safety",

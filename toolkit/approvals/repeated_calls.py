@@ -25,6 +25,7 @@ from .store import ApprovalStore
 __all__ = [
     "WITHDRAWN",
     "add_call",
+    "add_or_get",
     "build_call_key",
     "build_request_key",
     "find_call",
@@ -157,6 +158,16 @@ def add_call(store: Any, record: Record, now: float, *, key: str | None = None, 
     if known is None:
         store.add(record)
     return record if known is None else known
+
+
+def add_or_get(store: ApprovalStore, record: Record) -> Record:
+    """Keep *record* and return it, or return the stored record with the same id."""
+    try:
+        store.add(record)
+    except ValueError:
+        stored = store.get(record.request.id)
+        return record if stored is None else stored
+    return record
 
 
 def _find_pending(store: ApprovalStore, request: ApprovalRequest, now: float) -> str | None:

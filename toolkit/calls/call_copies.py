@@ -1,20 +1,44 @@
 """
-Copies of calls, so that a caller's own objects are never modified, and never read again while a call runs.
+Calls as a caller gives them, and copies of them.
+
+A caller's own objects are never modified, and never read again while a call runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from typing import Any, TypedDict
 
 from ..results import GeneratedId, ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .propagation import must_propagate
 
-__all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
+__all__ = ["BatchKeywords", "CallKeywords", "SharedKeywords", "UnreadableMetadata", "copy_batch", "copy_call"]
 
 _MAX_TEXT_CHARS = 200
+
+
+class SharedKeywords(TypedDict, total=False):
+    """The keyword arguments of `call`, `call_many` and `resume` of a dispatcher."""
+
+    session: Session | None
+    principal: str | None
+    resources: Mapping[Any, Any] | None
+    timeout_seconds: float | None
+
+
+class CallKeywords(SharedKeywords, total=False):
+    """The keyword arguments of `call`."""
+
+    id: str | None
+    request_id: str | None
+
+
+class BatchKeywords(SharedKeywords, total=False):
+    """The keyword arguments of `call_many`."""
+
+    run_call: Callable[[ToolCall], Coroutine[Any, Any, ToolResult]] | None
 
 
 def copy_call(

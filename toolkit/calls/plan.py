@@ -13,7 +13,7 @@ from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.coroutines import is_coroutine_function, may_suspend
-from ..hooks.base import ShownCall, Step, prepare_shown_calls
+from ..hooks.base import Step
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
@@ -51,7 +51,6 @@ class CallPlan:
         needs_redaction: Whether a value has to be masked.
         settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
         called_name: The name by which the tool is called: its own, or an alias.
-        show_call: Makes the call as hooks see it.
         before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
         after_hooks: The after-hooks, likewise.
         has_around_hooks: Whether there are around-hooks.
@@ -62,45 +61,6 @@ class CallPlan:
         may_detach: Whether a call may go on in the background.
         defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it.
     """
-
-    __slots__ = (
-        "_secrets",
-        "abandoned",
-        "after_hooks",
-        "before_hooks",
-        "call_numbers",
-        "called_name",
-        "catalog",
-        "check_and_convert",
-        "checker",
-        "checks_output",
-        "clock",
-        "defers_text",
-        "direct_call",
-        "encode",
-        "encode_quickly",
-        "function",
-        "gate",
-        "has_around_hooks",
-        "is_direct",
-        "is_recorded",
-        "max_chars",
-        "may_be_judged",
-        "may_detach",
-        "name",
-        "names",
-        "needs_redaction",
-        "output_has_metadata",
-        "output_is_exact",
-        "output_shape",
-        "output_validator",
-        "plain_output_type",
-        "settings",
-        "show_call",
-        "timeout_seconds",
-        "tool",
-        "validate",
-    )
 
     def __init__(
         self,
@@ -126,13 +86,6 @@ class CallPlan:
         self.output_has_metadata = signature.output_has_metadata
         self.output_shape = _find_output_shape(signature.output_schema)
         self.output_validator: Any = None
-        # A value of exactly this type is its own JSON form, so it needs no encoding.
-        output = signature.output
-        self.plain_output_type = (
-            output.type
-            if output is not None and output.type in (int, str) and output.schema in _PLAIN_SCHEMAS
-            else None
-        )
         self.encode_quickly: Callable[[Any, int], Any] = tool.about.encode_output
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
@@ -141,13 +94,11 @@ class CallPlan:
         self.gate = settings.build_gate(tool, self.names)
         self.validate = facts.validate
         self.may_detach = bool(facts.background)
-        # Every call reads these three, and a slot of the plan is read more quickly than a field of the settings.
         self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
         self._secrets = signature.secrets
         self.settings = settings
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
         self.called_name = called_name or tool.name
-        self.show_call: Callable[..., ShownCall] = prepare_shown_calls(self.called_name, tool)
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
         self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
         self.has_around_hooks = bool(chain.around)
@@ -239,9 +190,6 @@ def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
     if "array" in types:
         return None if "object" in types else "array"
     return "object" if "object" in types else None
-
-
-_PLAIN_SCHEMAS = ({"type": "string"}, {"type": "integer"})
 
 
 def _never_sure(arguments: Any, depth: int) -> Any:

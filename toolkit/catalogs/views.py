@@ -24,8 +24,8 @@ from .snapshot import Change, Listener, Table, check_listener, diff_tables, has_
 # These modules are loaded for the first search, session or tool from outside; most programs start without any.
 if TYPE_CHECKING:
     from ..formats import Definitions
+    from ..functions.tool_definition import Definition
     from ..session import Session
-    from ..tool_definition import Definition
     from . import foreign_names
     from .search import Ranker
     from .search.finder import Finder, SearchResults

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, final
 
 from .._plumbing.records import record
 from ..functions.coroutines import is_coroutine_function, may_suspend
@@ -45,7 +44,6 @@ __all__ = [
     "ShownCall",
     "Step",
     "copy_json",
-    "prepare_shown_calls",
 ]
 
 AGENT_METHODS = ("agent_started", "agent_ended")
@@ -62,14 +60,14 @@ class HookRunner(Protocol):
         """Return an awaitable for *work*; if it is cancelled, its cleanup has a time limit."""
 
 
-class _SingletonMeta(type):
-    """The metaclass of a class with only one object: every call of the class returns that object."""
-
-
-class Proceed(metaclass=_SingletonMeta):
+@final
+class Proceed:
     """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
+
+    def __new__(cls) -> Proceed:
+        return PROCEED
 
     def __repr__(self) -> str:
         return "Proceed()"
@@ -78,10 +76,7 @@ class Proceed(metaclass=_SingletonMeta):
         return Proceed, ()
 
 
-PROCEED = Proceed()
-if not TYPE_CHECKING:
-    # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
-    _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
+PROCEED: Proceed = object.__new__(Proceed)
 
 
 @record(frozen=True, slots=True)
@@ -138,30 +133,32 @@ class ShownCall(ToolCall):
             do not. If it is set to None, the next hook gets its own copy.
     """
 
-    # There are slots for the fields that every call has, and no constructor. The fast path makes one object for each
-    # call, and this takes half the time.
-    __slots__ = ("actual_arguments", "arguments_copy", "name", "number", "tool")
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-    else:
-        __init__ = object.__init__
-
-    actual_arguments: Any
-    number: int | str
-    arguments_copy: Any
+    def __init__(
+        self,
+        name: str,
+        tool: Any,
+        number: int | str,
+        arguments: Any,
+        session: Session | None = None,
+        principal: str | None = None,
+        call: ToolCall | None = None,
+    ) -> None:
+        """Show a call of *tool*. The *call* itself is needed only for its turn and its metadata."""
+        self.name = name
+        self.tool = tool
+        self.number = number
+        self.actual_arguments = arguments
+        self.arguments_copy: Any = None
+        if session is not None or principal or call is not None:
+            self.session = session
+            self.principal = principal or (None if session is None else session.principal)
+            if call is not None:
+                self.turn, self.metadata = call.turn, call.metadata
 
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
         """Return *call* as hooks see it, with the *arguments* that it has at this point."""
-        return prepare_shown_calls(call.name, call.tool)(call.id, arguments, call.session, call.principal, call)
-
-    def set_caller(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
-        """Set the session and the principal, and the turn and the metadata if there is a *call*."""
-        self.session = session
-        self.principal = session.principal if principal is None and session is not None else principal
-        if call is not None:
-            self.turn, self.metadata = call.turn, call.metadata
+        return cls(call.name, call.tool, call.id, arguments, call.session, call.principal, call)
 
     @property
     def id(self) -> str:
@@ -196,26 +193,6 @@ class ShownCall(ToolCall):
         return digest_call(self.tool.name, canonical)
 
 
-def prepare_shown_calls(name: str, tool: Any) -> Callable[..., ShownCall]:
-    """Return a function that makes the `ShownCall` of a call of *tool*, which is called by *name*."""
-
-    def show_call(
-        number: int | str, arguments: Any, session: Session | None, principal: str | None, call: ToolCall | None
-    ) -> ShownCall:
-        """Return a call as hooks see it. The *call* itself is needed only for its turn and its metadata."""
-        shown = ShownCall()
-        shown.name = name
-        shown.number = number
-        shown.tool = tool
-        shown.actual_arguments = arguments
-        shown.arguments_copy = None
-        if session is not None or principal is not None or call is not None:
-            shown.set_caller(session, principal or None, call)
-        return shown
-
-    return show_call
-
-
 @record(frozen=True, slots=True)
 class Step:
     """
@@ -245,10 +222,7 @@ class Step:
 
     async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
         """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""
-        seconds = self._limit(limit)
-        if seconds is None:
-            return await runner.await_hook(self._call(runner, *arguments), self)
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(self._limit(limit)):
             # This is inside the timer, which otherwise could not tell its own cancellation from the caller's.
             return await runner.await_hook(self._call(runner, *arguments), self)
 
@@ -258,10 +232,7 @@ class Step:
 
         The hooks and the tool inside *run* have limits of their own.
         """
-        seconds = self._limit(limit)
-        if seconds is None:
-            return await runner.await_hook(self._call(runner, call, run), self)
-        async with asyncio.timeout(seconds) as timer:
+        async with asyncio.timeout(self._limit(limit)) as timer:
             return await runner.await_hook(self._call(runner, call, _exclude_from_timer(run, timer)), self)
 
     async def _call(self, runner: HookRunner, *arguments: Any) -> Any:
@@ -280,7 +251,7 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
 
     async def run_untimed() -> ToolResult:
         loop, due = asyncio.get_running_loop(), timer.when()
-        if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
+        if due is None:  # There is no limit, or the timer is stopped already: the hook awaits several runs at once.
             return await run()
         seconds_left = due - loop.time()
         timer.reschedule(None)
@@ -300,14 +271,6 @@ class Chain:
     around: tuple[Step, ...]
     after: tuple[Step, ...]
     hooks: tuple[Any, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.before or self.around or self.after)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every hook can be called directly: there is no `around`, no thread and no timeout."""
-        return not self.around and all(step.is_plain for step in (*self.before, *self.after))
 
     @classmethod
     def of(cls, hooks: Iterable[Any]) -> Chain:

@@ -22,7 +22,8 @@ from .._lazy_names import LazyModule
 from .._plumbing.wording import MASK
 from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart, is_uri
 from ..context import Progress
-from ..results import ErrorInfo, ToolResult
+from ..errors import ErrorInfo
+from ..results import ToolResult
 from ..values.rendering import as_json, describe_value, dict_with_unique_keys
 
 if TYPE_CHECKING:

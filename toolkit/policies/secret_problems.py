@@ -8,7 +8,7 @@ tool's own check may quote any argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import BadArgs, Problem
@@ -34,29 +34,21 @@ def _mask_problems(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any
     if objects and not any(isinstance(form, Mapping) for form in objects):
         # The value that was sent in place of an object may be the secret itself.
         return [_drop_quoted_value(problem) for problem in error.problems]
-    redaction = Redaction().with_secrets(_iter_secret_values(objects, folded_names))
-    return [
-        Problem("the value does not fit", problem.path[:1])
-        if problem.path and _fold_name(problem.path[0]) in folded_names
-        else Problem(redaction.mask_text(problem.message), [_mask_step(step, redaction) for step in problem.path])
-        for problem in error.problems
-    ]
-
-
-def _mask_step(step: str | int, redaction: Redaction) -> str | int:
-    """Return one step of a path with secrets masked, because the secret may also have been sent as a key."""
-    return redaction.mask_text(step) if isinstance(step, str) else step
+    items = [item for form in objects if isinstance(form, Mapping) for item in form.items()]
+    redaction = Redaction().with_secrets(value for name, value in items if _fold_name(name) in folded_names)
+    masked = []
+    for problem in error.problems:
+        if problem.path and _fold_name(problem.path[0]) in folded_names:
+            masked.append(Problem("the value does not fit", problem.path[:1]))
+        else:  # the secret may also have been sent as a key
+            path = [redaction.mask_text(step) if isinstance(step, str) else step for step in problem.path]
+            masked.append(Problem(redaction.mask_text(problem.message), path))
+    return masked
 
 
 def _drop_quoted_value(problem: Problem) -> Problem:
     text, got, _ = problem.message.partition(", got ")
     return Problem(text, problem.path) if got else problem
-
-
-def _iter_secret_values(objects: list[Any], folded_names: frozenset[str]) -> Iterator[Any]:
-    for form in objects:
-        if isinstance(form, Mapping):
-            yield from (value for name, value in form.items() if _fold_name(name) in folded_names)
 
 
 def _decode_arguments(arguments: Any) -> Any:
@@ -72,9 +64,5 @@ def _decode_arguments(arguments: Any) -> Any:
 
 
 def _fold_name(name: object) -> str:
-    """
-    Return *name* without case and separators.
-
-    Two keys that the repair of arguments takes for the same name are equal in this form.
-    """
+    """Return *name* in a form that is equal for two keys that the repair of arguments takes for the same name."""
     return "".join(letter for letter in str(name).casefold() if letter.isalnum())

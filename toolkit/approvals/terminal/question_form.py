@@ -76,7 +76,8 @@ class QuestionForm:
         while True:
             properties = _find_simple_properties(schema)
             if properties is None:
-                answer = self._ask_field(_build_field(schema), "Answer", schema, "decline")
+                field = _build_simple_field(schema) or _Field("JSON on one line", loads)
+                answer = self._ask_field(field, "Answer", schema, "decline")
             else:
                 answer = self._ask_properties(schema, properties)
             if answer is _LEFT_OUT or answer is DECLINED:
@@ -140,10 +141,6 @@ def _find_simple_properties(schema: Mapping[str, Any]) -> dict[str, _Field] | No
         return None
     simple = {name: field for name, field in fields.items() if field is not None}
     return simple if len(simple) == len(fields) else None
-
-
-def _build_field(schema: Mapping[str, Any]) -> _Field:
-    return _build_simple_field(schema) or _Field("JSON on one line", loads)
 
 
 def _build_simple_field(schema: Any) -> _Field | None:

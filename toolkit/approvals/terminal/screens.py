@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from ...decisions import ApprovalRequest, AuthRequest, Grant
 from ...questions import DECLINED, AnsweredQuestion, AnswersNeeded
 from ...values.visible import make_visible
-from ..edits import describe_edit
+from ..comparisons import describe_edit
 
 __all__ = ["Screen", "describe_grant"]
 

@@ -19,8 +19,8 @@ from ...access import Command
 from ...approvals.previews import Preview
 from ...context import Context
 from ...decorator import tool
-from ...errors import BadArgs, Problem, ToolError
-from ...results import ErrorInfo, Kind, ToolCall, ToolResult
+from ...errors import BadArgs, ErrorInfo, Problem, ToolError
+from ...results import Kind, ToolCall, ToolResult
 from ...sandbox.base import Sandbox
 from ...sandbox.selection import best_sandbox
 from ...sandbox.visible_files import visible_files_of

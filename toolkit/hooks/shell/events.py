@@ -45,7 +45,9 @@ def describe_call(call: ToolCall, arguments: Any, event: Event, result: ToolResu
     if result is not None:
         if len(result.text) > _MAX_INPUT_BYTES:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        redaction = _redaction(call, arguments)
+        hidden = _secret_names(call)
+        items = arguments.items() if hidden and isinstance(arguments, dict) else ()
+        redaction = Redaction().with_secrets(value for key, value in items if _fold_key(key) in hidden)
         # The result is masked before it becomes JSON, because a secret in bytes cannot be found in their base64.
         masked = redaction.mask_result(copy.copy(result))
         data["result"] = redaction.mask_value(as_json(masked.to_json()))
@@ -105,12 +107,6 @@ def _mask_secrets(call: ToolCall, arguments: Any) -> Any:
     if not isinstance(arguments, dict):
         return MASK  # This is text that could not be parsed, so it is unknown where the secret is in it.
     return {key: MASK if _fold_key(key) in hidden else value for key, value in arguments.items()}
-
-
-def _redaction(call: ToolCall, arguments: Any) -> Redaction:
-    hidden = _secret_names(call)
-    items = arguments.items() if hidden and isinstance(arguments, dict) else ()
-    return Redaction().with_secrets(value for key, value in items if _fold_key(key) in hidden)
 
 
 def restore_secrets(edited: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:

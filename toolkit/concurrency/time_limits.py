@@ -1,5 +1,5 @@
 """
-A limit on the time that cancelled code takes to clean up.
+Time limits: the deadline of a call, and a limit on the time that cancelled code takes to clean up.
 
 A separate task for each tool and hook would cost more than a whole call, so the code is awaited in the current task.
 Its first step is run directly, because most tools and hooks never wait for anything. Code that does wait is driven from
@@ -13,11 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["FINISHED", "OnAbandon", "await_with_limit", "finish_with_limit", "keep_value"]
+__all__ = ["NO_DEADLINE", "Deadline", "OnAbandon", "await_with_limit"]
+
+T = TypeVar("T")
 
 OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 """Receives the task in which abandoned code continues. It has to hold the task, because an event loop does not."""
@@ -25,42 +28,62 @@ OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 _log = logging.getLogger("toolkit")
 
 
-FINISHED = object()
-"""Stands for the future that a coroutine waits for, if the coroutine is finished and waits for none."""
+class Deadline:
+    """
+    The moment at which a call's time is up, if it has a limit.
+
+    Attributes:
+        at: That moment by *clock*; None if there is no limit.
+    """
+
+    __slots__ = ("_clock", "at")
+
+    def __init__(self, clock: Callable[[], float], at: float | None = None) -> None:
+        self._clock = clock
+        self.at = at
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the deadline, or None if there is no limit."""
+        return None if self.at is None else self.at - self._clock()
+
+    def is_past(self) -> bool:
+        return self.at is not None and self._clock() >= self.at
+
+    def with_minimum(self, seconds: float) -> Deadline:
+        """Return a deadline that is the same, but not sooner than *seconds* from now."""
+        return self if self.at is None else Deadline(self._clock, max(self.at, self._clock() + seconds))
+
+
+NO_DEADLINE = Deadline(time.monotonic)
+"""The deadline of calls without a limit."""
 
 
 async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnAbandon) -> Any:
-    """Await *work*. After a cancellation it has *seconds* to clean up before it is abandoned."""
-    values: list[Any] = []
-    coroutine = keep_value(work, values)
-    waits_for = next(coroutine.__await__(), FINISHED)
+    """
+    Await *work*. After a cancellation it has *seconds* to clean up before it is abandoned.
+
+    *on_abandon* is called if it continues for more than *seconds* after a cancellation.
+    """
+    coroutine = _await(work)
     try:
-        if waits_for is not FINISHED:
-            await finish_with_limit(coroutine, waits_for, seconds, on_abandon)
-        return values.pop()
+        waits_for = coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    try:
+        return await _finish_with_limit(coroutine, waits_for, seconds, on_abandon)
     finally:
         del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
 
-async def keep_value(work: Awaitable[Any], values: list[Any]) -> None:
-    """
-    Await *work* and append its value to *values*.
-
-    A step of this coroutine can be run with `next(keep_value(...).__await__(), FINISHED)`. A step of *work* itself
-    would return the value in a `StopIteration`, and raising one takes longer than a second coroutine.
-    """
-    values.append(await work)
+async def _await(work: Awaitable[T]) -> T:
+    return await work
 
 
 @types.coroutine
-def finish_with_limit(
+def _finish_with_limit(
     coroutine: Coroutine[Any, Any, Any], waits_for: Any, seconds: float, on_abandon: OnAbandon
 ) -> Generator[Any, Any, Any]:
-    """
-    Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*.
-
-    *on_abandon* is called if the coroutine continues for more than *seconds* after a cancellation.
-    """
+    """Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*."""
     proxy: _WaitProxy | None = None
     error: BaseException | None
     try:
@@ -111,19 +134,6 @@ class _WaitProxy:
         message: The message of that cancellation.
         is_late: Whether the time is up.
     """
-
-    __slots__ = (
-        "_asyncio_future_blocking",
-        "_cause",
-        "_context",
-        "_is_extended",
-        "_seconds",
-        "_wakeup",
-        "future",
-        "is_late",
-        "message",
-        "timer",
-    )
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

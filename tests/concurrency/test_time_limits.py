@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.concurrency.cleanup_limit import await_with_limit
+from toolkit.concurrency.time_limits import await_with_limit
 from toolkit.functions.coroutines import is_coroutine_function, may_suspend
 
 # What a coroutine does, step by step.
