@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
-from toolkit.values.codecs import UNSURE
+from toolkit.values.codecs.code_writer import UNSURE
 
 from .values import json_objects, json_values
 

@@ -18,7 +18,7 @@ from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
 from ..values.arrays import Shape
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from ..values.rendering import copy_arguments
 from ..values.schemas.vocabulary import stated_types
 from ..verdicts import allow_any_call

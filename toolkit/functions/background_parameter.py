@@ -11,7 +11,7 @@ from inspect import Parameter
 from typing import Annotated, Any
 
 from ..errors import DefinitionError
-from ..values.codecs import Schema
+from ..values.codecs.base import Schema
 from .signature import NOTHING_INJECTED, Binder, refuse_taken_name
 
 __all__ = ["BACKGROUND", "BACKGROUND_PARAMETER", "add_background_property", "drop_background"]

@@ -16,7 +16,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..errors import BadArgs, DefinitionError, Problem
-from ..values.codecs import UNSURE, Codec, Refusal, Schema, compile_codec, use_decode_cache
+from ..values.codecs.base import Codec, Schema
+from ..values.codecs.code_writer import UNSURE, compile_codec
+from ..values.codecs.decode_cache import use_decode_cache
+from ..values.codecs.refusals import Refusal
 from ..values.schemas.vocabulary import UNION_KEYWORDS
 from ..values.strictjson.checks import class_name, copy_and_check, is_plain_json, loads, show_value
 

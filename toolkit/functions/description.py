@@ -19,7 +19,8 @@ from .._lazy_names import LazyModule
 from ..docstrings.parsing import MAX_CHARACTERS, Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..facts import Facts
-from ..values.codecs import Schema, Unresolved
+from ..values.codecs.base import Schema
+from ..values.codecs.refusals import Unresolved
 from ..values.schemas.vocabulary import stated_types
 from .callables import find_source_location, subject_of
 from .checker import Checker

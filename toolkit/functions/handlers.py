@@ -16,7 +16,11 @@ from typing import Any, get_origin
 from ..context import find_injected_type
 from ..docstrings.parsing import parse, words
 from ..errors import DefinitionError
-from ..values.codecs import Codec, CodeWriter, Unresolved, build_schema_emitter, create_hint_reader
+from ..values.codecs.base import Codec
+from ..values.codecs.code_writer import CodeWriter
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
+from ..values.codecs.schema_code import build_schema_emitter
 from ..values.strictjson.checks import copy_json
 from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function

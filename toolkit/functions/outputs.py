@@ -13,7 +13,11 @@ from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_o
 from .._plumbing.records import record
 from ..content import PART_TYPES
 from ..results import ToolResult
-from ..values.codecs import UNSURE, Codec, HintReader, Schema, UnsendableType, compile_encode, create_hint_reader
+from ..values.codecs.base import Codec, HintReader, Schema
+from ..values.codecs.code_writer import UNSURE
+from ..values.codecs.encode_writer import compile_encode
+from ..values.codecs.refusals import UnsendableType
+from ..values.codecs.rules import create_hint_reader
 from ..values.rendering import is_async_stream, is_stream, may_have_json_form
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 from ..values.unsendable_value import UnsendableValue

@@ -21,26 +21,19 @@ from ..access import Access, find_access_marker
 from ..context import Injected, find_injected_type, is_secret
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values import codecs
-from ..values.codecs import (
-    MISSING,
-    Codec,
-    HintReader,
-    ObjectField,
-    RefusedMetadata,
-    Undescribable,
-    Unresolved,
-    UnsendableType,
-    read_field_default,
-    type_name,
-)
 from ..values.codecs.annotation_texts import evaluate_running
+from ..values.codecs.base import Codec, HintReader, type_name
+from ..values.codecs.objects import MISSING, ObjectField, read_field_default
 from ..values.codecs.plain_hints import plain_key
+from ..values.codecs.refusals import RefusedMetadata, Undescribable, Unresolved, UnsendableType
 from .unsent_parameters import Omission, UnsentParameters, describe_omissions, describe_refusal, is_optional
 
 if TYPE_CHECKING:
+    from ..values.codecs import annotated, records
     from . import field_markers
-else:  # most parameters have plain types, which have no fields
+else:  # most parameters have plain types, which have no fields and no metadata
+    annotated = LazyModule("toolkit.values.codecs.annotated")
+    records = LazyModule("toolkit.values.codecs.records")
     field_markers = LazyModule(f"{__package__}.field_markers")
 
 __all__ = ["Parameters", "build_encoder"]
@@ -186,14 +179,16 @@ class Parameters:
                 raise Undescribable("a marker counts on a parameter that has a name; write it out")
             codec = self.reader.codec(hint)
             text = self._descriptions.get(name)
-            self.extras = codec if not text or codec.description else codecs.apply_metadata(codec, [text], self.reader)
+            self.extras = (
+                codec if not text or codec.description else annotated.apply_metadata(codec, [text], self.reader)
+            )
             return
         inner = self._resolve_unpacked(hint)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
         for key, field_hint in field_markers.read_field_hints(get_origin(inner) or inner).items():
             self._collect_markers(key, field_hint)
-        fields, self.extras = codecs.read_typed_dict_fields(inner, self.reader)
+        fields, self.extras = records.read_typed_dict_fields(inner, self.reader)
         used_names = {field.name for field in self.fields} | self.injected.keys()
         for field in fields:
             if field.name in used_names:
@@ -231,7 +226,7 @@ class Parameters:
             default = MISSING
         notes = read_field_default(default)
         if notes is not None:
-            codec = codecs.apply_metadata(codec, [default], self.reader)
+            codec = annotated.apply_metadata(codec, [default], self.reader)
         elif default is MISSING:
             notes = next(filter(None, map(read_field_default, _metadata(hint))), None)
         factory = None

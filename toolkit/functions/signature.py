@@ -20,16 +20,11 @@ from .._plumbing.records import record
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values.codecs import (
-    Codec,
-    RefusedMetadata,
-    Schema,
-    Unresolved,
-    UnsendableType,
-    assemble_schema,
-    create_hint_reader,
-    object_codec,
-)
+from ..values.codecs.base import Codec, Schema
+from ..values.codecs.definitions import assemble_schema
+from ..values.codecs.objects import object_codec
+from ..values.codecs.refusals import RefusedMetadata, Unresolved, UnsendableType
+from ..values.codecs.rules import create_hint_reader
 from .callables import find_executed_function
 from .namespaces import Scope
 from .outputs import (

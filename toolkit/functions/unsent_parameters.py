@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_origin
 
 from .._plumbing.records import record
 from ..errors import DefinitionError, find_nearest
-from ..values.codecs import type_name
+from ..values.codecs.base import type_name
 
 __all__ = [
     "NOTHING_UNSENT",

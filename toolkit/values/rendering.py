@@ -26,7 +26,7 @@ from .strictjson.checks import INT_LIMIT, is_valid_text
 from .unsendable_value import UnsendableValue
 
 if TYPE_CHECKING:
-    from .codecs import Codec
+    from .codecs.base import Codec
 
 __all__ = [
     "FINAL_TYPES",
@@ -312,7 +312,7 @@ class _StrictConversion(_Conversion):
 
 
 def _read_codec(kind: type) -> Codec | None:
-    from .codecs import create_hint_reader  # the first result of a class loads it
+    from .codecs.rules import create_hint_reader  # the first result of a class loads it
 
     try:
         return create_hint_reader(for_output=True).codec(kind)

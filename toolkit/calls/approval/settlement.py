@@ -23,7 +23,7 @@ from ...permissions.grants import is_described
 from ...permissions.judgement import Judgement
 from ...permissions.policy import Permissions
 from ...results import ToolResult
-from ...values.codecs import UNSURE
+from ...values.codecs.code_writer import UNSURE
 from ...verdicts import Finding
 from ..argument_check import find_refusal
 from ..error_results import build_error_result

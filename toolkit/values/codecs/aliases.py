@@ -9,17 +9,8 @@ from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoRetu
 
 import typing_extensions
 
-from .base import (
-    Codec,
-    CodecRules,
-    HintReader,
-    Schema,
-    Undescribable,
-    Unresolved,
-    UnsendableType,
-    constant_factory,
-    type_name,
-)
+from .base import Codec, CodecRules, HintReader, Schema, constant_factory, type_name
+from .refusals import Undescribable, Unresolved, UnsendableType
 from .scalars import STRING
 from .type_checking_names import MissingName, module_names
 

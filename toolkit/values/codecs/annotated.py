@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args
 from ...errors import DefinitionError
 from ..schemas.validator import check_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
-from .base import Codec, CodecRules, HintReader, RefusedMetadata, Schema, Undescribable
+from .base import Codec, CodecRules, HintReader, Schema
 from .definitions import assemble_schema
 from .json_texts import json_text_codec
 from .limits import (
@@ -31,6 +31,7 @@ from .limits import (
     iter_multiple_limits,
 )
 from .metadata import flatten_metadata, known_name, needs_pydantic, read_whole
+from .refusals import RefusedMetadata, Undescribable
 from .schema_first import make_strict_codec
 from .validators import (
     REPLACEMENTS,

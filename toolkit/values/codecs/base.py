@@ -28,38 +28,18 @@ from .decode_cache import memoize_decode
 from .encode_writer import InlineEncode
 from .plain_hints import MAX_PLAIN_CODECS, has_registered_plain_class, plain_key
 from .ranks import CodecRank
-from .refusals import (
-    OutputRefusal,
-    Refusal,
-    RefusedMetadata,
-    Undescribable,
-    Unresolved,
-    UnsendableType,
-    problems_below,
-    problems_of,
-)
-from .registered import REGISTERED_BASES, REGISTERED_FACTORIES, find_registered_factory
+from .refusals import Undescribable, Unresolved, UnsendableType
+from .registered import find_registered_factory
 
 __all__ = [
     "MAX_PROBLEMS",
-    "REGISTERED_BASES",
-    "REGISTERED_FACTORIES",
     "UNKNOWN_BREADTH",
     "Codec",
     "CodecRules",
     "HintReader",
-    "OutputRefusal",
-    "Refusal",
-    "RefusedMetadata",
     "Schema",
-    "Undescribable",
-    "Unresolved",
-    "UnsendableType",
     "constant_factory",
-    "find_registered_factory",
     "join_with_or",
-    "problems_below",
-    "problems_of",
     "type_name",
 ]
 

@@ -19,19 +19,10 @@ import typing_extensions
 from ...docstrings.parsing import Docstring, parse
 from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames
 from ..strictjson.checks import show_value
-from .base import (
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    Schema,
-    Undescribable,
-    UnsendableType,
-    join_with_or,
-    type_name,
-)
+from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
+from .refusals import Refusal, Undescribable, UnsendableType
 
 __all__ = ["RULES", "constants_codec"]
 

@@ -15,8 +15,9 @@ from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
 from .aliases import close_hint, substitute_variables, widest_type
-from .base import Codec, HintReader, RefusedMetadata, Undescribable, UnsendableType, type_name
+from .base import Codec, HintReader, type_name
 from .objects import MISSING
+from .refusals import RefusedMetadata, Undescribable, UnsendableType
 from .type_checking_names import module_names
 
 __all__ = ["ClassHints", "class_key", "definition_name", "field_descriptions", "parse_class_docstring"]

@@ -20,20 +20,11 @@ from ..._lazy_names import lazy_pattern
 from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..arrays import limit_items
-from .base import (
-    MAX_PROBLEMS,
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    Schema,
-    Undescribable,
-    problems_below,
-    type_name,
-)
+from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter
 from .encode_writer import InlineEncode
 from .ranks import CodecRank
+from .refusals import Refusal, Undescribable, problems_below
 
 __all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
 

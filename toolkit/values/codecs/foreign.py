@@ -18,21 +18,11 @@ import typing_extensions
 from ..._lazy_names import lazy_pattern
 from ...errors import DefinitionError, Problem
 from ..schemas.validator import check_schema
-from .base import (
-    REGISTERED_BASES,
-    REGISTERED_FACTORIES,
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    RefusedMetadata,
-    Schema,
-    Unresolved,
-    UnsendableType,
-    type_name,
-)
+from .base import Codec, CodecRules, HintReader, Schema, type_name
 from .definitions import rewrite_schema
 from .json_texts import json_text_codec
+from .refusals import Refusal, RefusedMetadata, Unresolved, UnsendableType
+from .registered import REGISTERED_BASES, REGISTERED_FACTORIES
 from .schema_first import make_strict_codec
 from .validators import problems_of_validation
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...errors import Problem
 from ..strictjson.checks import loads, show_value
-from .base import Codec, Refusal, Schema
+from .base import Codec, Schema
 from .code_writer import CodeWriter
 from .ranks import CodecRank
+from .refusals import Refusal
 
 __all__ = ["json_text_codec"]
 

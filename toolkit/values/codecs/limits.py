@@ -22,9 +22,10 @@ from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
 from ..strictjson.checks import show_value
-from .base import Codec, OutputRefusal, Refusal, RefusedMetadata, Schema, Undescribable
+from .base import Codec, Schema
 from .code_writer import CodeWriter
 from .ranks import narrow_breadth
+from .refusals import OutputRefusal, Refusal, RefusedMetadata, Undescribable
 
 if TYPE_CHECKING:
     import decimal

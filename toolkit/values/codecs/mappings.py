@@ -18,21 +18,12 @@ from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
 from ..schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TextForm
-from .base import (
-    MAX_PROBLEMS,
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    Schema,
-    UnsendableType,
-    problems_below,
-    type_name,
-)
+from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter
 from .containers import MAX_COLLISIONS, has_many_collisions
 from .encode_writer import InlineEncode
 from .ranks import CodecRank
+from .refusals import Refusal, UnsendableType, problems_below
 from .scalars import INTEGER
 
 __all__ = ["RULES", "dict_codec"]

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ForwardRef, get_args, get_origin
 
 from .aliases import substitute_variables
-from .base import REGISTERED_FACTORIES, Codec, HintReader, RefusedMetadata, type_name
+from .base import Codec, HintReader, type_name
 from .foreign import read_with_pydantic
+from .refusals import RefusedMetadata
+from .registered import REGISTERED_FACTORIES
 from .validators import SERIALIZERS, VALIDATORS
 
 __all__ = ["flatten_metadata", "known_name", "needs_pydantic", "read_whole"]

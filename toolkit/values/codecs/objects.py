@@ -15,9 +15,10 @@ from typing import Any
 
 from ..._plumbing.records import record
 from ...errors import Problem
-from .base import MAX_PROBLEMS, Codec, Refusal, RefusedMetadata, Schema, problems_below
+from .base import MAX_PROBLEMS, Codec, Schema
 from .code_writer import CodeWriter, is_identifier
 from .ranks import CodecRank
+from .refusals import Refusal, RefusedMetadata, problems_below
 
 __all__ = [
     "MISSING",

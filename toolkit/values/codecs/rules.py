@@ -29,11 +29,10 @@ def _load_families() -> tuple[CodecRules, ...]:
     from .foreign import RULES as FOREIGN
     from .mappings import RULES as MAPPINGS
     from .records import RULES as RECORDS
-    from .typed_dicts import RULES as TYPED_DICTS
     from .unions import RULES as UNIONS
 
     # A class of pydantic or msgspec may also look like a record.
-    return FOREIGN, ALIASES, ANNOTATED, SCALARS, CHOICES, UNIONS, CONTAINERS, MAPPINGS, RECORDS, TYPED_DICTS
+    return FOREIGN, ALIASES, ANNOTATED, SCALARS, CHOICES, UNIONS, CONTAINERS, MAPPINGS, RECORDS
 
 
 def all_families() -> tuple[CodecRules, ...]:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
-from .base import Codec, CodecRules, Refusal, constant_factory
+from .base import Codec, CodecRules, constant_factory
 from .code_writer import CodeWriter
 from .encode_writer import InlineEncode, emit_plain_copy
 from .ranks import CodecRank
+from .refusals import Refusal
 
 __all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
 

@@ -15,9 +15,10 @@ from typing import Any
 from ..schemas.messages import explain_errors
 from ..schemas.validator import compile_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
-from .base import UNKNOWN_BREADTH, Codec, Refusal, Schema
+from .base import UNKNOWN_BREADTH, Codec, Schema
 from .code_writer import CodeWriter
 from .ranks import CodecRank, narrow_breadth
+from .refusals import Refusal
 from .schema_code import build_schema_emitter
 
 __all__ = ["make_strict_codec"]

@@ -21,10 +21,11 @@ from typing import Any, get_args
 
 from ..patterns import compile_pattern
 from ..schemas.text_forms import TEXT_FORMS, TextForm
-from .base import Codec, CodecRules, HintReader, Refusal, UnsendableType, constant_factory, type_name
+from .base import Codec, CodecRules, HintReader, constant_factory, type_name
 from .code_writer import CodeWriter
 from .limits import write_pattern
 from .ranks import CodecRank
+from .refusals import Refusal, UnsendableType
 from .scalars import build_type_error
 
 __all__ = ["RULES", "text_codec"]

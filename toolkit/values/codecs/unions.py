@@ -18,22 +18,11 @@ from typing import Any, Optional, Union, get_args
 from ...errors import Problem
 from ..schemas.messages import describe_expectation
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_ANY_TYPE, stated_types
-from .base import (
-    Codec,
-    CodecRules,
-    HintReader,
-    OutputRefusal,
-    Refusal,
-    Schema,
-    Undescribable,
-    UnsendableType,
-    join_with_or,
-    problems_of,
-    type_name,
-)
+from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
 from .code_writer import CodeWriter
 from .encode_writer import InlineEncode
 from .ranks import CodecRank
+from .refusals import OutputRefusal, Refusal, Undescribable, UnsendableType, problems_of
 
 __all__ = ["RULES", "union_codec"]
 

@@ -16,11 +16,12 @@ from dataclasses import replace
 from typing import Annotated, Any, get_type_hints
 
 from ...errors import Problem
-from .base import UNKNOWN_BREADTH, Codec, HintReader, OutputRefusal, Refusal, RefusedMetadata, problems_of
+from .base import UNKNOWN_BREADTH, Codec, HintReader
 from .code_writer import CodeWriter
 from .definitions import assemble_schema
 from .limits import refuse_async
 from .ranks import narrow_breadth
+from .refusals import OutputRefusal, Refusal, RefusedMetadata, problems_of
 from .schema_first import make_strict_codec
 
 __all__ = [

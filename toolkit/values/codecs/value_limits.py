@@ -16,10 +16,11 @@ from ..._lazy_names import LazyModule
 from ..._plumbing.records import record
 from ...errors import Problem
 from ..strictjson.checks import show_value
-from .base import Codec, OutputRefusal, Refusal, RefusedMetadata
+from .base import Codec
 from .code_writer import CodeWriter
 from .limits import Limit, build_digits_limit, build_pattern_limit, build_predicate_limit
 from .ranks import narrow_breadth
+from .refusals import OutputRefusal, Refusal, RefusedMetadata
 
 if TYPE_CHECKING:
     import datetime as dt
