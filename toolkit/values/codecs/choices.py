@@ -11,7 +11,7 @@ import enum
 import functools
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import typing_extensions
@@ -195,8 +195,10 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> 
 
 
 def _read_flag(hint: Any, reader: HintReader) -> Codec:
-    # Aliases are left out, unless no bit has its own name.
-    members = list(hint) or list(hint.__members__.values())
+    # Aliases are left out, unless one of their bits has no name of its own.
+    own = [member for name, member in hint.__members__.items() if name == member.name]
+    named = functools.reduce(operator.or_, (member.value for member in hint), 0)
+    members = [member for member in own if member.value.bit_count() == 1 or member.value & ~named] or own
     if not members:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
     mask = functools.reduce(operator.or_, (member.value for member in hint.__members__.values()))
@@ -207,7 +209,10 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value & ~mask:
             raise Refusal.mismatch(f"a sum of {names}", value)
-        return hint(value)
+        try:
+            return hint(value)
+        except ValueError:
+            raise Refusal.mismatch(f"a sum of {names}", value) from None
 
     def encode(value: Any) -> int:
         if not isinstance(value, hint) or value.value & ~mask:
@@ -221,22 +226,15 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         return result
 
     docstring = _enum_docstring(hint).description
-    sums = _list_sums(mask)
-    has_gaps = mask & (mask + 1)
+    sums = _list_sums(hint, mask, named)
     schema = {
         "type": "integer",
-        **({"enum": list(sums)} if has_gaps and sums else {"minimum": 0, "maximum": mask}),
+        **({"enum": list(sums)} if sums and len(sums) <= mask else {"minimum": 0, "maximum": mask}),
         "description": f"{_end_sentence(docstring)} A sum of: {names}." if docstring else f"A sum of: {names}.",
         FLAG_NAMES: MemberNames({name: member.value for name, member in hint.__members__.items()}),
     }
     return Codec(
-        schema=schema,
-        decode=decode,
-        encode=encode,
-        type=hint,
-        breadth=(CodecRank.FLAGS,),
-        choices=sums,
-        emit=emit,
+        schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), choices=sums, emit=emit
     )
 
 
@@ -244,25 +242,33 @@ _MAX_SUMS = 4096
 """The most values that the schema of a flag lists."""
 
 
-def _list_sums(mask: int) -> tuple[int, ...] | None:
-    """Return the sums of the bits of *mask*, in order; None if there are too many."""
+def _list_sums(kind: Any, mask: int, named: int) -> tuple[int, ...] | None:
+    """
+    Return the sums of the bits of *mask* that the class accepts, in order; None if there are too many.
+
+    Bits that are not *named*, because only a member of several bits has them, may be allowed only together.
+    """
     if 2 ** mask.bit_count() > _MAX_SUMS:
         return None
     sums = [0]
     for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
         sums += [bit + smaller for smaller in sums]
-    return tuple(sums)
+    return tuple(value for value in sums if not value & ~named or _is_value(kind, value))
 
 
-def _is_enum(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, enum.Enum)
+def _is_value(kind: Any, value: int) -> bool:
+    try:
+        kind(value)
+    except ValueError:
+        return False
+    return True
 
 
-def _is_flag(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, enum.Flag)
+def _is_a(kind: type) -> Callable[[Any], bool]:
+    return lambda hint: isinstance(hint, type) and issubclass(hint, kind)
 
 
 RULES = CodecRules(
     {Literal: _read_literal, typing_extensions.Literal: _read_literal},
-    [(_is_flag, _read_flag), (_is_enum, _read_enum)],
+    [(_is_a(enum.Flag), _read_flag), (_is_a(enum.Enum), _read_enum)],
 )
