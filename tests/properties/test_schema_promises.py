@@ -40,7 +40,7 @@ from toolkit.values.codecs.refusals import Undescribable, Unresolved
 from toolkit.values.codecs.rules import all_families, create_hint_reader
 from toolkit.values.codecs.type_checking_names import MissingName
 from toolkit.values.patterns import compile_pattern
-from toolkit.values.patterns.nfa import MAX_STATES, count_states, find_irregular
+from toolkit.values.patterns.automaton import MAX_STATES, count_states, find_irregular
 from toolkit.values.patterns.syntax_tree import read_tree
 from toolkit.values.schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TEXT_FORMS, find_text_form
 

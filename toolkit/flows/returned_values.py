@@ -33,7 +33,7 @@ def find_value(result: ToolResult, node: StepNode, types: FlowTypes) -> FlowValu
     if ref is None:
         raise ValueError(_explain_undeclared(value, node))
     own = types.encode(value, ref)
-    if node.tool.signature.output is None or _is_same_json(own.value, result.value):
+    if node.tool.signature.output.codec is None or _is_same_json(own.value, result.value):
         return own
     try:
         return types.read(result.value, ref)

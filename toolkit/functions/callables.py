@@ -1,5 +1,5 @@
 """
-Find where a callable was written, and whether two callables are the same.
+Find where a callable was written, whether two callables are the same, and how an async one behaves.
 
 Partials, methods, wrappers and callable objects are layers around a plain function. Names, files and lines are those of
 the innermost function.
@@ -8,7 +8,10 @@ the innermost function.
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
+import inspect
+from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -19,9 +22,11 @@ __all__ = [
     "find_source_location",
     "find_wrapped_function",
     "get_qualname",
+    "is_coroutine_function",
     "is_redefinition",
     "is_same_callable",
     "makes_context_manager",
+    "may_suspend",
     "subject_of",
     "unwrap_binding",
     "unwrap_function",
@@ -171,3 +176,22 @@ def _has_same_source(old: Any, new: Any) -> bool:
     # A notebook gives each run of a cell its own file name.
     is_one_file = a.co_filename == b.co_filename or old.__module__ == "__main__"
     return bool(is_one_file and a.co_qualname == b.co_qualname and old.__module__ == new.__module__)
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Return whether every call of *function* returns a coroutine. It may be an `async def`, bound or partial."""
+    code = _code_of(function)
+    return code is not None and bool(code.co_flags & inspect.CO_COROUTINE)
+
+
+def may_suspend(function: Callable[..., Any]) -> bool:
+    """Return whether *function*, an `async def`, contains an `await`. Without one, it cannot be cancelled."""
+    code = _code_of(function)
+    return code is None or any(line.opname == "YIELD_VALUE" for line in dis.get_instructions(code))
+
+
+def _code_of(function: Any) -> CodeType | None:
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code if type(code) is CodeType else None  # a mock pretends to have a code object

@@ -27,6 +27,7 @@ from .callables import find_source_location, get_qualname, unwrap_function
 from .description import Description, warn_of_missing_docstring
 from .handwritten_schemas import copy_output_schema
 from .namespaces import Scope
+from .outputs import OutputDescription
 from .signature import NOTHING_INJECTED, Binder, Signature, style_of
 from .wrappers import VARIADIC
 
@@ -76,11 +77,11 @@ class HandlerDescription(Description):
         self._encode_output = None
         self._schema_copies = None
         injected, bind = read_handler(handler, self.subject)
+        result_schema = None if output_schema is None else copy_output_schema(output_schema, self.subject, function)
         self._signature = Signature(
             codec=codec,
             schema=own,
-            output=None,
-            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, function),
+            output=OutputDescription(schema=result_schema),
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,

@@ -25,8 +25,10 @@ __all__ = [
     "check_stream_size",
     "is_array_class",
     "limit_items",
+    "number_repeated",
     "replace_arrays",
     "to_plain_value",
+    "write_duration",
 ]
 
 UNKNOWN: Any = object()
@@ -172,13 +174,14 @@ def _duration_writer(dtype: str) -> Callable[[int], str | int | None]:
         if unit in ("Y", "M"):
             return f"{'-' if count < 0 else ''}P{abs(count)}{unit}"
         if unit in _UNITS:
-            return _write_seconds(count * _UNITS[unit], 1)
-        return _write_seconds(count, _FRACTIONS[unit]) if unit in _FRACTIONS else count
+            return write_duration(count * _UNITS[unit], 1)
+        return write_duration(count, _FRACTIONS[unit]) if unit in _FRACTIONS else count
 
     return write
 
 
-def _write_seconds(count: int, per_second: int) -> str:
+def write_duration(count: int, per_second: int) -> str:
+    """Return *count* parts of a second, of which there are *per_second*, as an ISO 8601 duration."""
     sign, count = ("-", -count) if count < 0 else ("", count)
     seconds, fraction = divmod(count, per_second)
     days, seconds = divmod(seconds, 86_400)
@@ -227,7 +230,7 @@ def _read_series(series: Any, shape: Shape | None) -> Any:
     values = _list_column(series)
     if shape == "array" or (shape is None and _only_counts(series.index)):
         return values
-    return dict(zip(_number_repeated(series.index.tolist()), values, strict=True))
+    return dict(zip(number_repeated(series.index.tolist()), values, strict=True))
 
 
 def _read_frame(frame: Any, shape: Shape | None) -> Any:
@@ -240,7 +243,7 @@ def _read_frame(frame: Any, shape: Shape | None) -> Any:
         unnamed = ["index"] if index.nlevels == 1 else [f"level_{level}" for level in levels]
         names = [name if name is not None else unnamed[level] for level, name in enumerate(index.names)] + names
         columns = [_list_column(index.get_level_values(level)) for level in levels] + columns
-    names = _number_repeated(names)
+    names = number_repeated(names)
     if shape == "object":
         return dict(zip(names, columns, strict=True))
     if not names:
@@ -253,7 +256,7 @@ def _only_counts(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1 and index.name is None
 
 
-def _number_repeated(names: Sequence[Any]) -> list[Any]:
+def number_repeated(names: Sequence[Any]) -> list[Any]:
     """Return *names* with numbers added to those that come again, as in `a (2)`."""
     if len(set(names)) == len(names):
         return list(names)

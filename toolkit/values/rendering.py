@@ -16,11 +16,11 @@ import enum
 import inspect
 import itertools
 import json
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from .arrays import UNKNOWN, Shape, is_array_class, to_plain_value
+from .arrays import UNKNOWN, Shape, is_array_class, number_repeated, to_plain_value
 from .codecs.registered import has_registered_codec
 from .strictjson.checks import INT_LIMIT, is_valid_text
 from .unsendable_value import UnsendableValue
@@ -62,20 +62,7 @@ def as_text(value: Any) -> str:
 
     *value* must be strict JSON.
     """
-    return value if type(value) is str else _write_json(value)
-
-
-def _choose_writer() -> Callable[[Any], str]:
-    """Return the function that writes JSON. Python's encoder makes its C part for each value, here it is made once."""
-    make_encoder = getattr(json.encoder, "c_make_encoder", None)
-    write_text = getattr(json.encoder, "c_encode_basestring", None)
-    if make_encoder is None or write_text is None:  # not every Python has the C part
-        return _ENCODER.encode
-    encode = make_encoder(None, _ENCODER.default, write_text, None, ":", ",", False, False, False)
-    return lambda value: "".join(encode(value, 0))
-
-
-_write_json = _choose_writer()
+    return value if type(value) is str else _ENCODER.encode(value)
 
 
 def as_json(value: Any) -> Any:
@@ -176,15 +163,11 @@ def replace_surrogates(text: str) -> str:
 
 def dict_with_unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary from *pairs* without losing a value: a repeated key gets a number, such as `a (2)`."""
-    result: dict[str, Any] = {}
-    times: dict[str, int] = {}
-    for key, value in pairs:
-        name = key
-        while name in result:
-            times[key] = times.get(key, 1) + 1
-            name = f"{key} ({times[key]})"
-        result[name] = value
-    return result
+    all_pairs = list(pairs)
+    result = dict(all_pairs)
+    if len(result) == len(all_pairs):
+        return result
+    return dict(zip(number_repeated([key for key, _ in all_pairs]), [value for _, value in all_pairs], strict=True))
 
 
 class _Conversion:

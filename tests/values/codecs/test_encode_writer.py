@@ -9,8 +9,7 @@ import attrs
 import pytest
 
 from toolkit.values.codecs.base import Codec
-from toolkit.values.codecs.code_writer import UNSURE
-from toolkit.values.codecs.encode_writer import compile_encode
+from toolkit.values.codecs.code_writer import UNSURE, compile_encode
 from toolkit.values.codecs.rules import create_hint_reader
 
 

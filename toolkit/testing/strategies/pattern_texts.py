@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 
 from ...values.patterns import compile_pattern
+from ...values.patterns.automaton import find_irregular
 from ...values.patterns.charsets import Chars
-from ...values.patterns.nfa import find_irregular
 from ...values.patterns.syntax_tree import (
     UNBOUNDED,
     At,

@@ -23,9 +23,8 @@ from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..schemas.vocabulary import stated_types
 from .annotation_texts import evaluate_annotation
-from .code_writer import CodeWriter
+from .code_writer import CodeWriter, InlineEncode
 from .decode_cache import memoize_decode
-from .encode_writer import InlineEncode
 from .plain_hints import MAX_PLAIN_CODECS, has_registered_plain_class, plain_key
 from .ranks import CodecRank
 from .refusals import Undescribable, Unresolved, UnsendableType

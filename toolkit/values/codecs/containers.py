@@ -21,8 +21,7 @@ from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..arrays import limit_items
 from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
-from .code_writer import CodeWriter
-from .encode_writer import InlineEncode
+from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
 from .refusals import Refusal, Undescribable, problems_below
 

@@ -48,15 +48,15 @@ __all__ = [
     "write_pattern",
 ]
 
-_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str, str]] = {
-    "ge": ("minimum", operator.ge, ">=", "at least"),
-    "gt": ("exclusiveMinimum", operator.gt, ">", "more than"),
-    "le": ("maximum", operator.le, "<=", "at most"),
-    "lt": ("exclusiveMaximum", operator.lt, "<", "less than"),
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "ge": ("minimum", operator.ge, "at least"),
+    "gt": ("exclusiveMinimum", operator.gt, "more than"),
+    "le": ("maximum", operator.le, "at most"),
+    "lt": ("exclusiveMaximum", operator.lt, "less than"),
 }
 _LENGTHS = {
-    "min_length": (("minLength", "minItems", "minProperties"), operator.ge, ">=", "at least"),
-    "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
+    "min_length": (("minLength", "minItems", "minProperties"), operator.ge, "at least"),
+    "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "at most"),
 }
 _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
     ("string", str, "character"),
@@ -77,7 +77,6 @@ class Limit:
         message: A description of the values that would be right.
         on_decoded: Whether `holds` takes the decoded value.
         note: A sentence for the description in the schema, if no keyword can express the limit.
-        source: Writes the check as an expression for generated code. Without it, generated code calls `holds`.
     """
 
     keywords: dict[str, Any]
@@ -85,7 +84,6 @@ class Limit:
     message: str
     on_decoded: bool = False
     note: str = ""
-    source: Callable[[CodeWriter, str], str] | None = None
 
 
 def _possible_types(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -123,7 +121,7 @@ def _accept_uncheckable(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[
 
 def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     """Yield the limits for a least or largest value. *name* is `ge`, `gt`, `le` or `lt`."""
-    keyword, compare, sign, words = _BOUNDS[name]
+    keyword, compare, words = _BOUNDS[name]
     message, kinds = f"{words} {limit}", _possible_types(codec.schema)
     if kinds & _NUMBER_TYPES and isinstance(limit, (numbers.Real, decimal.Decimal)) and limit - limit == 0:
         number = _json_number(limit)
@@ -131,8 +129,7 @@ def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
         def fits(value: Any) -> bool:
             return not isinstance(value, (int, float)) or isinstance(value, bool) or compare(value, number)
 
-        number_source = _comparison_source(sign, number) if kinds <= _NUMBER_TYPES else None
-        yield Limit({keyword: number}, fits, message, source=number_source)
+        yield Limit({keyword: number}, fits, message)
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     # The author means 0.1, not 0.1000000000000000055.
@@ -141,17 +138,12 @@ def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     def holds(value: Any) -> bool:
         return compare(value, exact if isinstance(value, decimal.Decimal) else limit)
 
-    source = None if codec.type in (None, decimal.Decimal) else _comparison_source(sign, limit)
-    yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True, source=source)
-
-
-def _comparison_source(sign: str, limit: Any) -> Callable[[CodeWriter, str], str]:
-    return lambda writer, value: f"{value} {sign} {writer.constant(limit)}"
+    yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True)
 
 
 def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
     """Yield the limits for a least or largest length. *name* is `min_length` or `max_length`."""
-    keywords, compare, sign, words = _LENGTHS[name]
+    keywords, compare, words = _LENGTHS[name]
     if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
         # The base64 text is longer than the bytes that it encodes.
         check = _accept_uncheckable(codec, lambda value: compare(len(value), count))
@@ -163,12 +155,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
             def fits(value: Any, python: Any = python) -> bool:
                 return not isinstance(value, python) or compare(len(value), count)
 
-            length_source = _length_source(sign, count) if codec.kinds == {kind} else None
-            yield Limit({keyword: count}, fits, f"{words} {format_count(count, unit)}", source=length_source)
-
-
-def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
-    return lambda writer, value: f"len({value}) {sign} {count}"
+            yield Limit({keyword: count}, fits, f"{words} {format_count(count, unit)}")
 
 
 def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
@@ -178,15 +165,9 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         number = _json_number(factor)
 
         def fits(value: Any) -> bool:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                return True
-            return _is_multiple(value, number)
+            return not isinstance(value, (int, float)) or isinstance(value, bool) or _is_multiple(value, number)
 
-        def source(writer: CodeWriter, value: str) -> str:
-            # jsonschema decides for floats, because it has its own way of rounding.
-            return f"type({value}) is int and {value} % {number!r} == 0" if isinstance(number, int) else "False"
-
-        yield Limit({"multipleOf": number}, fits, message, source=source)
+        yield Limit({"multipleOf": number}, fits, message)
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     exact = decimal.Decimal(repr(factor)) if isinstance(factor, float) else factor
@@ -321,9 +302,7 @@ def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = Fals
             writer.line(f"{result} = {decoded}")
             decoded = result
         for limit in limits:
-            subject = decoded if limit.on_decoded else sent
-            call = f"{writer.constant(limit.holds)}({subject})"
-            writer.require(limit.source(writer, subject) if limit.source else call)
+            writer.require(f"{writer.constant(limit.holds)}({decoded if limit.on_decoded else sent})")
         return decoded
 
     return replace(
@@ -334,8 +313,6 @@ def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = Fals
         # The value of a result must not be taken for its own JSON form, because then no check would run.
         type=None if on_output else base.type,
         breadth=narrow_breadth(base.breadth),
-        # The generated code leaves multiples of a fraction to jsonschema, so its `UNSURE` does not mean "no".
-        decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),
         members=(),
         emit=emit if base.emit is not None else None,
     )

@@ -19,9 +19,8 @@ from ...errors import Problem
 from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
 from ..schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TextForm
 from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
-from .code_writer import CodeWriter
+from .code_writer import CodeWriter, InlineEncode
 from .containers import MAX_COLLISIONS, has_many_collisions
-from .encode_writer import InlineEncode
 from .ranks import CodecRank
 from .refusals import Refusal, UnsendableType, problems_below
 from .scalars import INTEGER

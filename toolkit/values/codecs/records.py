@@ -22,8 +22,7 @@ import typing_extensions
 
 from .base import Codec, CodecRules, HintReader
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
-from .code_writer import CodeWriter, is_identifier
-from .encode_writer import InlineEncode
+from .code_writer import CodeWriter, InlineEncode, is_identifier
 from .objects import MISSING, ObjectField, object_codec, read_field_default
 from .refusals import RefusedMetadata, UnsendableType
 

@@ -19,8 +19,7 @@ from ...errors import Problem
 from ..schemas.messages import describe_expectation
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_ANY_TYPE, stated_types
 from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
-from .code_writer import CodeWriter
-from .encode_writer import InlineEncode
+from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
 from .refusals import OutputRefusal, Refusal, Undescribable, UnsendableType, problems_of
 

@@ -11,8 +11,8 @@ from urllib.parse import unquote, urldefrag, urljoin
 from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..strictjson.checks import show_value
-from .drafts import DRAFTS, LATEST, Draft, find_draft, iter_parts
-from .vocabulary import is_mapping
+from .drafts import DRAFTS, LATEST, Draft, find_draft
+from .vocabulary import is_mapping, iter_subschemas
 
 __all__ = ["DraftIndex", "DraftPart", "Path", "show_path"]
 
@@ -138,7 +138,9 @@ class DraftIndex:
             part = waiting.pop()
             self._parts[part.path] = part
             if is_mapping(part.schema):
-                waiting += [self.read_part(part, *inner) for inner in iter_parts(part.schema, part.draft)]
+                draft = part.draft
+                inside = iter_subschemas(part.schema, lists=draft.lists, mappings=draft.mappings, values=draft.values)
+                waiting += [self.read_part(part, *inner) for inner in inside]
 
     def _read_addresses(self, part: DraftPart) -> DraftPart:
         """Return *part* with its own draft and address, after its address and its anchors were noted."""

@@ -193,7 +193,7 @@ class _Rewriting:
                 else item
                 for name, item in value.items()
             }
-        if isinstance(value, list) and (keyword in draft.lists or keyword == "items"):
+        if isinstance(value, list) and keyword in draft.lists:
             return [
                 self._rewrite(read_part(part, (keyword, at), item), (*place, new_keyword, at))
                 if is_schema(item)

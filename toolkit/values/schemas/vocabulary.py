@@ -80,22 +80,27 @@ def is_mapping(value: Any) -> bool:
     return kind is dict or (kind not in _SCALARS and isinstance(value, Mapping))
 
 
-def iter_subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def iter_subschemas(
+    schema: Any,
+    *,
+    lists: frozenset[str] = _KEYWORDS_WITH_LIST,
+    mappings: frozenset[str] = KEYWORDS_WITH_MAPPING,
+    values: frozenset[str] = SUBSCHEMA_KEYWORDS,
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """
     Yield each schema directly inside *schema*, with the steps that lead to it, such as `("anyOf", 0)`.
 
-    A subschema is a mapping, true or false. The values under an unknown keyword are data.
+    A subschema is a mapping, true or false. The values under an unknown keyword are data. An older draft has schemas
+    in other *lists* and *mappings*, and as other *values*.
     """
     for keyword, value in schema.items() if is_mapping(schema) else ():
         places: Iterable[tuple[tuple[str | int, ...], Any]] = ()
-        if keyword in _KEYWORDS_WITH_LIST:
+        if keyword in lists and isinstance(value, (list, tuple)):
             places = (((keyword, index), item) for index, item in enumerate(value))
-        elif keyword in KEYWORDS_WITH_MAPPING and is_mapping(value):
+        elif keyword in mappings and is_mapping(value):
             places = (((keyword, name), item) for name, item in value.items())
-        elif keyword in SUBSCHEMA_KEYWORDS:
+        elif keyword in values:
             places = [((keyword,), value)]
-        else:
-            continue
         # A value of `dependencies` may also be a list of names.
         for place in places:
             if is_mapping(place[1]) or isinstance(place[1], bool):
