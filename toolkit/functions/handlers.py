@@ -20,7 +20,7 @@ from ..values.codecs.base import Codec
 from ..values.codecs.code_writer import CodeWriter
 from ..values.codecs.refusals import Unresolved
 from ..values.codecs.rules import create_hint_reader
-from ..values.codecs.schema_code import build_schema_emitter
+from ..values.codecs.written_schemas import build_schema_emitter
 from ..values.strictjson.checks import copy_json
 from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function

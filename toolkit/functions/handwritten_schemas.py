@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import DefinitionError, ToolkitWarning
 from ..values.codecs.base import Schema
-from ..values.codecs.schema_code import build_schema_emitter
+from ..values.codecs.written_schemas import build_schema_emitter
 from ..values.schemas.draft_rewriting import rewrite_schema
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import is_mapping, stated_types

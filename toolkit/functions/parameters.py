@@ -18,7 +18,7 @@ from typing_extensions import is_typeddict
 
 from .._lazy_names import LazyModule
 from ..access import Access, find_access_marker
-from ..context import Injected, find_injected_type, is_secret
+from ..context import Injected, Secret, find_injected_type, is_secret
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
 from ..values.codecs.annotation_texts import evaluate_running
@@ -29,14 +29,13 @@ from ..values.codecs.refusals import RefusedMetadata, Undescribable, Unresolved,
 from .unsent_parameters import Omission, UnsentParameters, describe_omissions, describe_refusal, is_optional
 
 if TYPE_CHECKING:
-    from ..values.codecs import annotated, records
-    from . import field_markers
+    from ..values.codecs import annotated, field_parts, records
 else:  # most parameters have plain types, which have no fields and no metadata
     annotated = LazyModule("toolkit.values.codecs.annotated")
     records = LazyModule("toolkit.values.codecs.records")
-    field_markers = LazyModule(f"{__package__}.field_markers")
+    field_parts = LazyModule("toolkit.values.codecs.field_parts")
 
-__all__ = ["Parameters", "build_encoder"]
+__all__ = ["Parameters", "build_encoder", "find_field_markers"]
 
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
@@ -175,7 +174,7 @@ class Parameters:
 
     def _add_keywords(self, name: str, hint: Any) -> None:
         if get_origin(hint) not in _UNPACKS:
-            if find_access_marker(hint) is not None or field_markers.find_field_markers(hint) or is_secret(hint):
+            if find_access_marker(hint) is not None or find_field_markers(hint) or is_secret(hint):
                 raise Undescribable("a marker counts on a parameter that has a name; write it out")
             codec = self.reader.codec(hint)
             text = self._descriptions.get(name)
@@ -186,7 +185,7 @@ class Parameters:
         inner = self._resolve_unpacked(hint)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
-        for key, field_hint in field_markers.read_field_hints(get_origin(inner) or inner).items():
+        for key, field_hint in field_parts.read_field_hints(get_origin(inner) or inner).items():
             self._collect_markers(key, field_hint)
         fields, self.extras = records.read_typed_dict_fields(inner, self.reader)
         used_names = {field.name for field in self.fields} | self.injected.keys()
@@ -201,7 +200,7 @@ class Parameters:
         """Note the markers in *hint*, which is the type of the parameter *name*."""
         if plain_key(hint) or (type(hint) is type and hint.__module__ == "builtins"):
             return
-        hidden = field_markers.find_field_markers(hint)
+        hidden = find_field_markers(hint)
         if is_secret(hint) or any(map(is_secret, hidden)):
             self.secrets.add(name)
         access = find_access_marker(hint)
@@ -280,6 +279,19 @@ def build_encoder(fields: Sequence[ObjectField], extras: Codec | None) -> Callab
         return encoded
 
     return encode
+
+
+def find_field_markers(hint: Any) -> list[Any]:
+    """
+    Return the markers in the fields of the records that *hint* names, at any depth.
+
+    `Writes`, `Reads` and similar markers count only on a parameter. A `Secret` makes the whole parameter secret.
+    """
+    return [
+        part
+        for _, part in field_parts.iter_field_parts(hint)
+        if isinstance(part, (Access, Secret)) or (isinstance(part, type) and issubclass(part, (Access, Secret)))
+    ]
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from annotated_types import Ge, Len
 from toolkit.values.codecs.base import Codec
 from toolkit.values.codecs.ranks import CodecRank, narrow_breadth
 from toolkit.values.codecs.rules import create_hint_reader
-from toolkit.values.codecs.schema_first import make_strict_codec
+from toolkit.values.codecs.written_schemas import make_strict_codec
 
 
 class Color(enum.Enum):

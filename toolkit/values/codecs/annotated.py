@@ -18,7 +18,6 @@ from ..schemas.validator import check_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
 from .base import Codec, CodecRules, HintReader, Schema
 from .definitions import assemble_schema
-from .json_texts import json_text_codec
 from .limits import (
     Limit,
     append_note,
@@ -32,7 +31,6 @@ from .limits import (
 )
 from .metadata import flatten_metadata, known_name, needs_pydantic, read_whole
 from .refusals import RefusedMetadata, Undescribable
-from .schema_first import make_strict_codec
 from .validators import (
     REPLACEMENTS,
     SERIALIZERS,
@@ -40,6 +38,7 @@ from .validators import (
     apply_serializer,
     apply_validator,
     build_opaque_codec,
+    json_text_codec,
 )
 from .value_limits import (
     TextOptions,
@@ -51,6 +50,7 @@ from .value_limits import (
     has_text_options,
     iter_value_limits,
 )
+from .written_schemas import make_strict_codec
 
 __all__ = ["RULES", "apply_metadata"]
 

@@ -1,23 +1,33 @@
 """
-Generate checks for schemas that were written by hand.
+Enforce schemas that a user or another library wrote.
 
-Such a schema has no codec that could write its fast path. This module understands the keywords that most schemas use.
-For any other keyword that can refuse a value, the answer is `UNSURE`, and jsonschema decides.
+The functions of a codec with such a schema accept more than the schema allows. So `make_strict_codec` only converts
+with them, and jsonschema checks the value against the schema first.
+
+`build_schema_emitter` generates a check for such a schema. It understands the keywords that most schemas use. For any
+other keyword that can refuse a value, the answer is `UNSURE`, and jsonschema decides.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..._plumbing.records import record
 from ..patterns import compile_pattern
-from ..schemas.vocabulary import KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, stated_types
+from ..schemas.messages import explain_errors
+from ..schemas.validator import compile_schema
+from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, stated_types
 from ..strictjson.checks import is_plain_json
+from .base import UNKNOWN_BREADTH, Codec, Schema
 from .code_writer import CodeWriter
+from .ranks import CodecRank, narrow_breadth
+from .refusals import Refusal
 from .scalars import BOOLEAN, INTEGER, NULL, STRING
 
-__all__ = ["build_schema_emitter"]
+__all__ = ["build_schema_emitter", "make_strict_codec"]
 
 
 class _UnsupportedSchema(Exception):  # noqa: N818 -- it steers the control flow, and is not an error
@@ -174,3 +184,65 @@ class _SubschemaEmitter:
 def _emit_schema(writer: CodeWriter, value: str, schema: Any) -> str:
     _write_check(writer, value, schema)
     return value
+
+
+_RANKS_BY_TYPE = {
+    "null": CodecRank.NULL,
+    "boolean": CodecRank.BOOLEAN,
+    "integer": CodecRank.INTEGER,
+    "number": CodecRank.NUMBER,
+    "string": CodecRank.TEXT,
+    "array": CodecRank.LIST,
+    "object": CodecRank.MAPPING,
+}
+
+
+def make_strict_codec(codec: Codec, schema: Schema | Callable[[], Schema] | None = None) -> Codec:
+    """
+    Return a strict form of *codec*: its schema decides first, and then its function converts.
+
+    If *schema* is given, it decides instead of the codec's schema. It must be complete in itself. It may be a function,
+    which is called when a value is checked for the first time and all definitions are complete.
+    """
+    write_check = build_schema_emitter(codec.schema)
+
+    @functools.cache
+    def get_validator() -> Any:
+        return compile_schema(schema() if callable(schema) else codec.schema if schema is None else schema)
+
+    def decode(value: Any) -> Any:
+        errors = list(get_validator().iter_errors(value))
+        if errors:
+            raise Refusal(*explain_errors(errors))
+        return codec.decode(value)
+
+    def encode(value: Any) -> Any:
+        if codec.type is not None and not isinstance(value, codec.type):
+            raise TypeError(f"expected {codec.type.__name__}, got {type(value).__name__}")
+        return codec.encode(value)
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        assert write_check is not None  # noqa: S101 -- `emit` is used only in this case
+        write_check(writer, value)
+        return f"{writer.constant(codec.decode)}({value})"
+
+    return replace(
+        codec,
+        decode=decode,
+        encode=encode,
+        breadth=codec.breadth if codec.breadth != UNKNOWN_BREADTH else _estimate_breadth(codec.schema),
+        emit=None if write_check is None else emit,
+    )
+
+
+def _estimate_breadth(schema: Schema) -> tuple[Any, ...]:
+    kind = schema.get("type")
+    if not isinstance(kind, str):
+        return UNKNOWN_BREADTH
+    if kind == "object" and "properties" in schema:
+        return (CodecRank.FOREIGN_RECORD,)
+    breadth = (_RANKS_BY_TYPE.get(kind, CodecRank.UNKNOWN),)
+    # A further keyword that constrains the values makes the schema narrower than its bare type.
+    if schema.keys() - ANNOTATION_KEYWORDS - {"type"}:
+        return narrow_breadth(breadth)
+    return (CodecRank.CONVERTED_TEXT,) if kind == "string" else breadth

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from toolkit.values.codecs import schema_code as plain
+from toolkit.values.codecs import written_schemas as plain
 from toolkit.values.codecs.base import Codec
 from toolkit.values.codecs.code_writer import UNSURE, compile_codec
-from toolkit.values.codecs.schema_code import build_schema_emitter
+from toolkit.values.codecs.written_schemas import build_schema_emitter
 
 
 def checked(schema: Any, value: Any) -> Any:
