@@ -22,20 +22,8 @@ _TEXT = "Return at once, with the name of a job for `job_output` and `job_stop`.
 BACKGROUND_PARAMETER = Parameter(BACKGROUND, Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, _TEXT])
 
 _CLOSED_KEYWORDS = (
-    "$ref",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "dependentSchemas",
-    "patternProperties",
-    "propertyNames",
-    "unevaluatedProperties",
-    "minProperties",
-    "maxProperties",
-    "const",
-    "enum",
+    *("$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "const", "enum"),
+    *("patternProperties", "propertyNames", "unevaluatedProperties", "minProperties", "maxProperties"),
 )
 """The keywords of an object that can refuse a further property, or count it."""
 

@@ -25,7 +25,7 @@ from ..values.strictjson.checks import copy_json
 from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function
 from .description import Description, warn_of_missing_docstring
-from .handwritten_schemas import copy_output_schema
+from .handwritten_schemas import copy_schema
 from .namespaces import Scope
 from .outputs import OutputDescription
 from .signature import NOTHING_INJECTED, Binder, Signature, style_of
@@ -77,7 +77,9 @@ class HandlerDescription(Description):
         self._encode_output = None
         self._schema_copies = None
         injected, bind = read_handler(handler, self.subject)
-        result_schema = None if output_schema is None else copy_output_schema(output_schema, self.subject, function)
+        result_schema = output_schema
+        if output_schema is not None:
+            result_schema = copy_schema(output_schema, self.subject, function, name="the output schema")
         self._signature = Signature(
             codec=codec,
             schema=own,

@@ -1,6 +1,4 @@
-"""
-Check schemas that were written by hand or by a server, and join them with the signature of a function.
-"""
+"""Check schemas that were written by hand or by a server, and join them with the signature of a function."""
 
 from __future__ import annotations
 
@@ -21,21 +19,14 @@ from ..values.strictjson.checks import find_flaws
 from .callables import find_source_location
 from .signature import Signature
 
-__all__ = ["copy_input_schema", "copy_output_schema", "enforce_schema", "list_sendable_names"]
+__all__ = ["copy_input_schema", "copy_schema", "enforce_schema", "list_sendable_names"]
 
 _log = logging.getLogger("toolkit")
 
 
 def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
-    """
-    Return a copy of *schema*, the schema of the arguments of *function*, in draft 2020-12.
-
-    If *function* is None, the tool comes from elsewhere. Then nothing is warned of, because its author does not see it.
-
-    Raises:
-        DefinitionError: The schema cannot be enforced.
-    """
-    own = _copy_schema(schema, subject, "the schema", function)
+    """Return the same as `copy_schema`, for the schema of the arguments of *function*, which are an object."""
+    own = copy_schema(schema, subject, function)
     if "object" not in (stated_types(own) or ["object"]):
         raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
     # Providers want one explicit type, but the schema may leave the type out or give a list.
@@ -43,17 +34,15 @@ def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) ->
     return own
 
 
-def copy_output_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
+def copy_schema(schema: Any, subject: str, function: Any, *, name: str = "the schema") -> Schema:
     """
-    Return a copy of *schema*, the schema of the results of *function*, in draft 2020-12; see `copy_input_schema`.
+    Return a copy of *schema*, which the author of *function* calls *name*, in draft 2020-12.
+
+    If *function* is None, the tool comes from elsewhere. Then nothing is warned of, because its author does not see it.
 
     Raises:
         DefinitionError: The schema cannot be enforced.
     """
-    return _copy_schema(schema, subject, "the output schema", function)
-
-
-def _copy_schema(schema: Any, subject: str, name: str, function: Any) -> Schema:
     if not is_mapping(schema):
         raise DefinitionError(f"{subject}: {name} has to be a dictionary, got {reprlib.repr(schema)}")
     try:

@@ -146,20 +146,8 @@ def _describe_unsendable_result(error: UnsendableType) -> list[Omission]:
 
 
 _EXACT_KEYWORDS = ANNOTATION_KEYWORDS | {
-    "$defs",
-    "$ref",
-    "additionalProperties",
-    "anyOf",
-    "const",
-    "contentEncoding",
-    "enum",
-    "format",
-    "items",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-    "required",
-    "type",
+    *("$defs", "$ref", "anyOf", "const", "enum", "type", "format", "contentEncoding"),
+    *("properties", "additionalProperties", "propertyNames", "required", "items", "prefixItems"),
 }
 """The keywords that say no more than the types do. What a codec of the library encodes always fits them."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
 from typing import Any, Literal, Protocol, TypeAlias
@@ -135,7 +134,7 @@ def read_signature(
         # Not a method of `reading`, which would keep all that was needed to read the parameters.
         build_encoder(reading.fields, reading.extras),
         extras=reading.extras,
-        forbidden=_freeze(
+        forbidden=frozenset(
             (reading.injected.keys() | reading.unsent | bound) - {field.name for field in reading.fields}
         ),
         as_dict=True,
@@ -155,19 +154,11 @@ def read_signature(
         bind=bind,
         style=style,
         by_keyword=bind is _bind_by_keyword,
-        secrets=_freeze(reading.secrets),
+        secrets=frozenset(reading.secrets),
         accesses=reading.accesses,
-        unsent=_freeze(reading.unsent),
+        unsent=frozenset(reading.unsent),
         omissions=[*omissions, *output.omissions],
     )
-
-
-def _freeze(names: AbstractSet[str]) -> frozenset[str]:
-    # Most tools have none of these names, and fewer objects are less work for the garbage collector.
-    return frozenset(names) if names else _NO_NAMES
-
-
-_NO_NAMES: frozenset[str] = frozenset()
 
 
 def refuse_taken_name(fact: str, names: Collection[str], subject: str) -> None:

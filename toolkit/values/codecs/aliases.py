@@ -70,25 +70,12 @@ def widest_type(variable: TypeVar) -> Any:
     return variable if isinstance(bound, (str, ForwardRef)) else Any if bound is None else bound
 
 
-def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(reader.resolve(hint))
-
-
 def _read_missing_name(hint: Any, reader: HintReader) -> Codec:
     raise UnsendableType(f"{type_name(hint)} is not known ({hint.reason})", is_unknown=True)
 
 
 def _read_qualified(hint: Any, reader: HintReader) -> Codec:
-    arguments = get_args(hint)
-    return reader.codec(arguments[0] if arguments else Any)
-
-
-def _read_init_var(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(hint.type)
-
-
-def _read_new_type(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(hint.__supertype__)
+    return reader.codec(next(iter(get_args(hint)), Any))
 
 
 def _read_type_variable(hint: Any, reader: HintReader) -> Codec:
@@ -145,10 +132,6 @@ _CLASS = _refuse_hint("a model cannot send a class", "take a Literal of names")
 _UNPACKED = _refuse_hint("it is for `*args` and `**kwargs`", "write the tuple or the TypedDict itself")
 
 
-def _read_hashable(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(str | int | float | bool | None)
-
-
 RULES = CodecRules(
     {
         **dict.fromkeys(QUALIFIERS, _read_qualified),
@@ -157,26 +140,24 @@ RULES = CodecRules(
         LiteralString: constant_factory(STRING),
         typing_extensions.LiteralString: constant_factory(STRING),
         abc.Callable: _FUNCTION,
-        abc.Iterator: _STREAM,
-        abc.Generator: _STREAM,
-        abc.AsyncIterator: _STREAM,
-        abc.AsyncIterable: _STREAM,
-        abc.AsyncGenerator: _STREAM,
-        abc.Awaitable: _STREAM,
-        abc.Coroutine: _STREAM,
+        **dict.fromkeys((abc.Iterator, abc.Generator, abc.Awaitable, abc.Coroutine), _STREAM),
+        **dict.fromkeys((abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator), _STREAM),
         Never: _NOTHING,
         NoReturn: _NOTHING,
         type: _CLASS,
         typing.Unpack: _UNPACKED,
         typing_extensions.Unpack: _UNPACKED,
-        abc.Hashable: _read_hashable,
+        abc.Hashable: lambda hint, reader: reader.codec(str | int | float | bool | None),
     },
     [
-        (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
+        (
+            lambda hint: isinstance(hint, (str, ForwardRef)),
+            lambda hint, reader: reader.codec(reader.resolve(hint)),
+        ),
         (lambda hint: isinstance(hint, MissingName), _read_missing_name),
         (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
-        (lambda hint: isinstance(hint, NewType), _read_new_type),
-        (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),
+        (lambda hint: isinstance(hint, NewType), lambda hint, reader: reader.codec(hint.__supertype__)),
+        (lambda hint: isinstance(hint, dataclasses.InitVar), lambda hint, reader: reader.codec(hint.type)),
         (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _read_alias),
     ],
 )

@@ -41,14 +41,13 @@ from .validators import (
     json_text_codec,
 )
 from .value_limits import (
-    TextOptions,
     apply_text_options,
     build_instance_limit,
     build_path_limit,
     build_timezone_limit,
     build_version_limit,
-    has_text_options,
     iter_value_limits,
+    list_text_options,
 )
 from .written_schemas import make_strict_codec
 
@@ -116,7 +115,7 @@ def apply_metadata(
             codec = _apply_limits(codec, waiting, reader, inner, is_changed=is_changed)
             codec, waiting, is_changed = step(codec, item, name, reader), [], True
             continue
-        if has_text_options(item) and any(known_name(other) == "Predicate" for other in waiting):
+        if list_text_options([item]) and any(known_name(other) == "Predicate" for other in waiting):
             # The predicate was written first, so it is about the text before the change.
             codec, waiting = _apply_limits(codec, waiting, reader, inner, is_changed=is_changed), []
         waiting.append(item)
@@ -134,8 +133,8 @@ def _apply_limits(codec: Codec, items: Sequence[Any], reader: HintReader, inner:
         limits += iter_value_limits(codec, item) if is_changed else _iter_limits(codec, item)
         limits += _iter_special_limits(codec, item, inner)
     on_output = reader.for_output
-    options = TextOptions.of(items)
-    if options is None:
+    options = list_text_options(items)
+    if not options:
         return apply_limits(codec, limits, on_output=on_output) if limits else codec
     on_text = [limit for limit in limits if not limit.on_decoded]
     on_value = [limit for limit in limits if limit.on_decoded]

@@ -41,6 +41,7 @@ __all__ = [
     "build_digits_limit",
     "build_pattern_limit",
     "build_predicate_limit",
+    "check_limits",
     "iter_bound_limits",
     "iter_length_limits",
     "iter_multiple_limits",
@@ -259,6 +260,13 @@ def append_note(schema: Schema, note: str) -> None:
     schema["description"] = f"{own} {note}" if own else note
 
 
+def check_limits(limits: Sequence[Limit], form: Any, decoded: Any, error: type[Refusal] = Refusal) -> None:
+    """Raise *error* with the *limits* that do not hold for the JSON value *form*, which is *decoded* in Python."""
+    failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else form)]
+    if failed:
+        raise error(*(Problem(f"expected {limit.message}, got {show_value(form)}") for limit in failed))
+
+
 def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = False) -> Codec:
     """
     Return *base* restricted to values within *limits*.
@@ -275,19 +283,14 @@ def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = Fals
         else:
             schema.update(limit.keywords)
 
-    def check(form: Any, decoded: Any, error: type[Refusal] = Refusal) -> None:
-        failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else form)]
-        if failed:
-            raise error(*(Problem(f"expected {limit.message}, got {show_value(form)}") for limit in failed))
-
     def decode(value: Any) -> Any:
         decoded = base.decode(value)
-        check(value, decoded)
+        check_limits(limits, value, decoded)
         return decoded
 
     def encode_checked(value: Any) -> Any:
         form = base.encode(value)
-        check(form, value, OutputRefusal)
+        check_limits(limits, form, value, OutputRefusal)
         return form
 
     def emit(writer: CodeWriter, value: str) -> str:

@@ -60,13 +60,7 @@ _STRUCTURE_KEYWORDS = frozenset(
     ["type", "enum", "const", "pattern", "items", "properties", "required", "additionalProperties"]
 )
 _UNSUPPORTED_KEYWORDS = (KEYWORDS_FOR_SAME_VALUE | KEYWORDS_FOR_CHILDREN).difference(_STRUCTURE_KEYWORDS) | {
-    "$dynamicRef",
-    "$ref",
-    "dependentRequired",
-    "maxContains",
-    "minContains",
-    "multipleOf",
-    "uniqueItems",
+    *("$ref", "$dynamicRef", "dependentRequired", "minContains", "maxContains", "multipleOf", "uniqueItems")
 }
 """The other keywords that can refuse a value. A keyword that is in none of the tables is only an annotation."""
 

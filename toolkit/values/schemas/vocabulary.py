@@ -41,15 +41,8 @@ KEYWORDS_FOR_SAME_VALUE = frozenset(["allOf", "anyOf", "dependentSchemas", "else
 
 KEYWORDS_FOR_CHILDREN = frozenset(
     [
-        "additionalProperties",
-        "contains",
-        "items",
-        "patternProperties",
-        "prefixItems",
-        "properties",
-        "propertyNames",
-        "unevaluatedItems",
-        "unevaluatedProperties",
+        *("properties", "additionalProperties", "patternProperties", "propertyNames", "unevaluatedProperties"),
+        *("items", "prefixItems", "contains", "unevaluatedItems"),
     ]
 )
 """The keywords whose subschemas are about a property, a name or an item of the value."""
