@@ -160,11 +160,7 @@ def _has_same_bindings(old: functools.partial[Any], new: functools.partial[Any])
 
 
 def _is_redefined_class(old: Any, new: Any) -> bool:
-    """
-    Return whether two objects, or two classes, belong to a class that was defined twice.
-
-    Two objects of one class do not count.
-    """
+    """Return whether two objects, or two classes, belong to a class that was defined twice."""
     a, b = (item if isinstance(item, type) else type(item) for item in (old, new))
     return a is not b and (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 

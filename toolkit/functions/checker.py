@@ -184,11 +184,7 @@ def _to_plain_object(arguments: Any) -> dict[str, Any]:
 
 
 def _format_error_message(error: Exception, fallback: str = "{}") -> str:
-    """
-    Return the message of *error*, cut short, because a foreign message may contain the whole value.
-
-    If the message is empty, return *fallback* with the class name filled in.
-    """
+    """Return the message of *error*, cut short, because it may contain the whole value; *fallback* if it is empty."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 -- the error cannot even be converted to text

@@ -39,11 +39,7 @@ _NO_OBJECTS = (str, bytes, int, float, list, tuple, set, frozenset)
 
 
 class HandlerDescription(Description):
-    """
-    The description of a tool made of a schema and a handler that takes the whole JSON object.
-
-    The schema is not read from a signature, but calls take the same path as for other tools.
-    """
+    """The description of a tool made of a schema and a handler. Calls take the same path as for other tools."""
 
     __slots__ = ()
 

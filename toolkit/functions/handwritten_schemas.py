@@ -79,11 +79,7 @@ def list_sendable_names(schema: Schema) -> Collection[str] | None:
 
 
 def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
-    """
-    Return *signature* with a hand-written schema.
-
-    The schema is checked first, and then the arguments are decoded by their annotations.
-    """
+    """Return *signature* with a hand-written schema, which is checked before the arguments are decoded."""
     ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
     unknown = [
         name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.injected

@@ -86,11 +86,7 @@ _STREAMS = (abc.Generator, abc.Iterator, abc.AsyncGenerator, abc.AsyncIterator, 
 
 
 def _find_final_hint(hint: Any, reader: HintReader) -> Any:
-    """
-    Return the type of the result of a call that returns *hint*.
-
-    The call awaits what can be awaited, and the result of a stream is the list of its items.
-    """
+    """Return the type of the result of a call that returns *hint*: what is awaited, or a list of what is streamed."""
     if isinstance(hint, (str, ForwardRef)):
         hint = reader.resolve(hint)
     origin, arguments = get_origin(hint) or hint, get_args(hint)

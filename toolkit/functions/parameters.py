@@ -73,11 +73,7 @@ class Parameters:
         self._bound_names = bound_names
 
     def add(self, parameter: Parameter) -> None:
-        """
-        Read one more parameter.
-
-        A parameter without a JSON form is left out if it is optional; otherwise it raises `DefinitionError`.
-        """
+        """Read one more parameter. One without a JSON form is left out if it is optional, and otherwise an error."""
         name = parameter.name
         if name in self._options.hidden:
             self._add_hidden(parameter)
@@ -127,11 +123,7 @@ class Parameters:
         return True
 
     def add_unsent(self, parameter: Parameter) -> None:
-        """
-        Read a parameter that the model does not send.
-
-        It may still ask for a resource. Otherwise it keeps its default.
-        """
+        """Read a parameter that the model does not send. It asks for a resource, or keeps its default."""
         if parameter.name in self._options.inject:
             self.add(parameter)
             return

@@ -69,11 +69,7 @@ def is_array_class(kind: type) -> bool:
 
 
 def replace_arrays(value: Any) -> Any:
-    """
-    Return *value* with plain Python values in place of arrays, in lists, tuples and dictionaries too.
-
-    Return *value* itself if there is nothing to replace.
-    """
+    """Return *value* with plain Python values in place of arrays at any depth, or *value* itself if it has none."""
     kind = type(value)
     if kind is list or kind is tuple:
         items = [replace_arrays(item) for item in value]

@@ -171,11 +171,7 @@ def dict_with_unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Conversion:
-    """
-    The state of one conversion to JSON.
-
-    It knows the objects that contain the current value, and how many containers may still be made.
-    """
+    """The state of one conversion: the objects around the current value, and how many containers may still be made."""
 
     def __init__(self, shape: Shape | None = None) -> None:
         self._ancestor_ids: set[int] = set()
@@ -309,11 +305,7 @@ def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
 
 
 def _list_fields(kind: Any) -> list[tuple[str, str]]:
-    """
-    Return the fields of a dataclass, named tuple, attrs class, msgspec struct or pydantic model.
-
-    Each has the name that it has in JSON, and the name of the attribute.
-    """
+    """Return the fields of a record class, each with its name in JSON and the name of its attribute."""
     if dataclasses.is_dataclass(kind):
         return [(field.name, field.name) for field in dataclasses.fields(kind)]
     if hasattr(kind, "__attrs_attrs__"):

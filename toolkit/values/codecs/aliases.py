@@ -45,11 +45,7 @@ def substitute_variables(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
 
 
 def close_hint(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
-    """
-    Return *hint* without type variables, so that it means the same everywhere.
-
-    A variable that stands for no type in *variables* is replaced by what it may be at most.
-    """
+    """Return *hint* without type variables. One that is not in *variables* is replaced by what it may be at most."""
     free = [hint] if isinstance(hint, TypeVar) else getattr(hint, "__parameters__", ())
     defaults = {variable: widest_type(variable) for variable in free if isinstance(variable, TypeVar)}
     return substitute_variables(hint, {**defaults, **variables})

@@ -93,14 +93,9 @@ def apply_metadata(
     base: Codec, metadata: Sequence[Any], reader: HintReader, *, inner: Any = Any, items: Sequence[Any] | None = None
 ) -> Codec:
     """
-    Return *base* with the descriptions, limits and validators that *metadata* states.
+    Return *base*, the codec of *inner*, with the descriptions, limits and validators that *metadata* states.
 
-    Args:
-        base: The codec of the type *inner*.
-        metadata: What stands beside the type.
-        reader: The reader of the annotation.
-        inner: The type.
-        items: The metadata that counts, if the caller has flattened it.
+    *items* is the metadata that counts, if the caller has flattened it.
     """
     codec = base
     waiting: list[Any] = []

@@ -35,11 +35,7 @@ _MAX_NAMES_OF_MANY = 10
 def constants_codec(
     pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, annotations: Schema | None = None
 ) -> Codec:
-    """
-    Return a codec for a finite set of (JSON form, Python value) pairs.
-
-    *annotations* are further keywords of its schema that refuse no value.
-    """
+    """Return a codec for (JSON form, Python value) pairs. *annotations* are keywords that refuse no value."""
     forms = [form for form, _ in pairs]
     decoding = {_json_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
@@ -153,10 +149,7 @@ def _name_members(members: Sequence[tuple[str, Any]], names: Mapping[str, Any], 
     """
     Return the keywords that tell a model, a message and a repair the names of enum members.
 
-    Args:
-        members: The name and the JSON form of each member.
-        names: The form that each name means. A member may have several names.
-        docstring: The docstring of the class. It describes the enum, and it may describe the members.
+    *names* has the form that each name means. A member may have several names.
     """
     # A text speaks for itself, and a name beside it would be a second word for the same thing.
     if all(isinstance(form, str) for _, form in members):

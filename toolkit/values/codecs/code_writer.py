@@ -139,11 +139,7 @@ class CodeWriter:
 
     @property
     def depth_expression(self) -> str:
-        """
-        Return an expression for the depth, in the arguments, of the value whose code is being written.
-
-        The expression is never too low.
-        """
+        """Return an expression for the depth of the value whose code is being written. It is never too low."""
         return f"depth + {self._level - 1}"
 
     def attempt(self, codec: Emitter, value: str) -> str:
@@ -197,11 +193,7 @@ def compile_codec(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
 
 
 def is_identifier(name: str) -> bool:
-    """
-    Return whether *name* can be a keyword argument in source code.
-
-    The name must be ASCII, because Python reads other names in a normalised form.
-    """
+    """Return whether *name* can be a keyword argument in source code, which Python reads in a normalised form."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 

@@ -121,11 +121,7 @@ _WHOLE_FLOAT = lazy_pattern(r"\.0|e\+")
 
 
 def _are_all_different(items: list[Any]) -> bool:
-    """
-    Return whether all *items* surely differ as JSON.
-
-    The Python values are not enough: in a class without `__eq__`, items that are equal as JSON look different.
-    """
+    """Return whether all *items* surely differ as JSON. Objects of a class without `__eq__` always differ in Python."""
     texts = [_sort_key(item) for item in items]
     # 1.0 equals 1, although their texts differ, so jsonschema must decide.
     return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))

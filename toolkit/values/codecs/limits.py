@@ -88,11 +88,7 @@ class Limit:
 
 
 def _possible_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    """
-    Return the JSON types that *schema* may accept.
-
-    All types are possible if the schema does not say, because a limit has to be in the schema for each of them.
-    """
+    """Return the JSON types that *schema* may accept: all of them if it does not say."""
     if "anyOf" in schema and "type" not in schema:
         return frozenset().union(*map(_possible_types, schema["anyOf"]))
     return frozenset(stated_types(schema) or JSON_TYPES)
@@ -103,11 +99,7 @@ def _json_number(number: Any) -> int | float:
 
 
 def _accept_uncheckable(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    """
-    Return *holds*, or a form of it that accepts values that it cannot check.
-
-    The second form is for a codec whose values may be of several types.
-    """
+    """Return *holds*, which accepts what it cannot check if the values may be of several types."""
     if codec.type is not None:
         return holds
 
@@ -191,11 +183,7 @@ def _is_multiple(value: float, factor: float) -> bool:
 
 
 def build_digits_limit(name: str, max_count: int) -> Limit:
-    """
-    Return a limit for the digits of a decimal number.
-
-    *name* is `max_digits` for all digits, or `decimal_places` for the digits after the point.
-    """
+    """Return a limit for the digits of a decimal number: all (`max_digits`), or those after the point."""
 
     def holds(value: Any) -> bool:
         if not isinstance(value, decimal.Decimal):
@@ -268,11 +256,7 @@ def check_limits(limits: Sequence[Limit], form: Any, decoded: Any, error: type[R
 
 
 def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = False) -> Codec:
-    """
-    Return *base* restricted to values within *limits*.
-
-    With *on_output*, a value is also checked when it is encoded.
-    """
+    """Return *base* restricted to values within *limits*. With *on_output*, a value is also checked when encoded."""
     schema = dict(base.schema)
     for limit in limits:
         if limit.note:

@@ -68,11 +68,7 @@ class ObjectField:
     schema: Schema = dataclass_field(default_factory=dict)
 
     def describe(self, text: str = "") -> ObjectField:
-        """
-        Complete `schema` with a description, and with the default if it has a JSON form.
-
-        The description in the annotation wins over *text*.
-        """
+        """Complete `schema` with the description *text*, unless the annotation has one, and with the default."""
         self.schema = schema_with_default(self.codec, self.default)
         if text and not self.codec.description:
             own = self.codec.schema.get("description")
@@ -95,11 +91,7 @@ def schema_with_default(codec: Codec, default: Any) -> Schema:
 
 
 def object_schema(fields: Sequence[ObjectField], extras: Codec | None) -> Schema:
-    """
-    Return the schema of an object with *fields*.
-
-    *extras* is the codec of further properties. Without it, no further properties are allowed.
-    """
+    """Return the schema of an object with *fields*. Without the codec *extras*, no further properties are allowed."""
     schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
     required = [field.name for field in fields if field.required]
     if required:

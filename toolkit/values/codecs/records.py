@@ -142,11 +142,7 @@ def _init_field(hints: ClassHints, dc_field: Any) -> ObjectField:
 
 
 def _kept_field(hints: ClassHints, dc_field: Any) -> ObjectField:
-    """
-    Return a field of a return value. Every object of the class keeps it, whatever its constructor takes.
-
-    A field that the constructor does not take may never have been set.
-    """
+    """Return a field of a return value. One that the constructor does not take may never have been set."""
     field = _init_field(hints, dc_field)
     field.required = field.required and dc_field.init
     field.positional = False
@@ -154,11 +150,7 @@ def _kept_field(hints: ClassHints, dc_field: Any) -> ObjectField:
 
 
 def _parameter_field(hints: ClassHints, parameter: inspect.Parameter) -> ObjectField:
-    """
-    Return the field for a parameter of a constructor that its author wrote by hand.
-
-    If the parameter has no annotation, the class's field with the same name supplies it.
-    """
+    """Return the field for a parameter of a handwritten constructor. The class may have its annotation."""
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise UnsendableType(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
     name = parameter.name
@@ -294,11 +286,7 @@ def read_typed_dict_fields(hint: Any, reader: HintReader) -> tuple[list[ObjectFi
 
 
 def _requirement(annotation: Any) -> bool | None:
-    """
-    Return whether the type is marked `Required` (True) or `NotRequired` (False), also under other qualifiers.
-
-    Return None if neither is there.
-    """
+    """Return whether the type is marked `Required` or `NotRequired`, also under other qualifiers; None if neither."""
     origin = get_origin(annotation)
     while origin is not None:
         if origin in (typing_extensions.Required, typing_extensions.NotRequired):

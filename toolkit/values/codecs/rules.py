@@ -82,9 +82,5 @@ def create_hint_reader(
     *,
     for_output: bool = False,
 ) -> HintReader:
-    """
-    Return a reader that knows all types. It looks up forward references in the two namespaces.
-
-    With *for_output*, its codecs are those of return values.
-    """
+    """Return a reader that knows all types. It looks up forward references in the two namespaces."""
     return HintReader(_SCALARS_FIRST, global_names, local_names, for_output=for_output)

@@ -36,11 +36,7 @@ _NEWLINE = "\n"
 
 @functools.cache
 def _matcher(form: str) -> Callable[[str], Any]:
-    """
-    Return a function that matches a whole text against the pattern of *form*.
-
-    The pattern is compiled when it is first needed, because compiling all of them would slow down the import.
-    """
+    """Return the function that matches a whole text. Compiling all patterns early would slow down the import."""
     return re.compile(TEXT_FORMS[form].pattern or "").fullmatch
 
 

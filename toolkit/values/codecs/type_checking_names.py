@@ -230,11 +230,7 @@ _Definitions: TypeAlias = Mapping[str, tuple[_Definition, ...]]
 
 
 def _read_source(namespace: Mapping[str, Any]) -> tuple[_Definitions, Mapping[str, str]]:
-    """
-    Read the source of the module that has this *namespace*.
-
-    Return the definitions under `TYPE_CHECKING`, and the module of each name that the running program imports.
-    """
+    """Return the definitions under `TYPE_CHECKING` in a module, and the module of each name that it imports."""
     filename = namespace.get("__file__")
     if not isinstance(filename, str) or not filename.endswith(".py") or not isinstance(namespace.get("__name__"), str):
         return {}, {}

@@ -221,11 +221,7 @@ def _sort_by_type(members: Sequence[Codec], reader: HintReader, value: Any) -> I
 
 
 def _stabilize_form(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: HintReader) -> Any:
-    """
-    Return *form* as it will be read back.
-
-    If another member accepts the form too, that member may have defaults to add.
-    """
+    """Return *form* as it will be read back. Another member that accepts it may have defaults to add."""
     for _ in range(3):
         try:
             next_form = _encode_member(members, reader, decode(form))

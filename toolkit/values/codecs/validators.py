@@ -171,11 +171,7 @@ def _build_runner(item: Any, function: Any, inner: Callable[[Any], Any]) -> Call
 
 
 def problems_of_validation(error: Any, fallback: str = "refused") -> Sequence[Problem]:
-    """
-    Return the problems that pydantic's `ValidationError` reports, in the words of the validator that found them.
-
-    *fallback* is said for an exception without a message.
-    """
+    """Return the problems in pydantic's `ValidationError`; *fallback* if one has no message."""
     return [
         problem.below(*detail["loc"])
         for detail in error.errors(include_url=False, include_input=False)

@@ -112,11 +112,7 @@ def iter_mappings(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 @functools.cache
 def _validator_class() -> Any:
-    """
-    Return jsonschema's validator class for draft 2020-12 with our `KEYWORDS`.
-
-    The `format_checker` of its instances must be a `WorkBudget`.
-    """
+    """Return jsonschema's class for draft 2020-12 with our `KEYWORDS`. Its `format_checker` is a `WorkBudget`."""
     from jsonschema import Draft202012Validator, validators
 
     validator_class: Any = validators.extend(Draft202012Validator, KEYWORDS)

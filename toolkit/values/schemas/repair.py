@@ -197,11 +197,7 @@ class _RepairRun:
         whole_validator: Any,
         where: Path,
     ) -> _FittedValue | None:
-        """
-        Return what *value* was probably meant to be, or None if no reading fits.
-
-        A reading that fits at once comes before a reading that needs more repairs.
-        """
+        """Return what *value* probably means, or None. A reading that fits at once comes before all others."""
         for candidate, text in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
             if whole_validator.is_valid(candidate):
@@ -263,11 +259,7 @@ class _RepairRun:
         return self._folded_keys[id(holder)][1]
 
     def _remove_null(self, error: Any, holder: Any, key: Any, root: Any, validator: Any) -> bool:
-        """
-        Remove a null from its object if it is the value of a declared property that is not required.
-
-        Return whether the null was removed.
-        """
+        """Remove a null that is the value of a declared property which is not required. Return whether it was."""
         steps = list(error.absolute_schema_path)
         pairs = [index for index in range(len(steps) - 1) if steps[index] == "properties" and steps[index + 1] == key]
         # The steps after the key's own `properties` must not lead deeper. If they do, the null is an entry of a
@@ -292,11 +284,7 @@ class _RepairRun:
 
 
 def _candidates(value: Any, parsed: Any) -> Iterator[Candidate]:
-    """
-    Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value.
-
-    *parsed* is the JSON value that *value* holds as text, or `NO_VALUE`.
-    """
+    """Yield what *value*, or the JSON that it holds as text, may mean, the most literal first, with a description."""
     if parsed is not NO_VALUE:
         yield parsed, "the text {} as the JSON it holds"
     if value is not None and not isinstance(value, list):

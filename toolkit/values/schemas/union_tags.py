@@ -54,11 +54,7 @@ class UnionTag:
 
 
 def resolve_members(resolver: Any, members: Sequence[Any]) -> list[list[Mapping[str, Any]]]:
-    """
-    Return the schemas that each member of a union stands for, behind its references and the unions inside it.
-
-    A schema that cannot be looked up is an empty schema.
-    """
+    """Return the schemas behind the references and inner unions of each member; an empty one if it is unknown."""
     return [list(itertools.islice(_iter_leaves(resolver, member, _MAX_STEPS), _MAX_LEAVES)) for member in members]
 
 

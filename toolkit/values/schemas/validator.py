@@ -173,11 +173,7 @@ def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> Non
 
 
 def _optimize_schema(schema: Any) -> Any:
-    """
-    Return a copy of *schema* that jsonschema checks quicker.
-
-    The copy has no keywords that only people read, and long lists of choices are indexed.
-    """
+    """Return a copy of *schema* without the keywords that only people read, and with long lists of choices indexed."""
     if not isinstance(schema, Mapping):
         return schema
     rest = {keyword: value for keyword, value in schema.items() if keyword not in ANNOTATION_KEYWORDS}

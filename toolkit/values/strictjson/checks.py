@@ -163,11 +163,7 @@ def is_valid_text(text: str) -> bool:
 
 
 def is_plain_json(value: Any, level: int = 0) -> bool:
-    """
-    Return whether *value*, which is at depth *level*, is strict JSON.
-
-    Its types must be exactly the types that Python's parser makes.
-    """
+    """Return whether *value*, at depth *level*, is strict JSON of exactly the types that Python's parser makes."""
     values = [value]
     layers: list[dict[int, Any]] = []
     shared = False
