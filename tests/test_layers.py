@@ -71,7 +71,7 @@ ORDER = {
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "storage": "private_files shared_files process_owner database sqlite_database postgres_database owner_locks __init__",
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts token_estimates visible __init__",
-    "values/codecs": "code_writer decode_cache ranks refusals registered plain_hints type_checking_names field_parts annotation_texts base scalars unions aliases limits texts value_limits written_schemas definitions validators foreign metadata annotated choices containers mappings objects class_hints records rules __init__",
+    "values/codecs": "code_writer decode_cache ranks refusals registered plain_hints type_checking_names field_parts annotation_texts base scalars unions aliases limits texts value_limits schema_first definitions validators foreign metadata annotated choices containers mappings objects class_hints records rules __init__",
     "values/patterns": "charsets syntax_tree automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",

@@ -17,10 +17,8 @@ from ..context import find_injected_type
 from ..docstrings.parsing import parse, words
 from ..errors import DefinitionError
 from ..values.codecs.base import Codec
-from ..values.codecs.code_writer import CodeWriter
 from ..values.codecs.refusals import Unresolved
 from ..values.codecs.rules import create_hint_reader
-from ..values.codecs.written_schemas import build_schema_emitter
 from ..values.strictjson.checks import copy_json
 from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function
@@ -62,9 +60,7 @@ class HandlerDescription(Description):
         self.unbound = False
         function = None if is_foreign else handler
         own = self._copy_schema(schema, function)
-        codec = Codec(
-            schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
-        )
+        codec = Codec(schema=own, decode=copy_json, encode=lambda value: value)
         self._schema = own
         self._examples = examples
         self._unsent = None
@@ -88,15 +84,6 @@ class HandlerDescription(Description):
         if not text:
             warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
         self._check_examples(self.checker)
-
-
-def _return_unchanged(value: Any) -> Any:
-    return value
-
-
-def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
-    """Return the same check, but with a copy as its result, so that the handler may change the value; None for None."""
-    return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
 
 
 def read_handler(handler: Callable[..., Any], subject: str) -> tuple[dict[str, Any], Binder]:

@@ -11,7 +11,6 @@ from typing import Any
 
 from ..errors import DefinitionError, ToolkitWarning
 from ..values.codecs.base import Schema
-from ..values.codecs.written_schemas import build_schema_emitter
 from ..values.schemas.draft_rewriting import rewrite_schema
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import is_mapping, stated_types
@@ -101,16 +100,7 @@ def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signat
                 f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
                 f"schema ({theirs['type']}); change one"
             )
-    write_check, inner = build_schema_emitter(schema), signature.codec.emit
-
-    def emit(writer: Any, value: str) -> str:
-        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- `emit` is used only in this case
-        write_check(writer, value)
-        return inner(writer, value)
-
-    can_emit = write_check is not None and inner is not None
-    codec = replace(signature.codec, schema=schema, emit=emit if can_emit else None)
-    return replace(signature, codec=codec, schema=schema)
+    return replace(signature, codec=replace(signature.codec, schema=schema, emit=None), schema=schema)
 
 
 def _have_disjoint_types(schema: Schema, other: Any) -> bool:

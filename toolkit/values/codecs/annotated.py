@@ -31,6 +31,7 @@ from .limits import (
 )
 from .metadata import flatten_metadata, known_name, needs_pydantic, read_whole
 from .refusals import RefusedMetadata, Undescribable
+from .schema_first import make_strict_codec
 from .validators import (
     REPLACEMENTS,
     SERIALIZERS,
@@ -49,7 +50,6 @@ from .value_limits import (
     iter_value_limits,
     list_text_options,
 )
-from .written_schemas import make_strict_codec
 
 __all__ = ["RULES", "apply_metadata"]
 

@@ -21,8 +21,8 @@ from .definitions import rewrite_schema
 from .field_parts import iter_field_parts
 from .refusals import Refusal, RefusedMetadata, Unresolved, UnsendableType
 from .registered import REGISTERED_BASES, REGISTERED_FACTORIES
+from .schema_first import make_strict_codec
 from .validators import json_text_codec, problems_of_validation
-from .written_schemas import make_strict_codec
 
 __all__ = ["RULES", "read_with_pydantic", "register_codec"]
 

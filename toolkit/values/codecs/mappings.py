@@ -29,7 +29,7 @@ __all__ = ["RULES", "dict_codec"]
 
 
 def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
-    """Return a codec for an object with any keys. *build* makes the decoded value, and *takes* is what can be encoded."""
+    """Return a codec for an object with any keys. *build* makes the decoded value, and *takes* can be encoded."""
     names, read_key, write_key = _key_codec(key)
     schema: Schema = {"type": "object"}
     if names:

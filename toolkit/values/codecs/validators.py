@@ -26,7 +26,7 @@ from .definitions import assemble_schema
 from .limits import refuse_async
 from .ranks import CodecRank, narrow_breadth
 from .refusals import OutputRefusal, Refusal, RefusedMetadata, problems_of
-from .written_schemas import make_strict_codec
+from .schema_first import make_strict_codec
 
 __all__ = [
     "REPLACEMENTS",
