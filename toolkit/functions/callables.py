@@ -28,6 +28,7 @@ __all__ = [
     "makes_context_manager",
     "may_suspend",
     "subject_of",
+    "unwrap",
     "unwrap_binding",
     "unwrap_function",
     "unwrap_wrapper",
@@ -40,29 +41,24 @@ MAX_LAYERS = 100
 """The most layers that are unwrapped. A wrapper may claim to wrap itself, and no honest wrapper is that deep."""
 
 
-def unwrap_function(function: Any) -> Any:
-    """Return the plain function inside partials, methods, wrappers and callable objects."""
+def unwrap(function: Any, *steps: Callable[[Any], Any]) -> Any:
+    """Return the innermost function to which *steps* lead. Of several steps that lead on, the first is taken."""
     for _ in range(MAX_LAYERS):
-        inner = unwrap_binding(function)
-        if inner is None:
-            inner = unwrap_wrapper(function)
-        if inner is None:
-            inner = find_call_method(function)
+        inner = next((inner for step in steps if (inner := step(function)) is not None), None)
         if inner is None:
             break
         function = inner
     return function
 
 
-def find_executed_function(function: Any) -> Any:
-    """
-    Return the function that runs when *function* is called.
+def unwrap_function(function: Any) -> Any:
+    """Return the plain function inside partials, methods, wrappers and callable objects."""
+    return unwrap(function, unwrap_binding, unwrap_wrapper, find_call_method)
 
-    For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
-    """
-    while (inner := unwrap_binding(function)) is not None or (inner := find_call_method(function)) is not None:
-        function = inner
-    return function
+
+def find_executed_function(function: Any) -> Any:
+    """Return the function that runs when *function* is called: of a wrapper, the wrapper itself."""
+    return unwrap(function, unwrap_binding, find_call_method)
 
 
 def makes_context_manager(function: Any) -> bool:
@@ -73,12 +69,7 @@ def makes_context_manager(function: Any) -> bool:
 
 def find_wrapped_function(function: Any) -> Any:
     """Return the innermost function that *function* claims to wrap, or *function* itself."""
-    for _ in range(MAX_LAYERS):
-        inner = getattr(function, "__wrapped__", None)
-        if inner is None:
-            break
-        function = inner
-    return function
+    return unwrap(function, lambda layer: getattr(layer, "__wrapped__", None))
 
 
 def unwrap_binding(function: Any) -> Any:

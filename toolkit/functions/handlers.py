@@ -69,13 +69,15 @@ class HandlerDescription(Description):
         self._encode_output = None
         self._schema_copies = None
         injected, bind = read_handler(handler, self.subject)
-        result_schema = output_schema
+        output = OutputDescription()
         if output_schema is not None:
-            result_schema = copy_schema(output_schema, self.subject, function, name="the output schema")
+            output = OutputDescription(
+                schema=copy_schema(output_schema, self.subject, function, name="the output schema")
+            )
         self._signature = Signature(
             codec=codec,
             schema=own,
-            output=OutputDescription(schema=result_schema),
+            output=output,
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,

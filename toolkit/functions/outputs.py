@@ -153,11 +153,7 @@ EncodeOutput: TypeAlias = Callable[[Any, int], Any]
 
 
 def compile_output(output: OutputDescription, title: str) -> EncodeOutput:
-    """
-    Return the generated function that encodes return values, or one that is never sure.
-
-    Without an annotation, the function encodes values that are plain JSON. *title* is shown in tracebacks.
-    """
+    """Return the generated function that encodes return values, or one that is never sure; *title* names it."""
     if output.codec is None and output.schema is None:
         return _encode_plain_json
     if output.codec is None or not output.is_exact:

@@ -223,8 +223,7 @@ class Parameters:
         factory = None
         if notes is not None:
             notes = notes.checked_by(codec)
-            factory = notes.factory
-            default = notes.default if notes.has_default and factory is None else MISSING
+            default, factory = notes.default, notes.factory
         required = default is MISSING and factory is None
         field = ObjectField(name=name, codec=codec, required=required, default=default, factory=factory)
         return field.describe(text)
@@ -274,11 +273,7 @@ def build_encoder(fields: Sequence[ObjectField], extras: Codec | None) -> Callab
 
 
 def find_field_markers(hint: Any) -> list[Any]:
-    """
-    Return the markers in the fields of the records that *hint* names, at any depth.
-
-    `Writes`, `Reads` and similar markers count only on a parameter. A `Secret` makes the whole parameter secret.
-    """
+    """Return the markers in the fields of records in *hint*. An `Access` has no effect there, but a `Secret` has."""
     return [
         part
         for _, part in field_parts.iter_field_parts(hint)

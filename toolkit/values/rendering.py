@@ -57,11 +57,7 @@ _BUILTIN_CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 def as_text(value: Any) -> str:
-    """
-    Return the text that a model reads: a string as it is, any other value as compact JSON.
-
-    *value* must be strict JSON.
-    """
+    """Return the text that a model reads: a string as it is, and any other strict JSON value as compact JSON."""
     return value if type(value) is str else _ENCODER.encode(value)
 
 

@@ -198,11 +198,7 @@ def is_identifier(name: str) -> bool:
 
 
 class InlineEncode:
-    """
-    The encode function of a codec that generated code can do without, because it writes the same work as source.
-
-    Both are one object, so that a codec with another encode function cannot keep the source of the former one.
-    """
+    """An encode function together with its source for generated code, so that neither is replaced without the other."""
 
     __slots__ = ("_encode", "emit")
 

@@ -319,25 +319,18 @@ _REMEDIES = {
 }
 
 
+_IGNORES: Mapping[str, Callable[[str, str], bool]] = {
+    "msgspec": lambda package, name: package in ("annotated_types", "pydantic"),
+    "pydantic": lambda package, name: (package, name) in (("msgspec", "Meta"), ("annotated_types", "Timezone")),
+}
+
+
 def _refuse_ignored_metadata(hint: Any, library: Literal["msgspec", "pydantic"]) -> None:
     """Raise `RefusedMetadata` if a field of *hint*, or of a class in it, has a check that *library* ignores."""
-    is_ignored = _is_ignored_by_msgspec if library == "msgspec" else _is_ignored_by_pydantic
     for place, part in iter_field_parts(hint):
-        if is_ignored(part):
-            raise RefusedMetadata(f"{place}: {library} ignores {_class_of(part).__name__}; {_REMEDIES[library]}")
-
-
-def _class_of(item: Any) -> type:
-    return item if isinstance(item, type) else type(item)
-
-
-def _is_ignored_by_msgspec(item: Any) -> bool:
-    return _class_of(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
-
-
-def _is_ignored_by_pydantic(item: Any) -> bool:
-    cls = _class_of(item)
-    return (cls.__module__.partition(".")[0], cls.__name__) in (("msgspec", "Meta"), ("annotated_types", "Timezone"))
+        cls = part if isinstance(part, type) else type(part)
+        if _IGNORES[library](cls.__module__.partition(".")[0], cls.__name__):
+            raise RefusedMetadata(f"{place}: {library} ignores {cls.__name__}; {_REMEDIES[library]}")
 
 
 RULES = CodecRules(

@@ -67,11 +67,7 @@ _GENERAL_OPTIONS = frozenset(
 
 
 def known_name(item: Any) -> str | None:
-    """
-    Return the name of the class that makes *item* metadata of one of the packages, or None for other metadata.
-
-    *item* may be an object, or a class that stands for its only object, as in `Annotated[int, Strict]`.
-    """
+    """Return the name of the class, such as `Strict`, of which *item* is an object or which it is; None for others."""
     return _known_name_of_class(item if isinstance(item, type) else type(item))
 
 

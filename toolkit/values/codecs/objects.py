@@ -54,7 +54,6 @@ class ObjectField:
         default: The value that is used if the property is absent. With `MISSING`, the constructor decides.
         factory: Makes the default if it must be new each time.
         attribute: The attribute in which an object keeps the value; None if the object does not keep it.
-        positional: Whether the constructor takes the value by position.
         schema: The schema that a model sees: the codec's schema with description and default.
     """
 
@@ -64,7 +63,6 @@ class ObjectField:
     default: Any = MISSING
     factory: Callable[[], Any] | None = None
     attribute: str | None = None
-    positional: bool = False
     schema: Schema = dataclass_field(default_factory=dict)
 
     def describe(self, text: str = "") -> ObjectField:
@@ -282,10 +280,7 @@ def _emit_build(
 ) -> str:
     """Write the call of *build*, or the dictionary that stands for it."""
     if not as_dict and not extra_values and not maybe_absent and all(is_identifier(field.name) for field in fields):
-        arguments = ", ".join(
-            results[field.name] if field.positional else f"{field.name}={results[field.name]}"
-            for field in sorted(fields, key=lambda field: not field.positional)
-        )
+        arguments = ", ".join(f"{field.name}={results[field.name]}" for field in fields)
         return f"{writer.constant(build)}({arguments})"
     # The dictionary keeps the order of the fields, even if some fields are absent.
     leading_fields = list(takewhile(lambda field: field.name not in maybe_absent, fields))
@@ -326,14 +321,12 @@ class FieldInfoDefault:
     The default that a pydantic `FieldInfo` states besides its limits.
 
     Attributes:
-        has_default: Whether there is a default that is not made by a factory.
-        default: That default.
+        default: The default; `MISSING` if there is none, or if a factory makes it.
         factory: Makes the default.
         is_checked: Whether the default has to pass the same checks as a value that is sent.
     """
 
-    has_default: bool
-    default: Any = None
+    default: Any = MISSING
     factory: Callable[[], Any] | None = None
     is_checked: bool = False
 
@@ -345,7 +338,7 @@ class FieldInfoDefault:
             factory = self.factory
             return replace(self, factory=lambda: codec.decode(codec.encode(factory())))
         try:
-            return replace(self, default=codec.decode(codec.encode(self.default)) if self.has_default else None)
+            return replace(self, default=codec.decode(codec.encode(self.default)))
         except (TypeError, ValueError) as error:
             raise RefusedMetadata(f"Field(validate_default=True): the default is refused: {error}") from error
 
@@ -354,9 +347,9 @@ def read_field_default(value: Any) -> FieldInfoDefault | None:
     """Return the default inside a pydantic `Field(...)`, or None if *value* is not a `FieldInfo`."""
     if type(value).__name__ != "FieldInfo" or not type(value).__module__.startswith("pydantic"):
         return None
+    if value.is_required():
+        return FieldInfoDefault()
     is_checked = bool(value.validate_default)
     if value.default_factory is not None:
-        return FieldInfoDefault(has_default=True, factory=value.default_factory, is_checked=is_checked)
-    if value.is_required():
-        return FieldInfoDefault(has_default=False)
-    return FieldInfoDefault(has_default=True, default=value.default, is_checked=is_checked)
+        return FieldInfoDefault(factory=value.default_factory, is_checked=is_checked)
+    return FieldInfoDefault(value.default, is_checked=is_checked)

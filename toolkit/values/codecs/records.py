@@ -136,7 +136,6 @@ def _init_field(hints: ClassHints, dc_field: Any) -> ObjectField:
         default=MISSING if dc_field.default is NO_DEFAULT else dc_field.default,
         factory=None if dc_field.default_factory is NO_DEFAULT else dc_field.default_factory,
         attribute=dc_field.name if _field_kind(dc_field) == "_FIELD" else None,
-        positional=not dc_field.kw_only,
     )
     return _with_description(field, dc_field.metadata.get("description"))
 
@@ -145,7 +144,6 @@ def _kept_field(hints: ClassHints, dc_field: Any) -> ObjectField:
     """Return a field of a return value. One that the constructor does not take may never have been set."""
     field = _init_field(hints, dc_field)
     field.required = field.required and dc_field.init
-    field.positional = False
     return field
 
 
@@ -187,7 +185,6 @@ def _fields_of_named_tuple(hints: ClassHints) -> list[ObjectField]:
             required=name not in defaults,
             default=defaults.get(name, MISSING),
             attribute=name,
-            positional=hints.cls.__new__.__code__.co_filename.startswith("<"),
         )
         for name in hints.cls._fields
     ]

@@ -186,11 +186,7 @@ def module_names(module: Any) -> Mapping[str, Any]:
 
 
 def bind_references(hint: Any, module: str) -> Any:
-    """
-    Return *hint* with its forward references bound to *module*, in which they were written.
-
-    An alias such as `Union["Index", int]` is used in other modules, which may not know the name `Index`.
-    """
+    """Return *hint* with its forward references bound to *module*, in which they were written."""
     if isinstance(hint, (str, ForwardRef)):
         text = hint if isinstance(hint, str) else hint.__forward_arg__
         if isinstance(hint, ForwardRef) and hint.__forward_module__ is not None:

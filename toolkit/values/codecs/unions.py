@@ -45,7 +45,11 @@ def _read_union(hint: Any, reader: HintReader) -> Codec:
     hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
     visible = [member for member in get_args(hint) if not _is_hidden(member)]
     codec = union_codec(_read_members(visible or get_args(hint), reader), reader)
-    return _accept_hidden(codec, [reader.codec(member) for member in hidden], reader) if hidden else codec
+    if not hidden:
+        return codec
+    # The values of hidden members are encoded too, but no call can send them.
+    members = (codec, *map(reader.codec, hidden))
+    return replace(codec, encode=functools.partial(_encode_member, members, reader), members=())
 
 
 def _is_hidden(member: Any) -> bool:
@@ -54,11 +58,6 @@ def _is_hidden(member: Any) -> bool:
         "SkipJsonSchema" in (type(item).__name__, getattr(item, "__name__", ""))
         for item in getattr(member, "__metadata__", ())
     )
-
-
-def _accept_hidden(codec: Codec, hidden: Sequence[Codec], reader: HintReader) -> Codec:
-    """Return *codec*, which also encodes the values of the *hidden* members. No call can send them."""
-    return replace(codec, encode=functools.partial(_encode_member, (codec, *hidden), reader), members=())
 
 
 def _read_members(members: Sequence[Any], reader: HintReader) -> list[Codec]:

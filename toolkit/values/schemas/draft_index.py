@@ -1,6 +1,4 @@
-"""
-Find the places in a document of an older draft: each schema with its draft and its address, and where references lead.
-"""
+"""Find the schemas of a document of an older draft, each with its draft and address, and where references lead."""
 
 from __future__ import annotations
 
@@ -85,6 +83,10 @@ class DraftIndex:
 
     def resolve(self, part: DraftPart, reference: str) -> Path:
         """Return the steps to the schema that *reference* in *part* leads to, or raise `DefinitionError`."""
+
+        def refuse(problem: str) -> DefinitionError:
+            return DefinitionError(f"{self._subject}: {show_path(part.path)}: $ref {reference!r} {problem}")
+
         if reference.startswith("#"):
             address, fragment = part.base, reference[1:]
         else:
@@ -92,21 +94,14 @@ class DraftIndex:
         resources = self._addresses.get(address, [])
         paths = [path for resource in resources for path in self._follow(resource, fragment)]
         if not paths:
-            raise DefinitionError(
-                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} is not answered by the schema itself; "
-                f"nothing is fetched, so put the definition under `definitions`"
+            raise refuse(
+                "is not answered by the schema itself; nothing is fetched, so put the definition under `definitions`"
             )
         values = [self._get_value(path) for path in paths]
         if any(value != values[0] for value in values):
-            raise DefinitionError(
-                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} may mean several schemas, because they "
-                f"have the same address; give each its own"
-            )
+            raise refuse("may mean several schemas, because they have the same address; give each its own")
         if not isinstance(values[0], (Mapping, bool)):
-            raise DefinitionError(
-                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} leads to {show_value(values[0])}, which "
-                f"is not a schema; refer to a definition"
-            )
+            raise refuse(f"leads to {show_value(values[0])}, which is not a schema; refer to a definition")
         return paths[0]
 
     def _follow(self, resource: Path, fragment: str) -> list[Path]:

@@ -217,17 +217,13 @@ class _RepairRun:
 
     def _note(self, where: Path, value: Any, candidate: Any, text: str | None) -> str:
         """Return the note that *candidate* was taken for *value*. Without a *text*, *value* is a name."""
-        if text is None:
-            return self._name_note(where, value, candidate)
-        shown = "a value" if self._is_hidden(where) else show_value(value)
-        return f"{Problem('', where).where or 'arguments'}: took {text.format(shown)}"
-
-    def _name_note(self, where: Path, name: Any, value: Any) -> str:
         place = Problem("", where).where or "arguments"
+        if text is not None:
+            return f"{place}: took {text.format('a value' if self._is_hidden(where) else show_value(value))}"
         if self._is_hidden(where):
             return f"{place}: took a name as its value"
-        text = f"the names in {show_value(name)}" if isinstance(name, list) else f"the name {show_value(name)}"
-        return f"{place}: took {text} as {show_value(value)}"
+        names = f"the names in {show_value(value)}" if isinstance(value, list) else f"the name {show_value(value)}"
+        return f"{place}: took {names} as {show_value(candidate)}"
 
     def _is_hidden(self, where: Path) -> bool:
         return where[0] in self._hidden if where else bool(self._hidden)

@@ -101,11 +101,7 @@ def iter_subschemas(
 
 
 def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """
-    Return a copy of *schema* with the result of *change* in place of each schema directly inside it.
-
-    *change* has to return a value that is no schema as it is.
-    """
+    """Return a copy of *schema* with each schema inside it changed. *change* returns what is no schema as it is."""
     result: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword in _KEYWORDS_WITH_LIST:
