@@ -82,7 +82,7 @@ class Checker:
                 self.check_and_convert = compile_codec(self._codec, self._title)
             except (SyntaxError, RecursionError, MemoryError):
                 # The code is too deep or too large for Python's compiler, so jsonschema decides every call.
-                self.check_and_convert = _always_unsure
+                self.check_and_convert = lambda arguments, depth: UNSURE
         return self.check_and_convert
 
     def _compile_and_run(self, arguments: Any, depth: int) -> Any:
@@ -162,10 +162,6 @@ def _is_looser_than_decoding(schema: Any) -> bool:
 
 
 _LOOSE_KEYWORDS = frozenset({"format", "contentEncoding", "uniqueItems", "propertyNames"})
-
-
-def _always_unsure(arguments: Any, depth: int) -> Any:
-    return UNSURE
 
 
 def _to_plain_object(arguments: Any) -> dict[str, Any]:

@@ -78,7 +78,8 @@ def read_output(annotation: Any, scope: Scope, subject: str) -> OutputDescriptio
     if not codec.schema:
         return OutputDescription(codec, is_exact=not reader.has_metadata, has_metadata=reader.has_metadata)
     schema = assemble_schema(codec.schema, reader.definitions)
-    return OutputDescription(codec, schema, is_exact=_keeps_to_schema(schema, reader), has_metadata=reader.has_metadata)
+    is_exact = reader.encodes_exactly and _has_only_exact_keywords(schema)
+    return OutputDescription(codec, schema, is_exact=is_exact, has_metadata=reader.has_metadata)
 
 
 _AWAITABLES = (abc.Awaitable, abc.Coroutine)
@@ -179,11 +180,6 @@ def _compile_plain_json() -> EncodeOutput:
 
 def _encode_plain_json(value: Any, depth: int) -> Any:
     return _compile_plain_json()(value, depth + _LEVELS_TO_SPARE)
-
-
-def _keeps_to_schema(schema: Schema, reader: HintReader) -> bool:
-    """Return whether every value that the codecs of *reader* can encode fits *schema*, so that no check is needed."""
-    return reader.encodes_exactly and _has_only_exact_keywords(schema)
 
 
 def _has_only_exact_keywords(schema: Any) -> bool:

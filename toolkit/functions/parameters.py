@@ -219,7 +219,7 @@ class Parameters:
         if notes is not None:
             codec = annotated.apply_metadata(codec, [default], self.reader)
         elif default is MISSING:
-            notes = next(filter(None, map(read_field_default, _metadata(hint))), None)
+            notes = next(filter(None, map(read_field_default, getattr(hint, "__metadata__", ()))), None)
         factory = None
         if notes is not None:
             notes = notes.checked_by(codec)
@@ -279,7 +279,3 @@ def find_field_markers(hint: Any) -> list[Any]:
         for _, part in field_parts.iter_field_parts(hint)
         if isinstance(part, (Access, Secret)) or (isinstance(part, type) and issubclass(part, (Access, Secret)))
     ]
-
-
-def _metadata(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()

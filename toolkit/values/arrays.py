@@ -56,7 +56,7 @@ def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
         if read is not None:
             return read(value, kind, shape)
     if hasattr(kind, "tolist") and hasattr(kind, "dtype"):
-        return _read_array(value, kind, shape)
+        return _read_array(value, kind)
     if hasattr(kind, "item") and hasattr(kind, "dtype"):
         return value.item()
     return operator.index(value) if hasattr(kind, "__index__") else UNKNOWN
@@ -114,7 +114,7 @@ def _check_size(count: int) -> None:
 # Arrays, and numbers that know their `dtype`.
 
 
-def _read_array(value: Any, kind: type, shape: Shape | None) -> Any:
+def _read_array(value: Any, kind: type) -> Any:
     dtype: Any = getattr(value, "dtype", None)
     size = getattr(value, "size", 0)
     _check_size(size if isinstance(size, int) else 0)
@@ -130,10 +130,6 @@ def _read_array(value: Any, kind: type, shape: Shape | None) -> Any:
         # A number with more digits than a Python `float` gives itself back.
         return complex(value) if letter == "c" else float(value)
     return items
-
-
-def _read_numpy(value: Any, kind: type, shape: Shape | None) -> Any:
-    return _read_array(value, kind, shape) if hasattr(kind, "tolist") else UNKNOWN
 
 
 def _map_items(items: Any, convert: Callable[[Any], Any]) -> Any:
@@ -281,7 +277,7 @@ def _read_polars(value: Any, kind: type, shape: Shape | None) -> Any:
 
 
 _READERS: dict[str, Callable[[Any, type, Shape | None], Any]] = {
-    "numpy": _read_numpy,
+    "numpy": lambda value, kind, shape: _read_array(value, kind) if hasattr(kind, "tolist") else UNKNOWN,
     "pandas": _read_pandas,
     "polars": _read_polars,
 }

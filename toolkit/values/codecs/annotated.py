@@ -179,11 +179,6 @@ def _iter_special_limits(codec: Codec, item: Any, inner: Any) -> Iterator[Limit]
 # Metadata that replaces a part of the codec.
 
 
-def _read_json_text(codec: Codec, item: Any, name: str, reader: HintReader) -> Codec:
-    # As in pydantic, a result is written as it is, and not as text.
-    return codec if reader.for_output else json_text_codec(codec)
-
-
 def _take_schema(codec: Codec, item: Any, name: str, reader: HintReader) -> Codec:
     if getattr(item, "mode", None) not in (None, "serialization" if reader.for_output else "validation"):
         return codec
@@ -215,7 +210,8 @@ def _replace_schema(codec: Codec, schema: Schema, reader: HintReader) -> Codec:
 _STEPS: dict[str, Callable[[Codec, Any, str, HintReader], Codec]] = {
     **dict.fromkeys(VALIDATORS, apply_validator),
     **dict.fromkeys(SERIALIZERS, apply_serializer),
-    "Json": _read_json_text,
+    # As in pydantic, a result is written as it is, and not as text.
+    "Json": lambda codec, item, name, reader: codec if reader.for_output else json_text_codec(codec),
     "WithJsonSchema": _take_schema,
 }
 """What an object of each class does to a codec. Limits that follow it are checked against the new value."""

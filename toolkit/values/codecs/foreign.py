@@ -306,10 +306,6 @@ def _parse_message(message: str) -> Problem:
     return Problem(match[1], steps)
 
 
-def _is_struct(hint: Any) -> bool:
-    return hasattr(get_origin(hint) or hint, "__struct_fields__")
-
-
 # Metadata that the library which reads a class would ignore. msgspec knows only its own `Meta`, and pydantic knows
 # neither that nor `Timezone`. A check that never runs is refused, as it would be on a parameter.
 
@@ -337,6 +333,6 @@ RULES = CodecRules(
     by_predicate=[
         (_is_json_text, lambda hint, reader: json_text_codec(reader.codec(Any))),
         (_is_pydantic, read_with_pydantic),
-        (_is_struct, _read_msgspec),
+        (lambda hint: hasattr(get_origin(hint) or hint, "__struct_fields__"), _read_msgspec),
     ]
 )

@@ -94,7 +94,7 @@ def _name_of(function: Any) -> str:
 
 
 def _validate_after(base: Codec, item: Any, function: Any) -> Codec:
-    run = _build_runner(item, function, _return_unchanged)
+    run = _build_runner(item, function, lambda value: value)
 
     def emit(writer: CodeWriter, value: str) -> str:
         return f"{writer.constant(run)}({writer.convert(base, value)})"
@@ -129,10 +129,6 @@ def _validate_output(base: Codec, item: Any, function: Any) -> Codec:
         return _encode_leniently(base, validated)
 
     return replace(base, encode=encode, type=None, breadth=narrow_breadth(base.breadth), members=())
-
-
-def _return_unchanged(value: Any) -> Any:
-    return value
 
 
 def _build_runner(item: Any, function: Any, inner: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
@@ -121,10 +123,7 @@ class DraftIndex:
         return [path]
 
     def _get_value(self, path: Path) -> Any:
-        value: Any = self._root
-        for step in path:
-            value = value[step]
-        return value
+        return functools.reduce(operator.getitem, path, self._root)
 
     def _add(self, first: DraftPart) -> None:
         """Add *first* and all schemas inside it."""

@@ -11,7 +11,9 @@ cannot see it.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -107,9 +109,7 @@ class _Rewriting:
         if self._is_dynamic and part.resource != part.path:  # what it means depends on the schema around it
             self._add_definition(top, self._index.find_part(part.resource))
             holder_place = self._places[part.resource]
-        holder: Any = top
-        for step in holder_place:
-            holder = holder[step]
+        holder: Any = functools.reduce(operator.getitem, holder_place, top)
         definitions = holder.setdefault("$defs", {})
         stem = str(part.path[-1])
         names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(2)))

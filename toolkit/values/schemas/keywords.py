@@ -210,11 +210,6 @@ def _check_enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Ite
         yield SchemaError()
 
 
-def _check_const(validator: Any, constant: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if _equality_key(instance) != _equality_key(constant):
-        yield SchemaError()
-
-
 def _check_properties(validator: Any, properties: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
     if isinstance(instance, dict):
         for name, subschema in properties.items():
@@ -291,11 +286,6 @@ def _check_items(validator: Any, items: Any, instance: Any, schema: Any) -> Iter
                     yield error
 
 
-def _check_pattern(validator: Any, source: str, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, str) and not compile_pattern(source).search(instance):
-        yield SchemaError()
-
-
 def _check_any_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
     context: list[Any] = []
     for index, member in enumerate(members):
@@ -327,24 +317,29 @@ def _check_not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Ite
         yield SchemaError()
 
 
-def _check_unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if unique and isinstance(instance, list) and len({_equality_key(item) for item in instance}) != len(instance):
-        yield SchemaError()
+def _refuse_if(fails: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Any]]:
+    """Return the check of a keyword whose value and the instance are enough to decide."""
 
-
-def _build_length_check(kind: type, fails: Callable[[int, Any], bool]) -> Callable[..., Iterator[Any]]:
     def check(validator: Any, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if isinstance(instance, kind) and fails(len(instance), limit):  # type: ignore[arg-type]
+        if fails(limit, instance):
             yield SchemaError()
 
     return check
+
+
+def _refuse_length(kind: Any, fails: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Any]]:
+    return _refuse_if(lambda limit, instance: isinstance(instance, kind) and fails(len(instance), limit))
+
+
+def _has_repeated_items(unique: Any, instance: Any) -> bool:
+    return unique and isinstance(instance, list) and len(set(map(_equality_key, instance))) != len(instance)
 
 
 KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "$ref": _check_reference,
     "type": _check_type,
     "enum": _check_enum,
-    "const": _check_const,
+    "const": _refuse_if(lambda constant, instance: _equality_key(instance) != _equality_key(constant)),
     "properties": _check_properties,
     "required": _check_required,
     "dependentRequired": _check_dependent_required,
@@ -352,17 +347,19 @@ KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "patternProperties": _check_pattern_properties,
     "unevaluatedProperties": _check_unevaluated_properties,
     "items": _check_items,
-    "pattern": _check_pattern,
+    "pattern": _refuse_if(
+        lambda source, instance: isinstance(instance, str) and not compile_pattern(source).search(instance)
+    ),
     "anyOf": _check_any_of,
     "oneOf": _check_one_of,
     "not": _check_not,
-    "uniqueItems": _check_unique_items,
-    "minLength": _build_length_check(str, operator.lt),
-    "maxLength": _build_length_check(str, operator.gt),
-    "minItems": _build_length_check(list, operator.lt),
-    "maxItems": _build_length_check(list, operator.gt),
-    "minProperties": _build_length_check(dict, operator.lt),
-    "maxProperties": _build_length_check(dict, operator.gt),
+    "uniqueItems": _refuse_if(_has_repeated_items),
+    "minLength": _refuse_length(str, operator.lt),
+    "maxLength": _refuse_length(str, operator.gt),
+    "minItems": _refuse_length(list, operator.lt),
+    "maxItems": _refuse_length(list, operator.gt),
+    "minProperties": _refuse_length(dict, operator.lt),
+    "maxProperties": _refuse_length(dict, operator.gt),
     # `format` is only an annotation, as the draft says. The validator's slot for it holds the `WorkBudget` instead.
     "format": lambda validator, form, instance, schema: iter(()),
 }

@@ -10,6 +10,8 @@ repaired.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -159,7 +161,7 @@ class _RepairRun:
     def _repair_error(self, error: Any, box: list[Any], validator: Any, place: Path) -> list[str]:
         """Try to repair one error in place. Return the notes."""
         path = [0, *error.absolute_path]
-        holder, key = _get_at_path(box, path[:-1]), path[-1]
+        holder, key = functools.reduce(operator.getitem, path[:-1], box), path[-1]
         if error.validator == "additionalProperties" and error.validator_value is False:
             return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
         if error.validator not in _REPAIRABLE_KEYWORDS or (error.validator == "oneOf" and not error.context):
@@ -335,9 +337,3 @@ def _parse_text(value: Any) -> Any:
     except ValueError:
         return NO_VALUE
     return NO_VALUE if find_flaws(parsed) else parsed
-
-
-def _get_at_path(root: Any, path: list[Any]) -> Any:
-    for key in path:
-        root = root[key]
-    return root

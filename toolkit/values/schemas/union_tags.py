@@ -98,7 +98,10 @@ def _read_tag(key: str, objects: Mapping[int, Sequence[Mapping[str, Any]]]) -> U
         constants = [_constants_of(leaf.get("properties", {}).get(key)) for leaf in leaves]
         if not all(constants):
             # A member without the tag must not allow its key, because then the key could mean something else.
-            if any(constants) or not all(_is_closed_to(leaf, key) for leaf in leaves):
+            are_closed = all(
+                leaf.get("additionalProperties") is False and key not in leaf.get("properties", ()) for leaf in leaves
+            )
+            if any(constants) or not are_closed:
                 return None
             continue
         choices[index] = list(itertools.chain(*constants))
@@ -115,10 +118,6 @@ def _constants_of(schema: Any) -> Sequence[Any]:
         return []
     constants = [schema["const"]] if "const" in schema else schema.get("enum", [])
     return constants if all(isinstance(constant, _SCALARS) for constant in constants) else []
-
-
-def _is_closed_to(schema: Mapping[str, Any], key: str) -> bool:
-    return schema.get("additionalProperties") is False and key not in schema.get("properties", ())
 
 
 def _key_of(constant: Any) -> tuple[bool, Any]:
