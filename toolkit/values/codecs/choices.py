@@ -18,6 +18,7 @@ import typing_extensions
 
 from ...docstrings.parsing import Docstring, parse
 from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames
+from ..schemas.vocabulary import scalar_key
 from ..strictjson.checks import show_value
 from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
 from .code_writer import CodeWriter
@@ -37,14 +38,14 @@ def constants_codec(
 ) -> Codec:
     """Return a codec for (JSON form, Python value) pairs. *annotations* are keywords that refuse no value."""
     forms = [form for form, _ in pairs]
-    decoding = {_json_key(form): value for form, value in pairs}
+    decoding = {scalar_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
     expected = join_with_or([show_value(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
     only_text = all(type(form) is str for form in forms)
 
     def decode(value: Any) -> Any:
         if isinstance(value, (str, int, float)) or value is None:
-            key = _json_key(value)
+            key = scalar_key(value)
             if key in decoding:
                 return decoding[key]
         raise Refusal.mismatch(expected, value)
@@ -79,11 +80,6 @@ def constants_codec(
 _EXACT = frozenset({str, int, float, bool, type(None)})
 
 
-def _json_key(form: Any) -> tuple[bool, Any]:
-    # In Python, 1, 1.0 and True are the same key. In JSON, only the first two are equal.
-    return type(form) is bool, form
-
-
 def _python_key(value: Any) -> tuple[type, Any]:
     # The name is used, because an enum with its own `__eq__` may have members that cannot be hashed.
     return type(value), value.name if isinstance(value, enum.Enum) else value
@@ -112,7 +108,7 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
             )
         else:
             form = value
-        pairs.setdefault(_json_key(form), (form, value))
+        pairs.setdefault(scalar_key(form), (form, value))
     members = [(value.name, form) for form, value in pairs.values() if isinstance(value, enum.Enum)]
     counts = Counter(name for name, _ in members)
     # Members of two enums may have the same name, which then means none of them.
@@ -124,7 +120,7 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
     pairs: dict[tuple[bool, Any], tuple[Any, enum.Enum]] = {}
     for member in hint:
         form = _enum_form(hint, member, reader)
-        _, twin = pairs.setdefault(_json_key(form), (form, member))
+        _, twin = pairs.setdefault(scalar_key(form), (form, member))
         if twin is not member:
             raise UnsendableType(
                 f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value"

@@ -193,7 +193,7 @@ def compile_codec(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
 
 
 def is_identifier(name: str) -> bool:
-    """Return whether *name* can be a keyword argument in source code, which Python reads in a normalised form."""
+    """Return whether *name* can be a keyword argument in source code. Python normalises names that are not ASCII."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 

@@ -71,12 +71,16 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
         # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
         return sorted(items, key=_sort_key) if unique else items
 
-    def emit(writer: CodeWriter, value: str) -> str:
+    def emit_items(writer: CodeWriter, value: str) -> str:
         result, element = writer.new_name(), writer.new_name()
-        writer.require(f"type({value}) is list")
         writer.line(f"{result} = []")
         with writer.block(f"for {element} in {value}:"):
             writer.line(f"{result}.append({writer.convert(item, element)})")
+        return result
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require(f"type({value}) is list")
+        result = emit_items(writer, value)
         if build is list:
             return result
         built = writer.new_name()
@@ -92,13 +96,9 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
         return built
 
     def emit_encoding(writer: CodeWriter, value: str) -> str:
-        result, element = writer.new_name(), writer.new_name()
         kinds = [kind for kind in (list, tuple, collections.deque) if issubclass(kind, takes)]
         writer.require(" or ".join(f"type({value}) is {writer.constant(kind)}" for kind in kinds))
-        writer.line(f"{result} = []")
-        with writer.block(f"for {element} in {value}:"):
-            writer.line(f"{result}.append({writer.convert(item, element)})")
-        return result
+        return emit_items(writer, value)
 
     return Codec(
         schema=schema,

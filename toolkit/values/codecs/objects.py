@@ -20,15 +20,7 @@ from .code_writer import CodeWriter, is_identifier
 from .ranks import CodecRank
 from .refusals import Refusal, RefusedMetadata, problems_below
 
-__all__ = [
-    "MISSING",
-    "FieldInfoDefault",
-    "ObjectField",
-    "object_codec",
-    "object_schema",
-    "read_field_default",
-    "schema_with_default",
-]
+__all__ = ["MISSING", "FieldInfoDefault", "ObjectField", "object_codec", "read_field_default"]
 
 
 class _Missing:
@@ -67,28 +59,22 @@ class ObjectField:
 
     def describe(self, text: str = "") -> ObjectField:
         """Complete `schema` with the description *text*, unless the annotation has one, and with the default."""
-        self.schema = schema_with_default(self.codec, self.default)
+        self.schema = dict(self.codec.schema)
+        if self.default is not MISSING:
+            try:
+                form = self.codec.encode(self.default)
+                # A default that can be encoded but would be refused must not be shown to a model.
+                self.codec.decode(form)
+                self.schema["default"] = form
+            except Exception:  # noqa: BLE001, S110 -- a sentinel or a hostile object is passed through, but not shown
+                pass
         if text and not self.codec.description:
             own = self.codec.schema.get("description")
             self.schema["description"] = f"{text} {own}" if own else text
         return self
 
 
-def schema_with_default(codec: Codec, default: Any) -> Schema:
-    """Return a new copy of the codec's schema, with *default* if it has a JSON form of the type."""
-    schema = dict(codec.schema)
-    if default is not MISSING:
-        try:
-            form = codec.encode(default)
-            # A default that can be encoded but would be refused must not be shown to a model.
-            codec.decode(form)
-            schema["default"] = form
-        except Exception:  # noqa: BLE001, S110 -- a sentinel or a hostile object is passed through, but not shown
-            pass
-    return schema
-
-
-def object_schema(fields: Sequence[ObjectField], extras: Codec | None) -> Schema:
+def _object_schema(fields: Sequence[ObjectField], extras: Codec | None) -> Schema:
     """Return the schema of an object with *fields*. Without the codec *extras*, no further properties are allowed."""
     schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
     required = [field.name for field in fields if field.required]
@@ -120,7 +106,7 @@ def object_codec(
     the value. With *is_assignable*, *build* is a class whose constructor only assigns its arguments. The names in
     *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema shows them to a model.
     """
-    schema = object_schema(fields, extras)
+    schema = _object_schema(fields, extras)
 
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):

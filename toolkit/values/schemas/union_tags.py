@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._plumbing.records import record
-from .vocabulary import UNION_KEYWORDS, stated_types
+from .vocabulary import UNION_KEYWORDS, scalar_key, stated_types
 
 __all__ = ["UnionTag", "find_tags", "resolve_members"]
 
@@ -43,14 +43,13 @@ class UnionTag:
         """Return the index of the member that has *value* as its constant, or None."""
         if not isinstance(value, _SCALARS):
             return None
-        return next(
-            (index for index, constants in self.choices.items() if _key_of(value) in map(_key_of, constants)), None
-        )
+        key = scalar_key(value)
+        return next((index for index, constants in self.choices.items() if key in map(scalar_key, constants)), None)
 
     def all_choices(self) -> list[Any]:
         """Return the constants of all members, in the order of the members."""
         constants = itertools.chain(*self.choices.values())
-        return list({_key_of(constant): constant for constant in constants}.values())
+        return list({scalar_key(constant): constant for constant in constants}.values())
 
 
 def resolve_members(resolver: Any, members: Sequence[Any]) -> list[list[Mapping[str, Any]]]:
@@ -105,7 +104,7 @@ def _read_tag(key: str, objects: Mapping[int, Sequence[Mapping[str, Any]]]) -> U
                 return None
             continue
         choices[index] = list(itertools.chain(*constants))
-        if any(owners.setdefault(_key_of(constant), index) != index for constant in choices[index]):
+        if any(owners.setdefault(scalar_key(constant), index) != index for constant in choices[index]):
             return None
         if not all(key in leaf.get("required", ()) for leaf in leaves):
             optional_members.append(index)
@@ -118,8 +117,3 @@ def _constants_of(schema: Any) -> Sequence[Any]:
         return []
     constants = [schema["const"]] if "const" in schema else schema.get("enum", [])
     return constants if all(isinstance(constant, _SCALARS) for constant in constants) else []
-
-
-def _key_of(constant: Any) -> tuple[bool, Any]:
-    # In Python, 1 and True are the same key. In JSON, they are different values.
-    return isinstance(constant, bool), constant

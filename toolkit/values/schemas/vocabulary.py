@@ -22,6 +22,7 @@ __all__ = [
     "is_mapping",
     "iter_subschemas",
     "map_subschemas",
+    "scalar_key",
     "stated_types",
 ]
 
@@ -111,6 +112,11 @@ def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> d
         else:
             result[keyword] = change(value) if keyword in SUBSCHEMA_KEYWORDS else value
     return result
+
+
+def scalar_key(value: Any) -> tuple[bool, Any]:
+    """Return a key for a text, a number, a boolean or null. In Python, 1 and True are the same key; in JSON not."""
+    return type(value) is bool, value
 
 
 def stated_types(schema: Mapping[str, Any]) -> list[str]:
