@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from .results import ToolCall, ToolResult
     from .safety import SafetyChecks
     from .session import Session
-    from .values.codecs import Codec, register_codec
+    from .values.codecs.base import Codec
+    from .values.codecs.foreign import register_codec
     from .verdicts import Verdict
 
 __all__ = [
@@ -134,14 +135,15 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
         **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
-        **dict.fromkeys(("Codec", "register_codec"), "values.codecs"),
         "Agent": "agent",
+        "Codec": "values.codecs.base",
         "Definition": "functions.tool_definition",
         "Dispatcher": "dispatcher",
         "PER_CALL": "calls.resources",
         "SafetyChecks": "safety",
         "Session": "session",
         "Verdict": "verdicts",
+        "register_codec": "values.codecs.foreign",
     },
     renamed={"Findings": "SearchResults", "Found": "SearchResult"},
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the first tool loads them, because reading signatures takes
     from .functions.description import Description
     from .functions.signature import Signature, Style
     from .functions.tool_definition import Definition
-    from .values.codecs import Schema
+    from .values.codecs.base import Schema
 
 __all__ = ["Tool", "get_attached_tool"]
 

@@ -18,7 +18,8 @@ from ..catalogs.views import CatalogView
 from ..errors import BadArgs, DefinitionError, DuplicateTool
 from ..formats.schemas.forced_nulls import remove_forced_nulls
 from ..spec import Tool
-from ..values.codecs import Unresolved, create_hint_reader
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from ..values.schemas.repair import repair_arguments
 from ..values.strictjson.checks import copy_json, loads
 from .prompts import FINAL_ANSWER

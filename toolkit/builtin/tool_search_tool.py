@@ -19,7 +19,7 @@ from ..decorator import tool
 from ..errors import BadArgs, DefinitionError, UnknownTool
 from ..session import Session
 from ..spec import Tool
-from ..values.codecs import Schema
+from ..values.codecs.base import Schema
 
 __all__ = ["tool_search_for"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .._lazy_names import LazyModule
 from ..errors import BadArgs, DefinitionError
 from ..results import ToolResult
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from ..values.strictjson.checks import copy_json, count_values, read_object
 from .call_frame import CallFrame
 

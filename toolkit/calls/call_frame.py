@@ -19,7 +19,7 @@ from ..hooks.base import ShownCall
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from .plan import CallPlan
 from .settings import Settings
 

@@ -12,13 +12,13 @@ from typing import Any, Literal, TypeAlias
 from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
-from ..functions.coroutines import is_coroutine_function, may_suspend
+from ..functions.callables import is_coroutine_function, may_suspend
 from ..hooks.base import Step
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
 from ..values.arrays import Shape
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from ..values.rendering import copy_arguments
 from ..values.schemas.vocabulary import stated_types
 from ..verdicts import allow_any_call
@@ -71,6 +71,7 @@ class CallPlan:
         called_name: str | None = None,
     ) -> None:
         facts, signature, chain = tool.facts, tool.signature, settings.chain
+        output = signature.output
         self.tool = tool
         self.catalog = catalog
         self.name = tool.name
@@ -79,12 +80,12 @@ class CallPlan:
         self.check_and_convert: Callable[[Any, int], Any] = (
             self.checker.compile_check() if settings.validation == "fast" else _never_sure
         )
-        self.encode = None if signature.output is None else signature.output.encode
+        self.encode = None if output.codec is None else output.codec.encode
         self.checks_output = settings.check_output
         # With an exact codec, everything that can be encoded fits the output schema, and needs no further check.
-        self.output_is_exact = signature.output_is_exact
-        self.output_has_metadata = signature.output_has_metadata
-        self.output_shape = _find_output_shape(signature.output_schema)
+        self.output_is_exact = output.is_exact
+        self.output_has_metadata = output.has_metadata
+        self.output_shape = _find_output_shape(output.schema)
         self.output_validator: Any = None
         self.encode_quickly: Callable[[Any, int], Any] = tool.about.encode_output
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds

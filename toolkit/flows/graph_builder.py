@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import DefinitionError
-from ..values.codecs import Unresolved, create_hint_reader
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from .graph import Graph, StepNode
 from .mistakes import Mistake, find_mistakes, raise_mistakes
 from .step_hints import StepHints, read_step_hints

@@ -13,7 +13,9 @@ from ..context import find_injected_type
 from ..errors import DefinitionError
 from ..functions.namespaces import Scope
 from ..functions.signature import style_of
-from ..values.codecs import Codec, Unresolved, create_hint_reader
+from ..values.codecs.base import Codec
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from .step_options import StepSpec
 from .value_types import TypeRef, read_hints
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from ..context import Injected
 from ..errors import ToolError
-from ..functions.coroutines import is_coroutine_function
+from ..functions.callables import is_coroutine_function
 from ..spec import Tool
 from .step_hints import count_data_parameters
 from .step_options import StepSpec

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_o
 
 from ..durable.errors import DurableError
 from ..errors import DefinitionError
-from ..values.codecs import Codec
+from ..values.codecs.base import Codec
 from ..values.strictjson.checks import find_flaws
 
 __all__ = ["FlowTypes", "FlowValue", "TypeRef", "UnusableHint", "read_hints"]

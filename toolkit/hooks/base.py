@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias, final
 
 from .._plumbing.records import record
-from ..functions.coroutines import is_coroutine_function, may_suspend
+from ..functions.callables import is_coroutine_function, may_suspend
 from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session
 from ..values.strictjson.checks import copy_json

@@ -14,8 +14,10 @@ from typing import Annotated
 
 from ..._plumbing.wording import format_count
 from ...errors import Problem, ToolError
-from ...values.codecs import Codec, assemble_schema, create_hint_reader
+from ...values.codecs.base import Codec
+from ...values.codecs.definitions import assemble_schema
 from ...values.codecs.limits import apply_limits, iter_length_limits
+from ...values.codecs.rules import create_hint_reader
 from .encodings import EditableText, why_unwritable
 from .near_matches import describe_near_match
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from ...errors import BadArgs, Problem
 from ...values.patterns import Pattern, compile_pattern
+from ...values.patterns.automaton import MAX_STATES, count_states, find_irregular
 from ...values.patterns.charsets import Chars
-from ...values.patterns.nfa import MAX_STATES, count_states, find_irregular
 from ...values.patterns.syntax_tree import UNBOUNDED, At, Either, Node, Repeat, Seq, read_tree
 
 __all__ = ["Query", "build_query"]

@@ -27,7 +27,7 @@ from ...permissions.judgement import Judgement
 from ...permissions.policy import Permissions
 from ...questions import AnswersNeeded
 from ...results import ToolResult
-from ...values.codecs import UNSURE
+from ...values.codecs.code_writer import UNSURE
 from ...verdicts import Finding
 from ..argument_check import find_refusal
 from ..call_frame import CallFrame, Interrupt
