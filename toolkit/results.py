@@ -15,7 +15,7 @@ from ._plumbing.result_attributes import NoError, WrittenWhenRead
 from ._plumbing.versioned_json import check_field_types, split_version
 from ._plumbing.wording import MASK
 from .content import Part, part_from_json
-from .errors import DefinitionError, ErrorInfo, ToolkitError, UnknownTool, find_nearest, rebuild_error
+from .errors import DefinitionError, ErrorInfo, Problem, ToolkitError, UnknownTool, find_nearest, rebuild_error
 from .session import Session
 from .values.strictjson.digests import digest_call
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai
-from ..formats.openai import parameters_of
 from ..formats.media import ResultMedia
+from ..formats.openai import parameters_of
 from ..formats.schemas.dialects import OPENAI
 from ..formats.schemas.rewriting import rewrite_schema
 from ..spec import Tool

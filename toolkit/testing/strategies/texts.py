@@ -13,8 +13,8 @@ import re
 
 from ..._plumbing.wording import format_count
 from ...values.patterns import compile_pattern
-from ...values.patterns.charsets import Chars
 from ...values.patterns.automaton import find_irregular
+from ...values.patterns.charsets import Chars
 from ...values.patterns.syntax_tree import (
     UNBOUNDED,
     At,
