@@ -59,7 +59,7 @@ class DraftIndex:
         self.has_dynamic_references = False
         self.anchors: dict[tuple[Path, str], list[Path]] = {}
         self._addresses: dict[str, list[Path]] = {"": [()]}
-        self._root = root
+        self._root: Any = root
         self._subject = subject
         self._parts: dict[Path, DraftPart] = {}
         self.top = self._read_addresses(DraftPart(root, (), LATEST, "", ()))

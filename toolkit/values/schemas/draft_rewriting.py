@@ -101,7 +101,7 @@ class _Rewriting:
             reference.schema["$ref"] = self._write_reference(reference.place, self._places[reference.target])
         return top
 
-    def _add_definition(self, top: dict[str, Any], part: DraftPart) -> None:
+    def _add_definition(self, top: Any, part: DraftPart) -> None:
         """Add *part* to `$defs` if it has no place in the new document, because it checked nothing where it stood."""
         if part.path in self._places:
             return
@@ -109,8 +109,7 @@ class _Rewriting:
         if self._is_dynamic and part.resource != part.path:  # what it means depends on the schema around it
             self._add_definition(top, self._index.find_part(part.resource))
             holder_place = self._places[part.resource]
-        holder: Any = functools.reduce(operator.getitem, holder_place, top)
-        definitions = holder.setdefault("$defs", {})
+        definitions = functools.reduce(operator.getitem, holder_place, top).setdefault("$defs", {})
         stem = str(part.path[-1])
         names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(2)))
         name = next(name for name in names if name not in definitions)

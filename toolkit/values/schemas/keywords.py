@@ -332,7 +332,7 @@ def _refuse_length(kind: Any, fails: Callable[[Any, Any], bool]) -> Callable[...
 
 
 def _has_repeated_items(unique: Any, instance: Any) -> bool:
-    return unique and isinstance(instance, list) and len(set(map(_equality_key, instance))) != len(instance)
+    return bool(unique) and isinstance(instance, list) and len(set(map(_equality_key, instance))) != len(instance)
 
 
 KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
