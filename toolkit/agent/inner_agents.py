@@ -134,11 +134,7 @@ def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
 
 
 def with_approval_store(agent: A, store: ApprovalStore) -> A:
-    """
-    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
-
-    What is said to a run of either agent reaches the run.
-    """
+    """Return the same agent with its requests in *store*. What is said to a run of either agent reaches the run."""
     other_agent: Any = copy.copy(agent)
     toolbox = other_agent._toolbox
     approvals = toolbox.dispatcher.approvals
