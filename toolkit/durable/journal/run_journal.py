@@ -41,7 +41,7 @@ _REMEDY = 'give "sqlite:///runs.sqlite", "sqlite:////absolute/path.sqlite" or "p
 
 
 class Journal(StepJournal):
-    """A journal in a database. A `DurableError` with `why="store"` says that it cannot be used. Times are since 1970."""
+    """A journal in a database. `DurableError` with `why="store"` says that it cannot be used. Times are since 1970."""
 
     def create(
         self,
