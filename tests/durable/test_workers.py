@@ -18,7 +18,7 @@ from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.run_jobs import build_job
-from toolkit.durable.run_kinds import RunKind, RunKinds, describe_plain_stop
+from toolkit.durable.run_kinds import RunKind, RunKinds
 from toolkit.durable.takeover import Takeover
 from toolkit.durable.workers import Heart, Observer
 from toolkit.storage.process_owner import owner
@@ -69,7 +69,7 @@ def test_a_process_of_this_machine_that_has_ended_is_dead_at_once():
 def toy_kinds():
     """Return the kinds of a worker that has toys."""
     kinds = RunKinds()
-    kinds.add("toy", RunKind(activate=None, find_requests=None, describe_stop=describe_plain_stop))
+    kinds.add("toy", RunKind(activate=None))
     return kinds
 
 

@@ -43,7 +43,7 @@ def build_dispatcher(tools: Any) -> Dispatcher:
 
 def with_own_tools(catalog: CatalogView) -> CatalogView:
     """
-    Return *catalog*, which may have no tool named `exit_plan`, with the agent's own tools added.
+    Return *catalog* with the agent's own tools added. It must not have a tool named `exit_plan`.
 
     `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
     only while *catalog* has no tool of that name, and no tool that reads results that were cut. `job_output` and

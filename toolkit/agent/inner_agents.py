@@ -124,7 +124,7 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
 
 
 def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
-    """Return the session of a new run of *agent* inside *step*: it has the id of the outer run's, for the requests."""
+    """Return the session of a new run inside *step*: with the outer id, so that the requests of both belong together."""
     principal, changes = read_own_session(agent, step.session.principal)
     if run is not None:
         changes = describe_changes(None, read_state(run.session))
@@ -134,11 +134,7 @@ def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
 
 
 def with_approval_store(agent: A, store: ApprovalStore) -> A:
-    """
-    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
-
-    What is said to a run of either agent reaches the run.
-    """
+    """Return the same agent with its requests in *store*. What is said to a run of either agent reaches the run."""
     other_agent: Any = copy.copy(agent)
     toolbox = other_agent._toolbox
     approvals = toolbox.dispatcher.approvals

@@ -86,11 +86,7 @@ class SteppedRun(Generic[T]):
         return await self._start(RunOrder("resume", None, run, decisions=decisions), setup)
 
     async def execute(self, run: Run[Any], prompt: str | UserMessage, mode: Mode | None) -> Run[T]:
-        """
-        Carry out the plan of *run* in *mode*, as `Agent.execute` does.
-
-        What keeps the steps lets this happen once. `Agent.execute` refuses the plan from now on.
-        """
+        """Carry out the plan of *run* in *mode*, as `Agent.execute` does, which refuses the plan from now on."""
         with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
             await self.agent._toolbox.claim_plan(run.session, run)
         return await self._start(RunOrder("execute", prompt, run, mode=mode), self._set_up(run.session))

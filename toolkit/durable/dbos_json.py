@@ -18,9 +18,7 @@ from dbos import DBOSClient, Serializer
 
 from .errors import DurableError
 
-__all__ = ["SERIALIZER_NAME", "JsonSerializer", "refuse_pickles"]
-
-SERIALIZER_NAME = "toolkit_json"
+__all__ = ["JsonSerializer", "refuse_pickles"]
 
 _ERROR_KEY = "toolkit.error"
 
@@ -30,7 +28,7 @@ class JsonSerializer(Serializer):
 
     def name(self) -> str:
         """Return the name that DBOS writes beside each value."""
-        return SERIALIZER_NAME
+        return "toolkit_json"
 
     def serialize(self, data: Any) -> str:
         """Return *data* as JSON text. An exception is kept as its type and its message."""

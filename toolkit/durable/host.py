@@ -38,7 +38,7 @@ from .journal.records import EventRow, RunRow, RunStatus, StepRow
 from .journal.run_journal import Journal, open_journal
 from .over_runs import OverRuns
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, RunRequests, describe_plain_stop
+from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, RunRequests
 from .run_queue import RunQueue, open_dbos
 
 __all__ = ["DurableHost"]
@@ -147,7 +147,7 @@ class DurableHost:
         own_kind = RunKind(
             activate=activate,
             find_requests=find_requests,
-            describe_stop=describe_stop or describe_plain_stop,
+            describe_stop=describe_stop,
             requests=requests,
             find_version=find_version,
         )

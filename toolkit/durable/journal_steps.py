@@ -44,10 +44,7 @@ class JournalSteps(Steps):
     """
     The steps of one activation of a run, which `Journal.activate` has returned as *row*.
 
-    Args:
-        steps_read: The steps that the journal had when the activation began.
-        is_ending: Returns whether the process has to end. Then the database is not waited for any more.
-        threads: The threads in which the journal is called. By default, there is one thread for these steps.
+    If *is_ending* says that the process has to end, the database is not waited for any more.
 
     Attributes:
         failure: The error that stopped these steps, such as `RunTakenOver`; None while they work. Every further step

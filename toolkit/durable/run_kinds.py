@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ..approvals.memory_store import MemoryApprovals
 from ..approvals.policy import Approvals
@@ -33,7 +33,6 @@ __all__ = [
     "RunKind",
     "RunKinds",
     "RunRequests",
-    "describe_plain_stop",
     "keeps_approvals",
     "open_approvals_beside",
 ]
@@ -80,11 +79,8 @@ class ActivationEnd:
     refused: Mapping[str, Exception] = field(default_factory=dict)
 
 
-class Activate(Protocol):
-    """Works on a run until it is over or waits. If `RunTakenOver` is raised inside, it has to leave this function."""
-
-    def __call__(self, activation: Activation, /) -> Awaitable[ActivationEnd]: ...
-
+Activate: TypeAlias = Callable[[Activation], Awaitable[ActivationEnd]]
+"""Works on a run until it is over or waits. If `RunTakenOver` is raised inside, it has to leave this function."""
 
 DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow]], Mapping[str, Any]]
 """Returns the outcome of a run that is stopped from outside. Its row has the outcome with which it last waited."""
@@ -113,8 +109,8 @@ class RunKind:
     """A kind of runs. `DurableHost.register` explains the fields."""
 
     activate: Activate
-    find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
-    describe_stop: DescribeStop
+    find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None
+    describe_stop: DescribeStop | None = None
     requests: RunRequests | None = None
     find_version: Callable[[], str] = lambda: ""
 
@@ -179,15 +175,12 @@ class RunKinds:
         """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
         kind = self._kinds.get(row.kind)
         try:
-            return {} if kind is None else kind.describe_stop(row, status, reason, steps)
+            if kind is None or kind.describe_stop is None:
+                return {} if kind is None else {"status": status, "reason": reason}
+            return kind.describe_stop(row, status, reason, steps)
         except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
             _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
             return {}
-
-
-def describe_plain_stop(row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]) -> Mapping[str, Any]:
-    """Return the outcome of a run that is stopped, of a kind that says nothing about it."""
-    return {"status": status, "reason": reason}
 
 
 def keeps_approvals(approvals: Approvals) -> bool:

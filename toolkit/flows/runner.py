@@ -58,11 +58,7 @@ class _FailedVisit:
 
 @dataclass(eq=False)
 class FlowRunner:
-    """
-    Runs a flow from a value to its end.
-
-    *find_retries* returns after which activations the run was retried, in order, because it had failed.
-    """
+    """Runs a flow from a value to its end. *find_retries* returns after which activations a failed run was retried."""
 
     graph: Graph
     caller: StepCaller

@@ -9,7 +9,7 @@ If a hook or a person has changed the arguments of a call, they are kept under i
 
 Each record has a digest of the value. If the program was changed meanwhile, so that the step gets another value,
 the record is not used. A request that was made for another value, or for a step that has changed, is made again, and so
-is one that was withdrawn when the run had ended.
+is one that was withdrawn when the run had ended. `StepDispatchers` makes the dispatchers of a flow.
 """
 
 from __future__ import annotations

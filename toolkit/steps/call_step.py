@@ -82,7 +82,6 @@ class CallStep:
     Attributes:
         nested: The runs that the function of the call starts itself.
         spent: What the sub-runs of the call have used, without those that its function starts itself.
-        plan: The plan that the call has handed over, if it did.
         failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
         is_in_tool: Whether the tool runs, and not a hook.

@@ -31,11 +31,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 @contextlib.contextmanager
 def hold_lock(path: str | os.PathLike[str]) -> Iterator[None]:
-    """
-    Keep other processes that want to change the file at *path* waiting. Its folder exists.
-
-    The lock is the file `PATH.lock`, because the file itself is replaced.
-    """
+    """Keep other processes that want to change the file waiting, by a file `PATH.lock`: the file itself is replaced."""
     handle = os.open(f"{os.fspath(path)}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         with contextlib.suppress(ImportError):  # Windows has no `fcntl`, so the last of two writers wins there

@@ -41,11 +41,7 @@ _REMEDY = 'give "sqlite:///runs.sqlite", "sqlite:////absolute/path.sqlite" or "p
 
 
 class Journal(StepJournal):
-    """
-    A journal in a database. Every method raises `DurableError` with `why="store"` if the database cannot be used.
-
-    The times given as *now* are seconds since 1970.
-    """
+    """A journal in a database. `DurableError` with `why="store"` says that it cannot be used. Times are since 1970."""
 
     def create(
         self,
