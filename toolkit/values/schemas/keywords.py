@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from ..._plumbing.forks import unlock_properties_in_children
 from ..patterns import compile_pattern
 from .union_tags import resolve_members
 from .vocabulary import UNION_KEYWORDS
@@ -60,6 +61,7 @@ def classes_that_fit(schema: Mapping[str, Any]) -> frozenset[type]:
     return _CLASSES[kinds] if isinstance(kinds, str) else _NO_CLASSES.union(*map(_CLASSES.__getitem__, kinds))
 
 
+@unlock_properties_in_children
 class IndexedChoices(list[Any]):
     """The choices of a long `enum`, in which a value is found without a look at each of them."""
 

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ..._lazy_names import lazy_pattern
+from ..._plumbing.forks import unlock_properties_in_children
 from .vocabulary import scalar_key
 
 __all__ = [
@@ -40,6 +41,7 @@ _SEPARATORS = lazy_pattern(r"[\s_.-]+")
 _BETWEEN_FLAGS = lazy_pattern(r"[\s|,+]+")
 
 
+@unlock_properties_in_children
 class MemberNames(dict[str, Any]):
     """The name of each member, aliases included, with the value that is sent for it."""
 
