@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
@@ -187,6 +187,39 @@ class Dispatcher:
             return run_call(frame)
         return detached_calls.run_or_detach(frame, self.settings)
 
+    @overload
+    async def call_typed(
+        self, function: Callable[..., Coroutine[Any, Any, T]], arguments: Any = None, **options: Unpack[CallKeywords]
+    ) -> T: ...
+    @overload
+    async def call_typed(
+        self, function: Callable[..., T], arguments: Any = None, **options: Unpack[CallKeywords]
+    ) -> T: ...
+    async def call_typed(
+        self, function: Callable[..., Any], arguments: Any = None, **options: Unpack[CallKeywords]
+    ) -> Any:
+        """
+        Run one call of the tool that *function* is, as `call` does, and return the object that the function returned.
+
+        For a type checker the result has the return type of the function.
+
+        Raises:
+            UnknownTool: The function is no tool of this dispatcher.
+            ToolkitError: The call failed or waits; it is the error that `ToolResult.unwrap` raises.
+            ValueError: The call succeeded without the object: it comes from a cache, or was masked.
+        """
+        tool = next((tool for tool in self.catalog if tool.function is function), None)
+        if tool is None:
+            raise UnknownTool(getattr(function, "__name__", repr(function)), self.catalog.names())
+        result = await self.call(tool.name, arguments, **options)
+        result.unwrap()
+        if result.returned is None and result.value is not None:
+            raise ValueError(
+                f"the object that `{tool.name}` returned is not there, because the result comes from a cache or was "
+                "masked; use `call`, whose result has the `value`"
+            )
+        return result.returned
+
     # Running several calls.
 
     async def call_many(
@@ -328,6 +361,20 @@ class Dispatcher:
         A tool with `thread="caller"` runs in the thread that calls this method.
         """
         return self.wait_for(lambda: self.call(name, arguments, **options))
+
+    @overload
+    def call_typed_sync(
+        self, function: Callable[..., Coroutine[Any, Any, T]], arguments: Any = None, **options: Unpack[CallKeywords]
+    ) -> T: ...
+    @overload
+    def call_typed_sync(
+        self, function: Callable[..., T], arguments: Any = None, **options: Unpack[CallKeywords]
+    ) -> T: ...
+    def call_typed_sync(
+        self, function: Callable[..., Any], arguments: Any = None, **options: Unpack[CallKeywords]
+    ) -> Any:
+        """Run one call as `call_typed` does, from sync code. See `call_sync`."""
+        return self.wait_for(lambda: self.call_typed(function, arguments, **options))
 
     def call_many_sync(
         self, calls: Iterable[ToolCall | tuple[str, Any]], **options: Unpack[BatchKeywords]
