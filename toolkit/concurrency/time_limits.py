@@ -64,19 +64,24 @@ async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnA
 
     *on_abandon* is called if it continues for more than *seconds* after a cancellation.
     """
-    coroutine = _await(work)
+    values: list[Any] = []
+    coroutine = _keep_value(work, values)
+    # A step of *work* itself would return its value in a `StopIteration`, and raising one takes longer.
+    waits_for = next(coroutine.__await__(), _FINISHED)
     try:
-        waits_for = coroutine.send(None)
-    except StopIteration as end:
-        return end.value
-    try:
-        return await _finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+        if waits_for is not _FINISHED:
+            await _finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+        return values.pop()
     finally:
         del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
 
-async def _await(work: Awaitable[T]) -> T:
-    return await work
+_FINISHED = object()
+"""Stands for the future that a coroutine waits for, if the coroutine is finished and waits for none."""
+
+
+async def _keep_value(work: Awaitable[Any], values: list[Any]) -> None:
+    values.append(await work)
 
 
 @types.coroutine
