@@ -53,7 +53,7 @@ ORDER = {
     "mcp/importing": "remote_server private_json foreign_text local_errors loop_thread message_lines process_watch stdio_transport login_hosts logins flood_guard http_client remote_tools login_requests login call_errors list_watcher questions tasks connection pins tool_names results imported_tool server_file settings_servers server_tools servers __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
-    "policies": "redaction audit classify retry secret_problems __init__",
+    "policies": "redaction audit classify retry __init__",
     "processes": "child child_thread __init__",
     "providers": "messages prices base http/ wire streams remote structured_output anthropic gemini openai openai_responses scripted __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
