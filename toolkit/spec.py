@@ -268,7 +268,7 @@ class Tool:
 
         Otherwise return another error that quotes no secret.
         """
-        from .policies.secret_problems import without_secrets
+        from .policies.redaction import without_secrets
 
         secrets = self.signature.secrets
         return without_secrets(error, secrets, *arguments) if secrets else error

@@ -22,15 +22,14 @@ __all__ = ["run_in_hooks"]
 
 async def run_in_hooks(frame: CallFrame, level: int = 0) -> ToolResult:
     """Run the tool inside the around-hooks, from the hook at *level* on, and return the result."""
-    settings = frame.settings
-    if level == len(settings.chain.around):
-        return await _run_innermost(frame)
-    step, runner = settings.chain.around[level], settings.hook_runner
+    settings = frame.plan.settings
+    hooks, runner = settings.chain.around, settings.hook_runner
+    step = hooks[level]
     # Each hook has its own view of the call, because the inner hooks work while this one waits for them.
     shown_call = frame.show()
 
     def run() -> Awaitable[ToolResult]:
-        return run_in_hooks(frame, level + 1)
+        return run_in_hooks(frame, level + 1) if level + 1 < len(hooks) else _run_innermost(frame)
 
     value: Any = None
     try:
@@ -54,21 +53,18 @@ async def _run_innermost(frame: CallFrame) -> ToolResult:
         raise RuntimeError(f"run() was called again, and `{frame.plan.name}` must not be run twice")
     frame.has_run = True
     try:
-        frame.inner_result = await _run_tool(frame)
-    except BaseException as error:  # noqa: BLE001 -- as below
+        if not frame.plan.is_direct or frame.is_limited or frame.settings.abandoned.alive:
+            frame.inner_result = await run_attempts(frame)
+        else:
+            try:
+                value = await start(frame)
+                value = await finish_value(frame, value) if is_unfinished(value) else value
+                frame.inner_result = render(frame, value)
+            except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
+                frame.inner_result = await recover(frame, error)
+    except BaseException as error:  # noqa: BLE001 -- as above
         frame.inner_result = await build_failure(frame, error)
     return frame.inner_result
-
-
-async def _run_tool(frame: CallFrame) -> ToolResult:
-    """Run the tool without the around-hooks, and return its result."""
-    if not frame.plan.is_direct or frame.is_limited or frame.settings.abandoned.alive:
-        return await run_attempts(frame)
-    try:
-        value = await start(frame)
-        return render(frame, await finish_value(frame, value) if is_unfinished(value) else value)
-    except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-        return await recover(frame, error)
 
 
 def _accept_value(frame: CallFrame, value: Any) -> ToolResult:

@@ -168,10 +168,8 @@ class CallFrame:
 
     def show(self) -> ShownCall:
         """Return the call as hooks see it."""
-        plan = self.plan
-        return ShownCall(
-            plan.called_name, plan.tool, self.number, self.arguments, self.session, self.principal, self.requested
-        )
+        show_call = self.plan.show_call
+        return show_call(self.number, self.arguments, self.session, self.principal, self.requested)
 
     def redaction(self) -> Redaction:
         """Return the redaction that masks the secrets of the call, in each form that its arguments had."""

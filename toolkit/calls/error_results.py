@@ -12,8 +12,7 @@ from typing import Any
 
 from .._plumbing.tracebacks import drop_library_frames
 from ..errors import BadArgs, Problem, Safety, ToolError, Transient
-from ..policies.redaction import Redaction
-from ..policies.secret_problems import without_secrets
+from ..policies.redaction import Redaction, without_secrets
 from ..results import Kind, ToolResult
 from ..session import Session
 from ..values.rendering import as_json, as_text, replace_surrogates

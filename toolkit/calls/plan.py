@@ -13,7 +13,7 @@ from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.callables import is_coroutine_function, may_suspend
-from ..hooks.base import Step
+from ..hooks.base import ShownCall, Step, prepare_shown_calls
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
@@ -51,6 +51,7 @@ class CallPlan:
         needs_redaction: Whether a value has to be masked.
         settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
         called_name: The name by which the tool is called: its own, or an alias.
+        show_call: Makes the call as hooks see it.
         before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
         after_hooks: The after-hooks, likewise.
         has_around_hooks: Whether there are around-hooks.
@@ -100,6 +101,7 @@ class CallPlan:
         self.settings = settings
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
         self.called_name = called_name or tool.name
+        self.show_call: Callable[..., ShownCall] = prepare_shown_calls(self.called_name, tool)
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
         self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
         self.has_around_hooks = bool(chain.around)

@@ -44,8 +44,9 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     frame.is_plain = plan.defers_text and frame.approval_case is None
     if frame.is_plain and frame.session is None and type(form) is not str:
         result.deferred_text = _write_text, form, plan.max_chars
-    else:
-        result.text = as_text(form)
+    else:  # most values that are no text are numbers, for which this is quicker than JSON
+        is_number = type(form) is int and -(2**62) < form < 2**62
+        result.text = repr(form) if is_number else as_text(form)
     return result
 
 

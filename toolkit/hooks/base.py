@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
 from ..functions.callables import is_coroutine_function, may_suspend
@@ -44,6 +45,7 @@ __all__ = [
     "ShownCall",
     "Step",
     "copy_json",
+    "prepare_shown_calls",
 ]
 
 AGENT_METHODS = ("agent_started", "agent_ended")
@@ -60,14 +62,14 @@ class HookRunner(Protocol):
         """Return an awaitable for *work*; if it is cancelled, its cleanup has a time limit."""
 
 
-@final
-class Proceed:
+class _SingletonMeta(type):
+    """The metaclass of a class with only one object: every call of the class returns that object."""
+
+
+class Proceed(metaclass=_SingletonMeta):
     """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
-
-    def __new__(cls) -> Proceed:
-        return PROCEED
 
     def __repr__(self) -> str:
         return "Proceed()"
@@ -76,7 +78,10 @@ class Proceed:
         return Proceed, ()
 
 
-PROCEED: Proceed = object.__new__(Proceed)
+PROCEED = Proceed()
+if not TYPE_CHECKING:
+    # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
+    _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
 
 
 @record(frozen=True, slots=True)
@@ -133,32 +138,30 @@ class ShownCall(ToolCall):
             do not. If it is set to None, the next hook gets its own copy.
     """
 
-    def __init__(
-        self,
-        name: str,
-        tool: Any,
-        number: int | str,
-        arguments: Any,
-        session: Session | None = None,
-        principal: str | None = None,
-        call: ToolCall | None = None,
-    ) -> None:
-        """Show a call of *tool*. The *call* itself is needed only for its turn and its metadata."""
-        self.name = name
-        self.tool = tool
-        self.number = number
-        self.actual_arguments = arguments
-        self.arguments_copy: Any = None
-        if session is not None or principal or call is not None:
-            self.session = session
-            self.principal = principal or (None if session is None else session.principal)
-            if call is not None:
-                self.turn, self.metadata = call.turn, call.metadata
+    # There are slots for the fields that every call has, and no constructor. The fast path makes one object for each
+    # call, and this takes half the time.
+    __slots__ = ("actual_arguments", "arguments_copy", "name", "number", "tool")
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...
+    else:
+        __init__ = object.__init__
+
+    actual_arguments: Any
+    number: int | str
+    arguments_copy: Any
 
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
         """Return *call* as hooks see it, with the *arguments* that it has at this point."""
-        return cls(call.name, call.tool, call.id, arguments, call.session, call.principal, call)
+        return prepare_shown_calls(call.name, call.tool)(call.id, arguments, call.session, call.principal, call)
+
+    def set_caller(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
+        """Set the session and the principal, and the turn and the metadata if there is a *call*."""
+        self.session = session
+        self.principal = session.principal if principal is None and session is not None else principal
+        if call is not None:
+            self.turn, self.metadata = call.turn, call.metadata
 
     @property
     def id(self) -> str:
@@ -191,6 +194,26 @@ class ShownCall(ToolCall):
         except Exception:  # noqa: BLE001 -- arguments that do not fit, or have no JSON form, are compared as sent
             canonical = self.actual_arguments
         return digest_call(self.tool.name, canonical)
+
+
+def prepare_shown_calls(name: str, tool: Any) -> Callable[..., ShownCall]:
+    """Return a function that makes the `ShownCall` of a call of *tool*, which is called by *name*."""
+
+    def show_call(
+        number: int | str, arguments: Any, session: Session | None, principal: str | None, call: ToolCall | None
+    ) -> ShownCall:
+        """Return a call as hooks see it. The *call* itself is needed only for its turn and its metadata."""
+        shown = ShownCall()
+        shown.name = name
+        shown.number = number
+        shown.tool = tool
+        shown.actual_arguments = arguments
+        shown.arguments_copy = None
+        if session is not None or principal is not None or call is not None:
+            shown.set_caller(session, principal or None, call)
+        return shown
+
+    return show_call
 
 
 @record(frozen=True, slots=True)
