@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
@@ -21,6 +21,7 @@ from .calls.pipeline import run_call
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import DispatcherOptions, Settings
+from .catalog import Catalog
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
 from .concurrency.thread_pool import ThreadPool
@@ -28,6 +29,7 @@ from .context import Progress
 from .errors import DefinitionError, UnknownTool
 from .results import ToolCall, ToolResult
 from .session import Session, check_session
+from .spec import Tool
 
 if TYPE_CHECKING:
     from .approvals import Approvals
@@ -48,13 +50,17 @@ __all__ = ["Dispatcher"]
 
 T = TypeVar("T")
 
+Tools: TypeAlias = CatalogView | Callable[..., Any] | Sequence[Tool | Callable[..., Any]]
+"""A catalog, a function, or a list of functions and tools."""
+
 
 class Dispatcher:
     """
     Runs the tools of a catalog.
 
     Args:
-        catalog: The tools. The dispatcher follows the catalog as it changes.
+        catalog: The tools: a catalog, a function, or a list of functions. The dispatcher follows a catalog as it
+            changes.
         permissions: `Permissions`, another judge, or several judges. Without them, only the safety checks judge calls.
         safety: The checks on what calls are about to touch. The default is the usual checks in the current folder.
         approvals: How people are asked, and where their answers are stored. The default is in memory.
@@ -84,13 +90,15 @@ class Dispatcher:
         settings: The options after they were checked. They are for reading only.
     """
 
-    def __init__(self, catalog: CatalogView, **options: Unpack[DispatcherOptions]) -> None:
+    def __init__(self, catalog: Tools, **options: Unpack[DispatcherOptions]) -> None:
         self._set_up(catalog, Settings(**options), None)
 
-    def _set_up(self, catalog: CatalogView, settings: Settings, source: Dispatcher | None) -> None:
+    def _set_up(self, catalog: Tools, settings: Settings, source: Dispatcher | None) -> None:
         """Prepare for calls. *source* is the dispatcher that this one extends; None if it has its own threads."""
+        if callable(catalog) or isinstance(catalog, (list, tuple)):
+            catalog = Catalog(catalog)
         if not isinstance(catalog, CatalogView):
-            raise TypeError(f"a dispatcher wants a catalog, got {type(catalog).__name__}; write Catalog(function, ...)")
+            raise TypeError(f"a dispatcher wants a catalog or functions, got {type(catalog).__name__}")
         self.catalog = catalog
         self.settings = settings
         self._planner = Planner(catalog, settings)

@@ -334,6 +334,11 @@ class ToolResult:
     def __repr__(self) -> str:
         return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"
 
+    def _repr_markdown_(self) -> str:
+        from ._plumbing.markdown import fence_text
+
+        return f"**{self.kind}** of `{self.tool or '?'}`\n\n{fence_text(self.text)}"
+
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version, without the exception."""
         error = self.error

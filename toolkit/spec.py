@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import re
 import reprlib
 from collections.abc import Callable, Mapping
@@ -58,6 +59,17 @@ class Tool:
     former: tuple[str, ...] = ()
     resources: Mapping[type, Any] = field(default_factory=dict, repr=False)
     is_method: bool = False
+
+    def __repr__(self) -> str:
+        facts = [name for name in ("read_only", "destructive", "defer") if getattr(self.facts, name)]
+        origin = [] if self.origin == "python" else [self.origin]
+        return f"<Tool {', '.join([self.name, *facts, *origin])}>"
+
+    def _repr_markdown_(self) -> str:
+        from ._plumbing.markdown import fence_text
+
+        schema = json.dumps(self.schema, indent=2, ensure_ascii=False)
+        return f"**{self.name}**\n\n{fence_text(self.description)}\n\n{fence_text(schema, 'json')}"
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Tool:

@@ -22,8 +22,9 @@ from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
+from .._option_checks import OptionTypes, check_option_types
 from ..catalogs.views import CatalogView
+from ..decisions import Decision
 from ..dispatcher import Dispatcher
 from ..permissions.modes import Mode, check_mode
 from ..policies.retry import count_retries
@@ -32,6 +33,7 @@ from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
 from ..steps.call_step import RunScope, StepSetup
 from ..steps.expense import Expense
+from ..steps.requests import name_request
 from ..steps.run_steps import RunSteps, escape_key
 from .active_run import ActiveRun, RunEnding
 from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners, with_own_tools
@@ -41,7 +43,7 @@ from .final_answers import AnswerFormat, check_name_is_free
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AgentKeywords, AgentOptions
+from .options import AgentKeywords, AgentOptions, check_option_names
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -108,9 +110,7 @@ class Agent(Generic[T]):
         self: Agent[Any], provider: Provider, tools: Tools, *, output: object, **options: Unpack[AgentKeywords]
     ) -> None: ...
     def __init__(self, provider: Provider, tools: Tools, *, output: Any = None, **options: Any) -> None:
-        for name in options:
-            if name not in AgentKeywords.__annotations__:
-                raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
+        check_option_names(options)
         mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
         self._options = AgentOptions(provider=provider, output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
@@ -138,10 +138,13 @@ class Agent(Generic[T]):
         """
         return await self._start(RunOrder("run", prompt, run, resources))
 
-    async def resume(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
+    async def resume(
+        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None
+    ) -> Run[T]:
         """
         Resume a run that waits; the keys of *decisions* are the ids of its requests.
 
+        If the run waits for one request, the decision alone is enough: `agent.resume(run, Decision.approve())`.
         A request without a decision keeps waiting. A call that was held back runs when no call before it waits.
         If a request asked for credentials, the caller passes them in *resources*.
 
@@ -149,7 +152,8 @@ class Agent(Generic[T]):
             ApprovalError: A decision cannot be accepted. If the run had already gone on by then, `last_run` is the
                 run up to that point.
         """
-        return await self._start(RunOrder("resume", None, run, resources, decisions=decisions))
+        named = name_request(decisions, getattr(run, "requests", ()))
+        return await self._start(RunOrder("resume", None, run, resources, decisions=named))
 
     async def execute(
         self,
@@ -184,7 +188,9 @@ class Agent(Generic[T]):
         """
         return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources))
 
-    def resume_sync(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
+    def resume_sync(
+        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None
+    ) -> Run[T]:
         """Resume a run that waits, as `resume` does, from sync code. See `run_sync`."""
         return wait_for_run(self, lambda: self.resume(run, decisions, resources=resources))
 
@@ -226,7 +232,7 @@ class Agent(Generic[T]):
         prompt: Prompt | None = None,
         *,
         run: Run[Any] | None = None,
-        decisions: Decisions | None = None,
+        decisions: Decisions | Decision | None = None,
         resources: Resources | None = None,
     ) -> AsyncGenerator[Event, None]:
         """
@@ -237,7 +243,8 @@ class Agent(Generic[T]):
         """
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
-        order = RunOrder("run" if decisions is None else "resume", prompt, run, resources, decisions=decisions)
+        named = name_request(decisions, getattr(run, "requests", ()))
+        order = RunOrder("run" if named is None else "resume", prompt, run, resources, decisions=named)
         return stream_events(lambda on_event: self._start(order._replace(on_event=on_event)))
 
     async def _start(self, order: RunOrder, setup: StepSetup | None = None) -> Run[T]:

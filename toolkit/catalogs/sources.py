@@ -44,6 +44,8 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
         # stated.
         aliases = source.table.group_aliases()
         return [CatalogEntry(tool, tuple(aliases[name])) for name, tool in source.table.tools.items()]
+    if type(source) in (list, tuple, set, frozenset):
+        return [entry for member in source for entry in collect_entries(member)]
     return [
         CatalogEntry(tool, tool.facts.aliases, not tool.options and is_same_callable(tool.function, source))
         for tool in _tools_of(source)

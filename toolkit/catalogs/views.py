@@ -34,6 +34,9 @@ else:
 
 __all__ = ["CatalogView"]
 
+_MAX_SHOWN_TOOLS = 50
+"""How many tools a notebook shows."""
+
 
 class CatalogView:
     """A collection of tools by name. A catalog and every view of a catalog have these methods."""
@@ -97,6 +100,14 @@ class CatalogView:
     def names(self) -> list[str]:
         """Return the names of all tools, without aliases."""
         return list(self.table.tools)
+
+    def _repr_markdown_(self) -> str:
+        from .._plumbing.markdown import build_table
+
+        tools = list(self)
+        rows = [(tool.name, tool.description.partition("\n")[0]) for tool in tools[:_MAX_SHOWN_TOOLS]]
+        more = f"\n\nand {len(tools) - len(rows)} more" if len(tools) > len(rows) else ""
+        return build_table(("tool", "description"), rows) + more
 
     def __repr__(self) -> str:
         names = self.names() or ["empty"]

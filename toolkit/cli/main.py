@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from .._plumbing.distribution import DISTRIBUTION
+from ..errors import find_nearest
 from .completion.shell_scripts import register_completion_classes
 
 __all__ = ["cli", "main"]
@@ -37,6 +38,14 @@ class _Commands(click.Group):
         file_name = _FILE_NAMES.get(cmd_name, cmd_name)
         command: click.Command = importlib.import_module(f".commands.{file_name}", __package__).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = find_nearest(args[0], _COMMANDS, max_items=1)
+        if args[0] not in _COMMANDS and near:
+            ctx.fail(f"there is no command `{args[0]}`; did you mean `toolkit {near[0]}`?")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -17,6 +17,7 @@ from ..agent.resume import Decisions, is_temporary
 from ..approvals import ApprovalError
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
+from ..decisions import Decision
 from ..dispatcher import Dispatcher
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow
@@ -28,7 +29,7 @@ from ..session import Session
 from ..spec import get_attached_tool
 from ..steps.base import MemorySteps
 from ..steps.call_step import CallStep, RunScope, find_open_step
-from ..steps.requests import check_answers, share_store
+from ..steps.requests import check_answers, name_request, share_store
 from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts
 from .durable_runs import DurableRuns, find_host
@@ -243,7 +244,7 @@ class Flow(Generic[E]):
     async def resume(
         self,
         waiting: Waiting | str,
-        decisions: Decisions,
+        decisions: Decisions | Decision,
         durable: object = None,
         *,
         resources: Mapping[Any, Any] | None = None,
@@ -251,12 +252,14 @@ class Flow(Generic[E]):
         """
         Go on with a run that waits: `await flow.resume(waiting, {request.id: Decision.approve(by="ada")})`.
 
+        If the run waits for one request, the decision alone is enough: `flow.resume(waiting, Decision.approve())`.
         A durable run is named by its id, in any process: `await flow.resume("release-7", decisions, durable)`.
 
         Raises:
             ApprovalError: The run does not wait for one of these requests, or an answer cannot be accepted.
             DurableError: There is no such run, or it is over.
         """
+        decisions = name_request(decisions, () if isinstance(waiting, str) else waiting.requests)
         if durable is not None:
             runs = self._find_runs(durable)
             run_id = waiting if isinstance(waiting, str) else waiting.id

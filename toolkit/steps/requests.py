@@ -26,6 +26,7 @@ __all__ = [
     "deny_if_expired",
     "find_answer",
     "find_withdrawn_ids",
+    "name_request",
     "share_store",
     "withdraw_session_requests",
 ]
@@ -94,6 +95,12 @@ def deny_if_expired(request: ApprovalRequest, now: float) -> Decision | None:
     if request.expires_at is None or now < request.expires_at:
         return None
     return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
+
+
+def name_request(decisions: Any, requests: Sequence[ApprovalRequest]) -> Any:
+    """Return *decisions*; a single decision is returned by the id of the only request, if there is only one."""
+    is_clear = isinstance(decisions, Decision) and len(requests) == 1
+    return {requests[0].id: decisions} if is_clear else decisions
 
 
 def check_answers(

@@ -88,6 +88,10 @@ def load_module(source: str) -> ModuleType:
     """
     if not source:
         raise CatalogError("no module is named; write `package.module` or `package.module:catalog`")
+    if source in (".", "..") or source.endswith("/") or ("/" in source and Path(source).is_dir()):
+        files = sorted(path.name for path in Path(source).glob("[!_]*.py"))
+        hint = f", such as {Path(source, files[0])}" if files else ""
+        raise CatalogError(f"{source!r} is a folder; name a module, or a file in it{hint}")
     try:
         return _load_file(Path(source).resolve()) if source.endswith(".py") else _load_by_name(source)
     except ImportError as error:

@@ -92,6 +92,11 @@ class Run(Generic[T_co]):
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
+    def _repr_markdown_(self) -> str:
+        from ..._plumbing.markdown import fence_text
+
+        return f"**{self.status}**, run `{self.id}`\n\n{fence_text(self.reason or self._text())}"
+
     def __repr__(self) -> str:
         messages = format_count(len(self.messages), "message")
         return f"<Run {self.id} {self.status}, {messages}: {(self.reason or self._text())[:60]!r}>"
