@@ -124,7 +124,7 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
 
 
 def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
-    """Return the session of a new run inside *step*. It has the outer id: the requests of both belong together."""
+    """Return the session of a new run inside *step*, with the outer id, so that requests of both belong together."""
     principal, changes = read_own_session(agent, step.session.principal)
     if run is not None:
         changes = describe_changes(None, read_state(run.session))
