@@ -38,7 +38,7 @@ ORDER = {
     "cli/commands": "prompt_text saved_files run_driver agent chat audit_summary call check completion explain templates new_project init list mcp run_waits run_report run_decisions runs schema schema_tree search serve settings show stats trust_report trust workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines live_region agent_display __init__",
-    "concurrency": "futures question_timer abandoned thread_pool caller_thread background_loop time_limits uninterrupted __init__",
+    "concurrency": "futures abandoned thread_pool caller_thread background_loop time_limits uninterrupted __init__",
     "durable": "errors database_address journal/ decisions store_retries journal_steps step_gate engine run_requests run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue run_answers over_runs takeover activations job_worker host run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records row_texts statements run_changes sequences stored_rows row_access step_journal run_journal opening __init__",
     "docstrings": "markup sections parsing attributes __init__",

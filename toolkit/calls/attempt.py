@@ -28,9 +28,8 @@ from ..concurrency.abandoned import (
 )
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
 from ..concurrency.futures import retrieve_exception
-from ..concurrency.question_timer import QuestionTimer, wait_within
 from ..concurrency.thread_pool import ThreadPool
-from ..concurrency.time_limits import OnAbandon, await_with_limit
+from ..concurrency.time_limits import OnAbandon, QuestionTimer, await_with_limit, wait_within
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool

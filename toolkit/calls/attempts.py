@@ -17,8 +17,7 @@ from weakref import ref
 
 from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of, log_abandoned, log_stuck_in_thread
-from ..concurrency.question_timer import QuestionTimer
-from ..concurrency.time_limits import await_with_limit
+from ..concurrency.time_limits import QuestionTimer, await_with_limit
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient

@@ -1,5 +1,5 @@
 """
-Time limits: the deadline of a call, and a limit on the time that cancelled code takes to clean up.
+Time limits: the deadline of a call, the time that people take, and a limit on the cleanup of cancelled code.
 
 A separate task for each tool and hook would cost more than a whole call, so the code is awaited in the current task.
 Its first step is run directly, because most tools and hooks never wait for anything. Code that does wait is driven from
@@ -11,16 +11,15 @@ coroutine continues in a separate task.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
 import time
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
+from typing import Any, TypeAlias
 
-__all__ = ["NO_DEADLINE", "Deadline", "OnAbandon", "await_with_limit"]
-
-T = TypeVar("T")
+__all__ = ["NO_DEADLINE", "Deadline", "OnAbandon", "QuestionTimer", "await_with_limit", "wait_within"]
 
 OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 """Receives the task in which abandoned code continues. It has to hold the task, because an event loop does not."""
@@ -56,6 +55,72 @@ class Deadline:
 
 NO_DEADLINE = Deadline(time.monotonic)
 """The deadline of calls without a limit."""
+
+
+class QuestionTimer:
+    """
+    Measures how long the questions of one attempt are open. All of it runs in one event loop.
+
+    The time limit of a tool says how long the tool may take. A person who is asked meanwhile may take longer. The
+    deadline that a caller sets for the whole call holds for people too.
+
+    Args:
+        seconds_left: Returns the seconds until the deadline of the call; None if the call has none.
+    """
+
+    def __init__(self, seconds_left: Callable[[], float | None]) -> None:
+        self._seconds_left = seconds_left
+        self._open_count = 0
+        self._opened_at = 0.0
+        self._seconds = 0.0
+        self._all_answered = asyncio.Event()
+
+    @contextlib.contextmanager
+    def measure(self) -> Iterator[None]:
+        """Count the time in this block, in which a person is asked. Blocks that overlap count once."""
+        loop = asyncio.get_running_loop()
+        if self._open_count == 0:
+            self._opened_at = loop.time()
+            self._all_answered.clear()
+        self._open_count += 1
+        try:
+            yield
+        finally:
+            self._open_count -= 1
+            if self._open_count == 0:
+                self._seconds += loop.time() - self._opened_at
+                self._all_answered.set()
+
+    async def wait_for(self, task: asyncio.Task[Any], seconds: float) -> bool:
+        """Wait for *task*, at most *seconds* besides the time of people. Return whether the task has ended."""
+        loop = asyncio.get_running_loop()
+        started_at = loop.time()
+        while not task.done():
+            left, deadline_left = seconds - (loop.time() - started_at - self._seconds), self._seconds_left()
+            if deadline_left is not None and deadline_left <= 0:
+                return False
+            if self._open_count:
+                await self._wait_for_answers(task, deadline_left)
+            elif left > 0:
+                await asyncio.wait({task}, timeout=left if deadline_left is None else min(left, deadline_left))
+            else:
+                return False
+        return True
+
+    async def _wait_for_answers(self, task: asyncio.Task[Any], seconds: float | None) -> None:
+        answered = asyncio.ensure_future(self._all_answered.wait())
+        try:
+            await asyncio.wait({task, answered}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answered.cancel()
+
+
+async def wait_within(task: asyncio.Task[Any], seconds: float, timer: QuestionTimer | None) -> bool:
+    """Wait for *task*, at most *seconds*, in which the time that *timer* measures does not count."""
+    if timer is not None:
+        return await timer.wait_for(task, seconds)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    return bool(done)
 
 
 async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnAbandon) -> Any:
