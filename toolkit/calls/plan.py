@@ -78,7 +78,7 @@ class CallPlan:
         self.function = tool.function
         self.checker = tool.about.checker
         self.check_and_convert: Callable[[Any, int], Any] = (
-            self.checker.compile_check() if settings.validation == "fast" else _never_sure
+            self.checker.compile_check() if settings.validation == "fast" else lambda arguments, depth: UNSURE
         )
         self.encode = None if signature.output is None else signature.output.encode
         self.checks_output = settings.check_output
@@ -192,7 +192,3 @@ def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
     if "array" in types:
         return None if "object" in types else "array"
     return "object" if "object" in types else None
-
-
-def _never_sure(arguments: Any, depth: int) -> Any:
-    return UNSURE
