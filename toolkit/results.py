@@ -325,11 +325,10 @@ class ToolResult:
         """Return the value of a call that succeeded, or raise its error."""
         if self.kind == "ok":
             return self.value
-        cause = None if self.error is None else self.error.cause
-        if isinstance(cause, ToolkitError):
-            raise cause
-        message, details = (self.text, {}) if self.error is None else (self.error.message, self.error.details)
-        raise rebuild_error(self.kind, message, details, self.tool) from cause
+        error = self.error or ErrorInfo(self.text)
+        if isinstance(error.cause, ToolkitError):
+            raise error.cause
+        raise rebuild_error(self.kind, error.message, error.details, self.tool) from error.cause
 
     def __repr__(self) -> str:
         return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"

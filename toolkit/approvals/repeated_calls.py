@@ -88,8 +88,10 @@ def find_call(store: Any, request: ApprovalRequest, now: float) -> Record | None
     if hasattr(store, "find_call"):
         record: Record | None = store.find_call(build_call_key(request.call_id, request.digest))
         return record if record is not None and is_current(record, now) else None
-    name = _find_pending(store, request, now)
-    return None if name is None else store.get(name)
+    waiting = store.pending(session=request.session, principal=request.principal, now=now)
+    same = (other for other in waiting if (other.call_id, other.digest) == (request.call_id, request.digest))
+    pending = next(same, None)
+    return None if pending is None else store.get(pending.id)
 
 
 def find_chosen(store: Any, request_id: str) -> tuple[Record, Record] | None:
@@ -168,12 +170,6 @@ def add_or_get(store: ApprovalStore, record: Record) -> Record:
         stored = store.get(record.request.id)
         return record if stored is None else stored
     return record
-
-
-def _find_pending(store: ApprovalStore, request: ApprovalRequest, now: float) -> str | None:
-    key = request.call_id, request.digest
-    waiting = store.pending(session=request.session, principal=request.principal, now=now)
-    return next((other.id for other in waiting if (other.call_id, other.digest) == key), None)
 
 
 def _has_not_happened(outcome: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, TypedDict
 
-from ..results import GeneratedId, ToolCall, ToolResult
+from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .propagation import must_propagate
@@ -74,7 +74,7 @@ def copy_call(
     copied = ToolCall(
         call.name,
         call.arguments,
-        call.id or call_id or _make_id(call_numbers, used_ids),
+        call.id or call_id or next(name for name in map(build_call_id, call_numbers) if name not in used_ids),
         session,
         call.principal or principal or (None if session is None else session.principal),
         call.turn,
@@ -114,10 +114,6 @@ def copy_batch(
         for call, call_id in zip(copies, unique_ids(ids), strict=True):
             call.id = call_id
     return copies
-
-
-def _make_id(call_numbers: Iterator[int], used_ids: Collection[str]) -> str:
-    return next(name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
 
 
 def _check_text(text: Any, subject: str) -> str:

@@ -79,7 +79,7 @@ class CallPlan:
         self.function = tool.function
         self.checker = tool.about.checker
         self.check_and_convert: Callable[[Any, int], Any] = (
-            self.checker.compile_check() if settings.validation == "fast" else _never_sure
+            self.checker.compile_check() if settings.validation == "fast" else lambda arguments, depth: UNSURE
         )
         self.encode = None if output.codec is None else output.codec.encode
         self.checks_output = settings.check_output
@@ -193,7 +193,3 @@ def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
     if "array" in types:
         return None if "object" in types else "array"
     return "object" if "object" in types else None
-
-
-def _never_sure(arguments: Any, depth: int) -> Any:
-    return UNSURE

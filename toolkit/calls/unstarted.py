@@ -74,8 +74,9 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
         keep_full_text(result, max_chars, plan, call.session, call.principal)
     audit = settings.audit
     if audit is not None:
-        line = {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind}
-        line |= {"attempts": 0, "session": call.session_key or None, **({} if plan is None else plan.audit_origin)}
+        line: dict[str, Any] = {} if plan is None else dict(plan.audit_origin)
+        line |= {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind}
+        line |= {"attempts": 0, "session": call.session_key or None}
         writing = settings.in_thread(lambda: audit.write("outcome", **line))
         await settings.write_late(f"the outcome of call {call.id}", writing)
     return result

@@ -17,11 +17,9 @@ import logging
 import time
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 __all__ = ["NO_DEADLINE", "Deadline", "OnAbandon", "QuestionTimer", "await_with_limit", "wait_within"]
-
-T = TypeVar("T")
 
 OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 """Receives the task in which abandoned code continues. It has to hold the task, because an event loop does not."""
