@@ -259,21 +259,21 @@ class Flow(Generic[E]):
             ApprovalError: The run does not wait for one of these requests, or an answer cannot be accepted.
             DurableError: There is no such run, or it is over.
         """
-        decisions = name_request(decisions, () if isinstance(waiting, str) else waiting.requests)
+        named: Decisions = name_request(decisions, () if isinstance(waiting, str) else waiting.requests)
         if durable is not None:
             runs = self._find_runs(durable)
             run_id = waiting if isinstance(waiting, str) else waiting.id
             await runs.get(run_id)
             runs.check_resources(resources)  # an answer is not accepted for a run that would fail with it
-            return await self._read_outcome(runs, await runs.host.resume(run_id, decisions, resources=resources))
+            return await self._read_outcome(runs, await runs.host.resume(run_id, named, resources=resources))
         if isinstance(waiting, str) or waiting.memory is None:
             raise TypeError("a durable run is resumed with its database: flow.resume(id, decisions, durable)")
         memory: FlowMemory = waiting.memory
         if memory.flow is not self:
             name = memory.flow.name
             raise TypeError(f"the run `{waiting.id}` is one of another flow, `{name}`; resume it with that one")
-        check_answers(decisions, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
-        return await self._run_in_memory(memory, decisions)
+        check_answers(named, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
+        return await self._run_in_memory(memory, named)
 
     async def start(
         self,
