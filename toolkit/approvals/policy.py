@@ -10,7 +10,7 @@ import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._option_checks import OptionTypes, check_option_types
@@ -153,34 +153,23 @@ class Approvals:
         return decision
 
 
-class NewestNames:
+class NewestNames(OrderedDict[str, None]):
     """A set of the newest names, at most *size* of them."""
 
-    __slots__ = ("_names", "_size")
-
     def __init__(self, size: int) -> None:
-        self._names: OrderedDict[str, None] = OrderedDict()
+        super().__init__()
         self._size = size
 
     def add(self, name: str) -> None:
         """Add *name*, and remove the oldest name if there are too many."""
-        self._names[name] = None
-        while len(self._names) > self._size:
+        self[name] = None
+        while len(self) > self._size:
             with contextlib.suppress(KeyError):  # Another thread may just have removed the last name.
-                self._names.popitem(last=False)
+                self.popitem(last=False)
 
     def discard(self, name: str) -> None:
         """Remove *name*, if it is in the set."""
-        self._names.pop(name, None)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._names))
+        self.pop(name, None)
 
 
 class RequestHolders:
