@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from sys import modules
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
@@ -21,7 +21,8 @@ from .calls.pipeline import run_call
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import DispatcherOptions, Settings
-from .catalog import Catalog
+from .calls.typed_calls import TypedCalls
+from .catalog import Tools, as_catalog
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
 from .concurrency.thread_pool import ThreadPool
@@ -29,7 +30,6 @@ from .context import Progress
 from .errors import DefinitionError, UnknownTool
 from .results import ToolCall, ToolResult
 from .session import Session, check_session
-from .spec import Tool
 
 if TYPE_CHECKING:
     from .approvals import Approvals
@@ -50,17 +50,13 @@ __all__ = ["Dispatcher"]
 
 T = TypeVar("T")
 
-Tools: TypeAlias = CatalogView | Callable[..., Any] | Sequence[Tool | Callable[..., Any]]
-"""A catalog, a function, or a list of functions and tools."""
 
-
-class Dispatcher:
+class Dispatcher(TypedCalls):
     """
     Runs the tools of a catalog.
 
     Args:
-        catalog: The tools: a catalog, a function, or a list of functions. The dispatcher follows a catalog as it
-            changes.
+        catalog: A catalog, which the dispatcher follows as it changes; or a function, or a list of functions.
         permissions: `Permissions`, another judge, or several judges. Without them, only the safety checks judge calls.
         safety: The checks on what calls are about to touch. The default is the usual checks in the current folder.
         approvals: How people are asked, and where their answers are stored. The default is in memory.
@@ -95,11 +91,7 @@ class Dispatcher:
 
     def _set_up(self, catalog: Tools, settings: Settings, source: Dispatcher | None) -> None:
         """Prepare for calls. *source* is the dispatcher that this one extends; None if it has its own threads."""
-        if callable(catalog) or isinstance(catalog, (list, tuple)):
-            catalog = Catalog(catalog)
-        if not isinstance(catalog, CatalogView):
-            raise TypeError(f"a dispatcher wants a catalog or functions, got {type(catalog).__name__}")
-        self.catalog = catalog
+        self.catalog = catalog = as_catalog(catalog)
         self.settings = settings
         self._planner = Planner(catalog, settings)
         self._plans_by_name = self._planner.plans_by_name
@@ -195,39 +187,6 @@ class Dispatcher:
             return run_call(frame)
         return detached_calls.run_or_detach(frame, self.settings)
 
-    @overload
-    async def call_typed(
-        self, function: Callable[..., Coroutine[Any, Any, T]], arguments: Any = None, **options: Unpack[CallKeywords]
-    ) -> T: ...
-    @overload
-    async def call_typed(
-        self, function: Callable[..., T], arguments: Any = None, **options: Unpack[CallKeywords]
-    ) -> T: ...
-    async def call_typed(
-        self, function: Callable[..., Any], arguments: Any = None, **options: Unpack[CallKeywords]
-    ) -> Any:
-        """
-        Run one call of the tool that *function* is, as `call` does, and return the object that the function returned.
-
-        For a type checker the result has the return type of the function.
-
-        Raises:
-            UnknownTool: The function is no tool of this dispatcher.
-            ToolkitError: The call failed or waits; it is the error that `ToolResult.unwrap` raises.
-            ValueError: The call succeeded without the object: it comes from a cache, or was masked.
-        """
-        tool = next((tool for tool in self.catalog if tool.function is function), None)
-        if tool is None:
-            raise UnknownTool(getattr(function, "__name__", repr(function)), self.catalog.names())
-        result = await self.call(tool.name, arguments, **options)
-        result.unwrap()
-        if result.returned is None and result.value is not None:
-            raise ValueError(
-                f"the object that `{tool.name}` returned is not there, because the result comes from a cache or was "
-                "masked; use `call`, whose result has the `value`"
-            )
-        return result.returned
-
     # Running several calls.
 
     async def call_many(
@@ -265,12 +224,7 @@ class Dispatcher:
         ).run()
 
     def find_plan(self, name: str) -> CallPlan | None:
-        """
-        Return the plan by which calls of *name* run, or None if no tool has that name.
-
-        Raises:
-            DefinitionError: The signature of the tool cannot be read.
-        """
+        """Return the plan by which calls of *name* run, or None. A signature that cannot be read is an error."""
         return self._planner.find(name)
 
     # Approvals and permissions.
@@ -303,10 +257,6 @@ class Dispatcher:
         """
         from .decisions import Decision
 
-        if isinstance(request, ToolResult):
-            if request.request is None:
-                raise ValueError(f"the result of `{request.tool}` is {request.kind!r}, and waits for no answer")
-            request = request.request
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if "trio" in modules and unstarted.is_under_trio():
@@ -369,20 +319,6 @@ class Dispatcher:
         A tool with `thread="caller"` runs in the thread that calls this method.
         """
         return self.wait_for(lambda: self.call(name, arguments, **options))
-
-    @overload
-    def call_typed_sync(
-        self, function: Callable[..., Coroutine[Any, Any, T]], arguments: Any = None, **options: Unpack[CallKeywords]
-    ) -> T: ...
-    @overload
-    def call_typed_sync(
-        self, function: Callable[..., T], arguments: Any = None, **options: Unpack[CallKeywords]
-    ) -> T: ...
-    def call_typed_sync(
-        self, function: Callable[..., Any], arguments: Any = None, **options: Unpack[CallKeywords]
-    ) -> Any:
-        """Run one call as `call_typed` does, from sync code. See `call_sync`."""
-        return self.wait_for(lambda: self.call_typed(function, arguments, **options))
 
     def call_many_sync(
         self, calls: Iterable[ToolCall | tuple[str, Any]], **options: Unpack[BatchKeywords]

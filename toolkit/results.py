@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
+from ._plumbing.markdown import show_result
 from ._plumbing.result_attributes import NoError, WrittenWhenRead
 from ._plumbing.versioned_json import check_field_types, split_version
 from ._plumbing.wording import MASK
@@ -188,13 +189,10 @@ class ToolResult:
         attempts: How many times the tool was tried; 0 if it never ran.
         retries: Why the call was retried, or why not.
         truncated: Whether the text was cut.
-        returned: The object that the tool returned: the same object, neither copied nor encoded. It is also there if
-            the object has no JSON form, and the call failed for that reason. It is None if the tool returned nothing,
-            did not run or raised, and if the result comes from a cache. It is not part of the JSON of a result, so it
-            is None after a result was stored, pickled or sent. It is None as well if redaction masked something in the
-            result, because the object cannot be masked.
-        deferred_text: What `text` and `truncated` are made from when one of them is read.
-        bound_full_text: What `full_text` was set to, and the `text` of the result at that time.
+        returned: The object that the tool returned, neither copied nor encoded; also if the call failed because the
+            object has no JSON form. It is None if the result comes from a cache, was stored, pickled or sent, and if
+            redaction masked something in the result.
+        deferred_text, bound_full_text: What `text` and `full_text` are made from when they are read.
     """
 
     # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
@@ -310,16 +308,14 @@ class ToolResult:
     @property
     def reason(self) -> str:
         """Why the call failed or waits, in words; empty for a call that succeeded."""
-        if self.error is not None:
-            return self.error.message
-        return "" if self.request is None else self.request.reason
+        waits_for = "" if self.request is None else self.request.reason
+        return waits_for if self.error is None else self.error.message
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the arguments, one `Problem` for each mistake; empty if they fit."""
-        if self.kind != "bad_args" or self.error is None:
-            return ()
-        return tuple(Problem(problem["message"], problem["path"]) for problem in self.error.details.get("problems", ()))
+        details = {} if self.kind != "bad_args" or self.error is None else self.error.details
+        return tuple(Problem(problem["message"], problem["path"]) for problem in details.get("problems", ()))
 
     def unwrap(self) -> Any:
         """Return the value of a call that succeeded, or raise its error."""
@@ -333,10 +329,7 @@ class ToolResult:
     def __repr__(self) -> str:
         return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"
 
-    def _repr_markdown_(self) -> str:
-        from ._plumbing.markdown import fence_text
-
-        return f"**{self.kind}** of `{self.tool or '?'}`\n\n{fence_text(self.text)}"
+    _repr_markdown_ = show_result
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version, without the exception."""

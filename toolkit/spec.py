@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
+from ._plumbing.markdown import show_tool
 from ._plumbing.records import record
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name, check_origin
@@ -65,11 +65,7 @@ class Tool:
         origin = [] if self.origin == "python" else [self.origin]
         return f"<Tool {', '.join([self.name, *facts, *origin])}>"
 
-    def _repr_markdown_(self) -> str:
-        from ._plumbing.markdown import fence_text
-
-        schema = json.dumps(self.schema, indent=2, ensure_ascii=False)
-        return f"**{self.name}**\n\n{fence_text(self.description)}\n\n{fence_text(schema, 'json')}"
+    _repr_markdown_ = show_tool
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Tool:

@@ -58,7 +58,12 @@ async def resume_call(
 
     Raises:
         ApprovalError: The decision cannot be accepted.
+        ValueError: *request* is a result that does not wait.
     """
+    if isinstance(request, ToolResult):
+        if request.request is None:
+            raise ValueError(f"the result of `{request.tool}` is {request.kind!r}, and waits for no answer")
+        request = request.request
     check_session(session)
     if resources is not None:
         check_resource_keys(resources)

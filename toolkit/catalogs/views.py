@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .._lazy_names import LazyModule
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.markdown import show_catalog
 from ..errors import CatalogError, DefinitionError, UnknownTool
 from ..facts import check_name
 from ..functions.callables import is_same_callable
@@ -33,9 +34,6 @@ else:
     foreign_names = LazyModule(f"{__package__}.foreign_names")
 
 __all__ = ["CatalogView"]
-
-_MAX_SHOWN_TOOLS = 50
-"""How many tools a notebook shows."""
 
 
 class CatalogView:
@@ -101,13 +99,7 @@ class CatalogView:
         """Return the names of all tools, without aliases."""
         return list(self.table.tools)
 
-    def _repr_markdown_(self) -> str:
-        from .._plumbing.markdown import build_table
-
-        tools = list(self)
-        rows = [(tool.name, tool.description.partition("\n")[0]) for tool in tools[:_MAX_SHOWN_TOOLS]]
-        more = f"\n\nand {len(tools) - len(rows)} more" if len(tools) > len(rows) else ""
-        return build_table(("tool", "description"), rows) + more
+    _repr_markdown_ = show_catalog
 
     def __repr__(self) -> str:
         names = self.names() or ["empty"]

@@ -19,6 +19,7 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
+from ..._plumbing.markdown import show_run
 from ..._plumbing.versioned_json import split_version
 from ..._plumbing.wording import format_count
 from ...decisions import ApprovalRequest
@@ -92,10 +93,7 @@ class Run(Generic[T_co]):
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
-    def _repr_markdown_(self) -> str:
-        from ..._plumbing.markdown import fence_text
-
-        return f"**{self.status}**, run `{self.id}`\n\n{fence_text(self.reason or self._text())}"
+    _repr_markdown_ = show_run
 
     def __repr__(self) -> str:
         messages = format_count(len(self.messages), "message")
