@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["build_table", "fence_text", "show_catalog", "show_result", "show_run", "show_tool"]
@@ -49,7 +50,7 @@ def fence_text(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{shown}\n{fence}"
 
 
-def build_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def build_table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a table. What would end a cell, or begin markup in it, is escaped."""
     lines = [header, tuple("---" for _ in header), *[tuple(map(_escape_cell, row)) for row in rows]]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
