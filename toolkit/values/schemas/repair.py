@@ -161,7 +161,8 @@ class _RepairRun:
     def _repair_error(self, error: Any, box: list[Any], validator: Any, place: Path) -> list[str]:
         """Try to repair one error in place. Return the notes."""
         path = [0, *error.absolute_path]
-        holder, key = functools.reduce(operator.getitem, path[:-1], box), path[-1]
+        holder: Any = functools.reduce(operator.getitem, path[:-1], box)
+        key = path[-1]
         if error.validator == "additionalProperties" and error.validator_value is False:
             return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
         if error.validator not in _REPAIRABLE_KEYWORDS or (error.validator == "oneOf" and not error.context):
