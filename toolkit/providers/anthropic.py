@@ -21,7 +21,7 @@ from ..values.strictjson.checks import copy_json, loads
 from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
 from .messages import AssistantMessage, Native
-from .remote import RemoteProvider
+from .remote import Format, RemoteProvider
 from .wire import (
     UNREADABLE,
     arguments_object,
@@ -60,7 +60,9 @@ class AnthropicProvider(RemoteProvider):
 
     name = "anthropic"
     _title = "Anthropic"
-    _format = anthropic
+    _format = Format(
+        anthropic.NAMING, anthropic.MEDIA_FORMATS, anthropic.definitions, anthropic.calls, anthropic.results
+    )
     _address = "https://api.anthropic.com"
     _endpoint = "/v1/messages"
     _key_variables = ("ANTHROPIC_API_KEY",)

@@ -12,15 +12,17 @@ from typing import Any
 from urllib.parse import quote
 
 from ..formats import gemini
+from ..formats.base import Definitions, Offering
 from ..formats.media import ResultMedia
 from ..formats.result_content import get_provider_id
 from ..formats.schemas.dialects import GEMINI
 from ..formats.schemas.rewriting import rewrite_schema
 from ..results import ToolCall, ToolResult
+from ..session import Session
 from ..spec import Tool
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Native, ToolMessage
-from .remote import RemoteProvider
+from .remote import Format, RemoteProvider
 from .wire import (
     arguments_object,
     as_object_list,
@@ -48,6 +50,10 @@ _OLDER_MODEL = re.compile(r"(?:models/)?gemini-[12][.-]")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 
+def _definitions(catalog: Offering, session: Session | None, *, strict: bool) -> Definitions:
+    return gemini.definitions(catalog, session)  # `strict` is not set for a tool, but in `toolConfig` for all tools
+
+
 class GeminiProvider(RemoteProvider):
     """
     The provider of Gemini. Its key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY`.
@@ -58,8 +64,7 @@ class GeminiProvider(RemoteProvider):
 
     name = "gemini"
     _title = "Gemini"
-    _format = gemini
-    _has_strict_tools = False  # `toolConfig` is set for all tools instead
+    _format = Format(gemini.NAMING, gemini.MEDIA_FORMATS, _definitions, gemini.calls, gemini.results)
     _address = "https://generativelanguage.googleapis.com"
     _key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     _key_header = ("x-goog-api-key", "{}")

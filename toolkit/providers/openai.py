@@ -18,7 +18,7 @@ from ..formats.schemas.rewriting import rewrite_schema
 from ..spec import Tool
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Native
-from .remote import RemoteProvider
+from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
     as_object_list,
@@ -61,7 +61,7 @@ class OpenAIProvider(RemoteProvider):
 
     name = "openai"
     _title = "OpenAI"
-    _format = openai
+    _format = Format(openai.NAMING, openai.MEDIA_FORMATS, openai.definitions, openai.calls, openai.results)
     _address = "https://api.openai.com/v1"
     _endpoint = "/chat/completions"
     _key_variables = ("OPENAI_API_KEY",)

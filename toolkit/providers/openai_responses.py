@@ -16,7 +16,7 @@ from ..spec import Tool
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Native
 from .openai import build_output, can_structure
-from .remote import RemoteProvider
+from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
     as_object_list,
@@ -51,7 +51,13 @@ class OpenAIResponsesProvider(RemoteProvider):
 
     name = "openai_responses"
     _title = "OpenAI"
-    _format = openai_responses
+    _format = Format(
+        openai_responses.NAMING,
+        openai_responses.MEDIA_FORMATS,
+        openai_responses.definitions,
+        openai_responses.calls,
+        openai_responses.results,
+    )
     _address = "https://api.openai.com/v1"
     _endpoint = "/responses"
     _key_variables = ("OPENAI_API_KEY",)

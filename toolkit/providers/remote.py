@@ -12,10 +12,10 @@ import logging
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
 from .._plumbing.wording import format_count
@@ -24,7 +24,6 @@ from ..formats.base import Definitions, Naming, Note, Offering, WireObject
 from ..formats.media import ResultMedia
 from ..policies.retry import RetryPolicy, retrying
 from ..results import ToolCall, ToolResult
-from ..session import Session
 from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .http.api_keys import ApiKey, find_key
@@ -46,17 +45,15 @@ _MAX_NOTED = 10_000
 T = TypeVar("T")
 
 
-class Format(Protocol):
+@dataclass(frozen=True, slots=True)
+class Format:
     """The parts of a module of `toolkit.formats` that a provider uses."""
 
-    NAMING: Naming
-    MEDIA_FORMATS: frozenset[str]
-
-    def definitions(self, catalog: Offering, session: Session | None, /, *, strict: bool) -> Definitions: ...
-
-    def calls(self, response: Any, catalog: Offering | None, /) -> list[ToolCall]: ...
-
-    def results(self, results: Sequence[ToolResult], /) -> list[WireObject]: ...
+    naming: Naming
+    media_formats: Collection[str]
+    definitions: Callable[..., Definitions]
+    calls: Callable[[Any, Offering | None], list[ToolCall]]
+    results: Callable[[Sequence[ToolResult]], list[WireObject]]
 
 
 class RemoteProvider(ABC):
@@ -92,7 +89,6 @@ class RemoteProvider(ABC):
     _model_pattern: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")
     _reserved_options: ClassVar[frozenset[str]]
     _max_tokens: ClassVar[int | None] = None
-    _has_strict_tools: ClassVar[bool] = True
     _model_and_id_fields: ClassVar[tuple[str, str]] = ("model", "id")
     _parts_field: ClassVar[str] = "content"
 
@@ -235,7 +231,7 @@ class RemoteProvider(ABC):
             return self._translate_reply(message)
         if isinstance(message, ToolMessage):
             return self._format.results(message.results)
-        parts = build_user_content(message, self._format.MEDIA_FORMATS)
+        parts = build_user_content(message, self._format.media_formats)
         return [{"role": "user", self._parts_field: [self._build_part(part) for part in parts]}]
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
@@ -246,8 +242,7 @@ class RemoteProvider(ABC):
         """Return the tools of *request* in the provider's format; None if there are none."""
         if request.catalog is None:
             return None
-        strict = self.strict and self._has_strict_tools
-        definitions = self._format.definitions(request.catalog, request.session, strict=strict)
+        definitions = self._format.definitions(request.catalog, request.session, strict=self.strict)
         for note in definitions.notes:
             if note not in self._noted:  # each note comes again in every turn
                 if len(self._noted) >= _MAX_NOTED:  # tools that are added and removed would grow this without end
@@ -275,7 +270,7 @@ class RemoteProvider(ABC):
             host=self._exchange.host,
             model=self.model,
             key_source="`api_key=` (none was given)" if key is None else key.source,
-            tools={name: self._format.NAMING.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
+            tools={name: self._format.naming.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
         )
         return OutgoingRequest(
             key=key,

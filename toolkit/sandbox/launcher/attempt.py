@@ -56,7 +56,10 @@ class LaunchAttempt:
         self._request = request
         self._error_fd = error_fd
         self._failure_pipe, failure_end = map(move_descriptor, os.pipe())  # here the child says why it cannot run
-        self._gate, child_gate = _make_gate() if "protected_mounts" in request else (None, None)
+        self._gate: socket.socket | None = None
+        child_gate: StartGate | None = None
+        if "protected_mounts" in request:
+            self._gate, child_gate = _make_gate()
         self._message_fd = None if child_gate is None else child_gate.message_fd
         child = os.fork()
         if child == 0:
