@@ -94,7 +94,10 @@ def call_options(*, for_model: bool = False, may_ask: bool = False) -> Callable[
             options = {name: parameters.pop(name) for name in names & parameters.keys()}
             return body(*arguments, options=CallOptions(**options), **parameters)
 
-        return functools.reduce(lambda function, declaration: declaration(function), reversed(declarations), run)
+        command: Body = run
+        for declaration in reversed(declarations):
+            command = declaration(command)
+        return command
 
     return declare
 
