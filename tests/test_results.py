@@ -446,15 +446,15 @@ class Writer:
         result.text, result.truncated = f"{value} in {max_chars}", True
 
 
-def test_a_deferred_text_is_written_when_it_is_read():
+@pytest.mark.parametrize("first", ["text", "truncated"])
+def test_a_deferred_text_is_written_when_it_is_read(first):
     """Once, whichever of the two is read first."""
-    for first in ("text", "truncated"):
-        result, writer = ToolResult(), Writer()
-        del result.text
-        result.deferred_text = writer, [1], 5
-        assert writer.count == 0
-        getattr(result, first)
-        assert (result.text, result.truncated, writer.count) == ("[1] in 5", True, 1)
+    result, writer = ToolResult(), Writer()
+    del result.text
+    result.deferred_text = writer, [1], 5
+    assert writer.count == 0
+    getattr(result, first)
+    assert (result.text, result.truncated, writer.count) == ("[1] in 5", True, 1)
 
 
 def test_a_text_that_is_set_is_not_written():

@@ -130,16 +130,14 @@ def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
     assert find_landlock_version() == 0
 
 
-def test_further_folders_can_be_read(workspace, tmp_path_factory):
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_further_folders_can_be_read(workspace, tmp_path_factory, name):
     """Where a language is installed, say; still not written."""
     other = tmp_path_factory.mktemp("language")
     (other / "file").write_text("library\n")
-    for name in ("bubblewrap", "landlock"):
-        done = run(
-            level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root
-        )
-        assert done.stdout == "library\n"
-        assert (other / "file").read_text() == "library\n"
+    done = run(level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root)
+    assert done.stdout == "library\n"
+    assert (other / "file").read_text() == "library\n"
 
 
 def test_a_filter_is_left_out_where_calls_are_unknown(workspace):

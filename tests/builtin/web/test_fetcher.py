@@ -584,12 +584,12 @@ def test_a_limit_has_to_be_a_number(name, wrong):
         FetchLimits(**{name: wrong})
 
 
-def test_only_some_limits_may_be_nothing():
+@pytest.mark.parametrize("wrong", [{"max_bytes": 0}, {"timeout_seconds": 0}, {"max_bytes": 1.5}])
+def test_only_some_limits_may_be_nothing(wrong):
     """No redirects is a wish; no bytes is a mistake, and half a byte too."""
     assert FetchLimits(max_redirects=0, keep_seconds=0, keep_pages=0).max_redirects == 0
-    for wrong in ({"max_bytes": 0}, {"timeout_seconds": 0}, {"max_bytes": 1.5}):
-        with pytest.raises(ValueError, match="has to be"):
-            FetchLimits(**wrong)
+    with pytest.raises(ValueError, match="has to be"):
+        FetchLimits(**wrong)
 
 
 # Compression.

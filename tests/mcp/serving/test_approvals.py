@@ -515,7 +515,8 @@ async def test_the_principal_and_the_client_are_recorded(catalog):
     assert calls == ["ada"]
 
 
-async def test_progress_arrives_after_an_approval(store):
+@pytest.mark.parametrize("mode", MODES)
+async def test_progress_arrives_after_an_approval(store, mode):
     """The call that runs after the answer reports to the request that brought the answer."""
     catalog, messages = Catalog(), []
 
@@ -528,12 +529,10 @@ async def test_progress_arrives_after_an_approval(store):
     async def note(progress, total, message):
         messages.append(message)
 
-    for mode in MODES:
-        async with connected(Dispatcher(catalog), mode, Person(YES)) as client:
-            await client.call_tool("work", {}, progress_callback=note)
-            await until(lambda: messages)
-        assert messages == ["half"]
-        messages.clear()
+    async with connected(Dispatcher(catalog), mode, Person(YES)) as client:
+        await client.call_tool("work", {}, progress_callback=note)
+        await until(lambda: messages)
+    assert messages == ["half"]
 
 
 def follow(messages):
