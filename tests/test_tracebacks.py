@@ -139,4 +139,4 @@ def test_an_error_of_the_library_keeps_its_frames():
         Dispatcher("no catalog")
     error = caught.value.with_traceback(caught.value.__traceback__.tb_next)
     drop_library_frames(error)
-    assert _frames(error) == ["__init__", "_set_up"]
+    assert _frames(error) == ["__init__", "_set_up", "as_catalog"]
