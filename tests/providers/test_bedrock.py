@@ -21,7 +21,7 @@ from botocore.config import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import ImagePart, RetryPolicy, ToolCall, ToolResult
+from toolkit import ImagePart, ResourcePart, RetryPolicy, ToolCall, ToolResult
 from toolkit.providers import AssistantMessage, BedrockProvider, ProviderFailure, Reply, ToolMessage, UserMessage
 from toolkit.providers.cloud_keys import AwsKey
 
@@ -219,13 +219,23 @@ async def test_arguments_that_were_cut_off_stay_text_and_can_be_sent_back():
     assert sent["messages"][1]["content"][2]["toolUse"]["input"] == {"INVALID_JSON": '{"path"'}
 
 
+def test_each_document_has_a_name_of_its_own():
+    """Neighbouring messages of the user are sent as one, in which names must differ."""
+    document = ResourcePart("file:///a.pdf", b"%PDF-1.7\n", "application/pdf")
+    messages = (UserMessage.of("Compare:", document, document), UserMessage.of(document))
+    provider = Recording(httpx.Response(200)).provider
+    [message] = provider._body(replace(hello(), messages=messages), stream=False)["messages"]
+    names = [block["document"]["name"] for block in message["content"] if "document" in block]
+    assert names == ["document-1", "document-2", "document-3"]
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_a_stream_may_be_cut_anywhere(size):
     from toolkit.providers.aws_events import AwsEventParser
 
     stream, parser = write_stream(EVENTS), AwsEventParser()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    events = [json.loads(event.data) for chunk in chunks for event in parser.feed(chunk)]
+    events = [json.loads(event) for chunk in chunks for event in parser.feed(chunk)]
     assert events == [{name: data} for name, data in EVENTS]
 
 

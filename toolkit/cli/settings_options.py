@@ -87,12 +87,7 @@ _MODEL_KEYS = ("provider", "model", "system", "limits__max_turns", "base_url", "
 
 
 def settings_options(*, for_model: bool = False) -> Callable[[Body], Body]:
-    """
-    Declare the options of a command that are settings. The command gets the merged settings as `settings`.
-
-    Args:
-        for_model: Whether there are options about the model too, such as `--provider`.
-    """
+    """Declare the options that are settings, also those about the model. The command gets the merged `settings`."""
     options = (*(_MODEL_OPTIONS if for_model else ()), mode_option, rule_option, set_option)
 
     def declare(body: Body) -> Body:
@@ -113,16 +108,10 @@ def load_command_settings(
     assignments: Iterable[str] = (), *, rules: Iterable[str] = (), **options: Any
 ) -> MergedSettings:
     """
-    Return the settings for a command in the current folder.
+    Return the settings for a command in the current folder, with the texts of `--set` and of `--rule`.
 
-    Args:
-        assignments: The texts of `--set`.
-        rules: The texts of `--rule`.
-        options: The values of options that have their own name, by key with `__` for the dot: `limits__max_turns=3`.
-            An option that is None was not given. These count before `--set`.
-
-    Raises:
-        SettingsError: There are mistakes; the error lists all of them.
+    *options* are those that have their own names, by key with `__` for the dot: `limits__max_turns=3`. One that is None
+    was not given. They count before *assignments*.
     """
     folder = Path.cwd()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .http.sse import MAX_EVENT_BYTES, ServerSentEvent
+from .http.sse import MAX_EVENT_BYTES
 
 __all__ = ["AwsEventParser"]
 
@@ -31,7 +31,7 @@ class AwsEventParser:
         self._buffer = EventStreamBuffer()
         self._size = 0  # of the bytes since the last event
 
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+    def feed(self, chunk: bytes) -> list[str]:
         """Return the events that *chunk* completes. Raise `ValueError` if the stream cannot be read."""
         from botocore.eventstream import ParserError
 
@@ -45,16 +45,15 @@ class AwsEventParser:
             raise ValueError(f"an event of more than {MAX_EVENT_BYTES:,} bytes is too long")
         return events
 
-    def close(self) -> list[ServerSentEvent]:
+    def close(self) -> list[str]:
         """Return nothing: an event that was cut off cannot be read."""
         return []
 
 
-def _read_event(headers: Any, payload: bytes) -> ServerSentEvent:
+def _read_event(headers: Any, payload: bytes) -> str:
     text = payload.decode("utf-8", "replace")
     if headers.get(":message-type") == "event":
-        name = str(headers.get(":event-type"))
-        return ServerSentEvent(name, f"{{{json.dumps(name)}:{text or '{}'}}}")
+        return f"{{{json.dumps(str(headers.get(':event-type')))}:{text or '{}'}}}"
     kind = str(headers.get(":exception-type") or headers.get(":error-code"))
     problem = {"type": kind, "code": _STATUSES.get(kind, 400), "message": text or str(headers.get(":error-message"))}
-    return ServerSentEvent(kind, json.dumps({"error": problem}))
+    return json.dumps({"error": problem})

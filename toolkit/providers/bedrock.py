@@ -22,13 +22,12 @@ from .base import Reply, Request, StopReason, Usage
 from .cloud_keys import AwsKey, check_package
 from .http.api_keys import ApiKey
 from .http.exchange import OutgoingRequest, is_too_deep
-from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
 from .wire import (
     UNREADABLE,
     arguments_object,
     as_object_list,
-    build_user_content,
     copy_native_content,
     get_object,
     is_same_turn,
@@ -67,9 +66,8 @@ class BedrockProvider(RemoteProvider):
 
     name = "bedrock"
     _title = "Bedrock"
-    _format = Format(bedrock.NAMING, bedrock.definitions, bedrock.calls)
+    _format = Format(bedrock.NAMING, bedrock.MEDIA_FORMATS, bedrock.definitions, bedrock.calls, bedrock.results)
     _key_variables = (_TOKEN_VARIABLE,)
-    _key_header = ("authorization", "Bearer {}")
     _reserved_options = frozenset(["messages", "system", "toolConfig"])
 
     def __init__(self, model: str, *, region: str | None = None, **options: Any) -> None:
@@ -97,10 +95,9 @@ class BedrockProvider(RemoteProvider):
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         tools = self._definitions(request)
         limit = request.max_tokens or self.max_tokens
-        messages = [wire_message for message in request.messages for wire_message in self._translate_message(message)]
         body = {
             "system": [{"text": request.system}] if request.system else None,
-            "messages": _merge_turns([_replace_ids(wire_message) for wire_message in messages]),
+            "messages": self._translate_messages(request),
             "toolConfig": {"tools": tools} if tools else None,
             "inferenceConfig": {"maxTokens": limit} if limit else None,
         }
@@ -111,17 +108,35 @@ class BedrockProvider(RemoteProvider):
             tool["toolSpec"]["name"] for tool in get_object(body, "toolConfig").get("tools", ()) if "toolSpec" in tool
         ]
 
-    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
-        if isinstance(message, UserMessage):
-            user_content = build_user_content(message, bedrock.MEDIA_FORMATS)
-            return [{"role": "user", "content": [_build_block(*numbered) for numbered in enumerate(user_content, 1)]}]
-        if isinstance(message, ToolMessage):
-            return bedrock.results(message.results)
+    def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
+        merged: list[dict[str, Any]] = []
+        for message in super()._translate_messages(request):
+            if merged and merged[-1]["role"] == message["role"]:  # the API wants the roles in turn
+                merged[-1]["content"] += message["content"]
+            else:
+                merged.append(message)
+        blocks = [block for message in merged if message["role"] == "user" for block in message["content"]]
+        documents = [block["document"] for block in blocks if "document" in block]
+        for number, document in enumerate(documents, 1):
+            document["name"] = f"document-{number}"  # the API wants a name for each, which no other one has
+        return merged
+
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        return {"text": part} if isinstance(part, str) else bedrock.build_media_block(part, "document")
+
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         content = as_object_list(copy_native_content(message, self.name))
         if content is None or not is_same_turn(_list_call_ids(content), message):
             content = _build_content(message)
         content = [block for block in content if str(block.get("text", "x")).strip()]  # a blank text is refused
         return [{"role": "assistant", "content": content}] if content else []
+
+    def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
+        for block in item["content"]:
+            for kind in ("toolUse", "toolResult"):
+                if isinstance(block.get(kind), dict):
+                    block[kind]["toolUseId"] = wire_id(block[kind].get("toolUseId"), _LEGAL_ID)
+        return item
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         content = [block for block in response["output"]["message"]["content"] if isinstance(block, dict)]
@@ -141,10 +156,6 @@ class BedrockProvider(RemoteProvider):
         return _ConverseAssembler()
 
 
-def _build_block(number: int, part: str | ResultMedia) -> dict[str, Any]:
-    return {"text": part} if isinstance(part, str) else bedrock.build_media_block(part, f"document-{number}")
-
-
 def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
     for call in message.calls:
@@ -157,26 +168,6 @@ def _list_call_ids(content: list[dict[str, Any]]) -> list[Any]:
     # A call that the provider ran itself has a type.
     uses = [get_object(block, "toolUse") for block in content if "toolUse" in block]
     return [use.get("toolUseId") for use in uses if use.get("type") is None]
-
-
-def _replace_ids(message: dict[str, Any]) -> dict[str, Any]:
-    """Change the ids in *message* to ids that the API accepts, and return *message*."""
-    for block in message["content"]:
-        for kind in ("toolUse", "toolResult"):
-            if isinstance(block.get(kind), dict):
-                block[kind]["toolUseId"] = wire_id(block[kind].get("toolUseId"), _LEGAL_ID)
-    return message
-
-
-def _merge_turns(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return *messages* with neighbours of the same role as one message, because the API wants the roles in turn."""
-    merged: list[dict[str, Any]] = []
-    for message in messages:
-        if merged and merged[-1]["role"] == message["role"]:
-            merged[-1]["content"] += message["content"]
-        else:
-            merged.append(message)
-    return merged
 
 
 def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:

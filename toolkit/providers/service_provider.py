@@ -15,9 +15,8 @@ from typing import Any
 from ..spec import Tool
 from .base import Request
 from .http.failures import ProviderFailure
-from .openai import OpenAIProvider
+from .openai import OpenAIProvider, can_structure
 from .services import Service
-from .structured_output import can_openai_structure
 
 __all__ = ["ServiceProvider"]
 
@@ -56,7 +55,7 @@ class ServiceProvider(OpenAIProvider):
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
         lack = "output_with_tools" if has_tools else "output"
-        return self.service.lacks.isdisjoint(["output", lack]) and can_openai_structure(self.model, tool)
+        return self.service.lacks.isdisjoint(["output", lack]) and can_structure(self.model, tool)
 
     @property
     def _is_openai(self) -> bool:

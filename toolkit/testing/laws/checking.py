@@ -6,18 +6,19 @@ Check whether tools keep the laws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
+from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError
 from ...spec import Tool
 from .confusable_tools import CATALOG_LAWS
-from .folder_snapshots import WatchedFolder
-from .run_laws import RunConditions, find_broken_run_laws, may_run
-from .schema_laws import LAWS, SHAPE_LAWS, Effort
-from .violations import LawsBroken, Violation, attach_tool_details
+from .run_laws import RunConditions, WatchedFolder, find_broken_run_laws, may_run
+from .schema_laws import LAWS, check_schemas
+from .smallest_example import Effort
+from .violations import Fault, LawsBroken, Violation, report_fault
 
 __all__ = ["broken_laws", "check_catalog", "check_tool", "find_confusable_tools"]
 
@@ -54,18 +55,23 @@ def check_tool(
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this function
     spec = tool if isinstance(tool, Tool) else Tool.of(tool)
-    names_to_run = (spec.name,) if run else ()
-    conditions = _build_conditions(folder, state, resources, timeout_seconds)
-    violations = _find_broken_laws(
-        spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions
+    check_catalog(
+        Catalog(spec),
+        run=[spec.name] if run else False if run is False else (),
+        folder=folder,
+        state=state,
+        resources=resources,
+        examples=examples,
+        seed=seed,
+        timeout_seconds=timeout_seconds,
     )
-    _raise_if_any(_drop_known(attach_tool_details(violations, [spec])))
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
     """Raise `LawsBroken`, with all violations, if the tools of *catalog* break a law. `broken_laws` has the options."""
     __tracebackhide__ = True
-    _raise_if_any(broken_laws(catalog, **options))
+    if violations := broken_laws(catalog, **options):
+        raise LawsBroken(violations)
 
 
 def broken_laws(
@@ -98,62 +104,38 @@ def broken_laws(
     names_to_run = () if run is False else tuple(run)
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
-    conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
-    effort = Effort(examples=examples, seed=seed)
-    tool_violations = [
-        violation
-        for tool in catalog
-        for violation in _find_broken_laws(tool, names_to_run, effort, None if tool.name in never_run else conditions)
-    ]
-    all_violations = [
-        *attach_tool_details(tool_violations, catalog),
-        *find_confusable_tools(catalog, include_known=True),
-    ]
-    return all_violations if include_known else _drop_known(all_violations)
+    watched = None if folder is None else WatchedFolder(folder)
+    conditions = RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
+    violations = []
+    for tool in catalog:
+        is_run = run is not False and tool.name not in never_run and (tool.name in names_to_run or may_run(tool))
+        faults = _find_broken_laws(tool, Effort(examples=examples, seed=seed), conditions if is_run else None)
+        violations += [report_fault(tool, fault) for fault in faults]
+    violations += find_confusable_tools(catalog, include_known=True)
+    return violations if include_known else _drop_known(violations)
 
 
 def find_confusable_tools(catalog: CatalogView, *, include_known: bool = False) -> list[Violation]:
     """Return the tools that a model could mistake for one another: the violations of the laws about several tools."""
     tools = list(catalog)
-    violations = list(attach_tool_details((violation for law in CATALOG_LAWS for violation in law(tools)), tools))
+    violations = [report_fault(tool, fault) for law in CATALOG_LAWS for tool, fault in law(tools)]
     return violations if include_known else _drop_known(violations)
 
 
-def _find_broken_laws(
-    tool: Tool, names_to_run: Collection[str], effort: Effort, conditions: RunConditions | None
-) -> Iterator[Violation]:
+def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | None) -> Iterator[Fault]:
+    """Yield the faults of *tool*. The tool is run if there are *conditions*."""
     try:
-        _ = tool.schema
+        schema_faults = list(check_schemas(tool))
     except DefinitionError as error:  # an annotation names a type that is not defined yet
-        yield Violation(
-            tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
-        )
-        return
-    shape_violations = [violation for law in SHAPE_LAWS for violation in law(tool, effort)]
-    yield from shape_violations
-    if shape_violations:
+        schema_faults = [Fault("valid-schema", str(error), "define the name, then call `finish`")]
+    if schema_faults:
+        yield from schema_faults
         return
     for law in LAWS:
         yield from law(tool, effort)
-    if conditions is not None and (tool.name in names_to_run or may_run(tool)):
+    if conditions is not None:
         yield from find_broken_run_laws(tool, effort, conditions)
-
-
-def _build_conditions(
-    folder: str | PathLike[str] | None,
-    state: Callable[[], Any] | None,
-    resources: Mapping[Any, Any] | None,
-    timeout_seconds: float,
-) -> RunConditions:
-    watched = None if folder is None else WatchedFolder(folder)
-    return RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
 
 
 def _drop_known(violations: Iterable[Violation]) -> list[Violation]:
     return [violation for violation in violations if not violation.explanation]
-
-
-def _raise_if_any(violations: Sequence[Violation]) -> None:
-    __tracebackhide__ = True
-    if violations:
-        raise LawsBroken(violations)
