@@ -72,7 +72,7 @@ class CallPlan:
         called_name: str | None = None,
     ) -> None:
         facts, signature, chain = tool.facts, tool.signature, settings.chain
-        output = signature.output
+        output = signature.returns
         self.tool = tool
         self.catalog = catalog
         self.name = tool.name

@@ -253,7 +253,7 @@ def _find_value(result: ToolResult, node: StepNode, types: FlowTypes) -> FlowVal
             f"return a value of exactly this type, or add the other one to the annotation"
         )
     own = types.encode(value, ref)
-    if node.tool.signature.output.codec is None or _is_same_json(own.value, result.value):
+    if node.tool.signature.output is None or _is_same_json(own.value, result.value):
         return own
     try:
         return types.read(result.value, ref)

@@ -139,14 +139,14 @@ class Description:
             self._schema_copies = (
                 copy_without_names(signature.schema),
                 # A call in the background returns the name of a job, which this schema does not describe.
-                None if self.background else copy_without_names(signature.output.schema),
+                None if self.background else copy_without_names(signature.returns.schema),
             )
         return self._schema_copies
 
     @property
     def returns_no_stream(self) -> bool:
         """Whether the return annotation, as far as it could be read, says that a call returns one value and no list."""
-        schema = None if self._signature is None else self._signature.output.schema
+        schema = None if self._signature is None else self._signature.returns.schema
         types = stated_types(schema or {})
         return bool(types) and "array" not in types
 
@@ -161,7 +161,7 @@ class Description:
     def encode_output(self) -> EncodeOutput:
         """Return the generated function that encodes return values, or answers `UNSURE`."""
         if self._encode_output is None:
-            self._encode_output = compile_output(self.signature.output, self.subject)
+            self._encode_output = compile_output(self.signature.returns, self.subject)
         return self._encode_output
 
     def is_equivalent(self, other: Description) -> bool:
@@ -194,7 +194,7 @@ class Description:
             for omission in signature.omissions:
                 _warn(f"{self.subject}: {omission}", find_source_location(scope.function))
         self._signature = signature
-        if is_final or not signature.output.has_undefined_names:
+        if is_final or not signature.returns.has_undefined_names:
             self._scope = None
         return signature
 

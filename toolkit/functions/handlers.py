@@ -77,7 +77,7 @@ class HandlerDescription(Description):
         self._signature = Signature(
             codec=codec,
             schema=own,
-            output=output,
+            returns=output,
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,

@@ -54,7 +54,7 @@ class Signature:
     Attributes:
         codec: Converts a JSON object of arguments to a dictionary of decoded arguments with defaults filled in.
         schema: The schema of that object, complete in itself.
-        output: What the return annotation says about the result.
+        returns: What the return annotation says about the result.
         injected: The parameters that are injected and not sent, with the type that each asks for.
         bind: Converts decoded and injected arguments to positional and keyword arguments.
         style: How the callable runs.
@@ -67,7 +67,7 @@ class Signature:
 
     codec: Codec
     schema: Schema
-    output: OutputDescription
+    returns: OutputDescription
     injected: Mapping[str, Any]
     bind: Binder
     style: Style
@@ -76,6 +76,11 @@ class Signature:
     accesses: Mapping[str, type[Access]]
     unsent: frozenset[str] = frozenset()
     omissions: Sequence[Omission] = ()
+
+    @property
+    def output(self) -> Codec | None:
+        """The codec of the return value; None if the return annotation is missing or not usable."""
+        return self.returns.codec
 
 
 def read_signature(
@@ -149,7 +154,7 @@ def read_signature(
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
-        output=output,
+        returns=output,
         injected=reading.injected,
         bind=bind,
         style=style,
