@@ -67,7 +67,7 @@ ORDER = {
     "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files keys trusted_scripts hook_tables layers loading __init__",
     "steps": "base expense session_changes records notes nested_runs call_step run_steps requests memory_steps __init__",
     "testing": "strategies/ laws/ load_target doubles __init__",
-    "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
+    "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws concurrent_calls checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "storage": "private_files shared_files process_owner database sqlite_database postgres_database owner_locks __init__",
     "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts token_estimates visible __init__",

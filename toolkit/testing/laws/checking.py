@@ -11,15 +11,23 @@ from os import PathLike
 from typing import Any
 
 from ...catalogs.views import CatalogView
-from ...errors import CatalogError, DefinitionError
+from ...errors import CatalogError, DefinitionError, find_nearest
 from ...spec import Tool
+from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
 from .folder_snapshots import WatchedFolder
-from .run_laws import RunConditions, find_broken_run_laws, may_run
+from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, find_broken_run_laws, may_run
 from .schema_laws import LAWS, SHAPE_LAWS, Effort
 from .violations import LawsBroken, Violation, attach_tool_details
 
-__all__ = ["broken_laws", "check_catalog", "check_tool", "find_confusable_tools"]
+__all__ = ["LAW_NAMES", "broken_laws", "check_catalog", "check_tool", "find_faults_between_tools"]
+
+LAW_NAMES = (
+    *("valid-schema", "callable", "keeps-its-promise", "refuses-mistakes", "round-trip", "described", "legal-name"),
+    *("known-violations", "told-apart", *RUN_LAWS, *RUNNER_LAWS, "concurrent"),
+)
+_UNFIT_TO_MIX = ("valid-schema", "callable", "concurrent", *RUNNER_LAWS)
+"""A tool that breaks one of these laws is not run beside others: it cannot be, or its fault would hide theirs."""
 
 
 def check_tool(
@@ -80,6 +88,7 @@ def broken_laws(
     timeout_seconds: float = 3.0,
     include_known: bool = False,
     never_run: Collection[str] = (),
+    laws: Collection[str] | None = None,
 ) -> list[Violation]:
     """
     Return every law that the tools of *catalog* break, in the order of the tools.
@@ -92,6 +101,7 @@ def broken_laws(
             it is named here. False runs no tool at all. True or a single string raises `TypeError`.
         include_known: Whether the list includes the violations that a tool lists in `known_violations`.
         never_run: The names of tools that are not run, although they are read-only.
+        laws: The names of the laws to check, such as `["output"]`; all of them unless given.
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
@@ -99,24 +109,39 @@ def broken_laws(
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
     conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
-    effort = Effort(examples=examples, seed=seed)
+    effort = _build_effort(examples, seed, laws)
     tool_violations = [
         violation
         for tool in catalog
         for violation in _find_broken_laws(tool, names_to_run, effort, None if tool.name in never_run else conditions)
     ]
+    left_out = {*never_run, *(violation.tool for violation in tool_violations if violation.rule in _UNFIT_TO_MIX)}
     all_violations = [
         *attach_tool_details(tool_violations, catalog),
-        *find_confusable_tools(catalog, include_known=True),
+        *find_faults_between_tools(catalog, names_to_run, effort, conditions, left_out=left_out),
     ]
     return all_violations if include_known else _drop_known(all_violations)
 
 
-def find_confusable_tools(catalog: CatalogView, *, include_known: bool = False) -> list[Violation]:
-    """Return the tools that a model could mistake for one another: the violations of the laws about several tools."""
+def find_faults_between_tools(
+    catalog: CatalogView,
+    names_to_run: Collection[str] = (),
+    effort: Effort = Effort(),  # noqa: B008 -- it is frozen
+    conditions: RunConditions | None = None,
+    *,
+    left_out: Collection[str] = (),
+) -> Iterator[Violation]:
+    """
+    Yield the violations of the laws about several tools, with those that a tool lists in `known_violations`.
+
+    Without *conditions*, no tool is run. Those in *left_out* are never run.
+    """
     tools = list(catalog)
-    violations = list(attach_tool_details((violation for law in CATALOG_LAWS for violation in law(tools)), tools))
-    return violations if include_known else _drop_known(violations)
+    violations = [violation for law in CATALOG_LAWS for violation in law(tools) if effort.includes(violation.rule)]
+    mixable = [tool for tool in tools if tool.name not in left_out and _may_mix(tool, names_to_run)]
+    if conditions is not None and len(mixable) > 1 and effort.includes("concurrent"):
+        violations += find_concurrency_faults(mixable, effort, conditions)
+    yield from attach_tool_details(violations, tools)
 
 
 def _find_broken_laws(
@@ -130,13 +155,31 @@ def _find_broken_laws(
         )
         return
     shape_violations = [violation for law in SHAPE_LAWS for violation in law(tool, effort)]
-    yield from shape_violations
     if shape_violations:
+        yield from shape_violations
         return
-    for law in LAWS:
-        yield from law(tool, effort)
+    violations = [violation for law in LAWS for violation in law(tool, effort) if effort.includes(violation.rule)]
     if conditions is not None and (tool.name in names_to_run or may_run(tool)):
-        yield from find_broken_run_laws(tool, effort, conditions)
+        violations += find_broken_run_laws(tool, effort, conditions)
+        is_fit = all(violation.rule not in _UNFIT_TO_MIX for violation in violations)
+        if is_fit and _may_mix(tool, names_to_run) and effort.includes("concurrent"):
+            violations += find_concurrency_faults([tool], effort, conditions)
+    yield from violations
+
+
+def _may_mix(tool: Tool, names_to_run: Collection[str]) -> bool:
+    """Return whether *tool* may be run here, and beside other calls, at least with some arguments."""
+    return (tool.name in names_to_run or may_run(tool)) and tool.facts.concurrency_safe is not False
+
+
+def _build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effort:
+    """Return the effort; raise `ValueError` if one of *laws* is no law."""
+    for name in laws or ():
+        if name not in LAW_NAMES:
+            near = find_nearest(name, LAW_NAMES, max_items=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the laws are {', '.join(LAW_NAMES)}"
+            raise ValueError(f"there is no law {name!r}; {hint}")
+    return Effort(examples=examples, seed=seed, laws=None if laws is None else frozenset(laws))
 
 
 def _build_conditions(

@@ -31,10 +31,20 @@ __all__ = ["LAWS", "SHAPE_LAWS", "Effort", "find_undescribed_parameters"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many examples a law tries, and the seed of the random draws. The same seed tries the same examples."""
+    """
+    How many examples a law tries, and the seed of the random draws. The same seed tries the same examples.
+
+    Attributes:
+        laws: The names of the laws that are checked; None checks all of them.
+    """
 
     examples: int = 60
     seed: int = 0
+    laws: frozenset[str] | None = None
+
+    def includes(self, *rules: str) -> bool:
+        """Return whether one of the laws *rules* is checked."""
+        return self.laws is None or not self.laws.isdisjoint(rules)
 
 
 Law = Callable[[Tool, Effort], Iterator[Violation]]

@@ -28,7 +28,7 @@ from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import is_async_stream, is_stream
 
-__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner"]
+__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner", "silence_logger"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
@@ -137,7 +137,7 @@ def open_tool_runner(
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
     runner = ToolRunner(dispatcher, tool, watch, timeout_seconds)
-    with _silence(logging.getLogger("toolkit")):
+    with silence_logger(logging.getLogger("toolkit")):
         yield runner
     if runner.stuck_arguments is None:
         dispatcher.close()
@@ -288,7 +288,7 @@ def _processor_seconds(native_thread_id: int) -> float:
 
 
 @contextlib.contextmanager
-def _silence(logger: logging.Logger) -> Iterator[None]:
+def silence_logger(logger: logging.Logger) -> Iterator[None]:
     def reject_record(record: logging.LogRecord) -> bool:
         return False
 
