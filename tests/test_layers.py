@@ -66,7 +66,7 @@ ORDER = {
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
     "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files keys trusted_scripts hook_tables layers loading __init__",
     "steps": "base expense session_changes records notes nested_runs call_step run_steps requests memory_steps __init__",
-    "testing": "strategies/ laws/ load_target doubles __init__",
+    "testing": "strategies/ laws/ load_target doubles recorded_provider __init__",
     "testing/laws": "violations confusable_tools folder_snapshots smallest_example schema_laws tool_runner run_laws concurrent_calls checking code_lints lints __init__",
     "testing/strategies": "base schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
     "storage": "private_files shared_files process_owner database sqlite_database postgres_database owner_locks __init__",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .laws.lints import lint
     from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
+    from .recorded_provider import RecordedProvider
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
     from .strategies.base import Unsupported
     from .strategies.mistakes import Mistake
@@ -33,6 +34,7 @@ __all__ = [
     "LawsBroken",
     "Mistake",
     "Recorded",
+    "RecordedProvider",
     "Recorder",
     "Unsupported",
     "Violation",
@@ -65,6 +67,7 @@ __getattr__ = _lazy_getattr(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
         ),
         "Mistake": "strategies.mistakes",
+        "RecordedProvider": "recorded_provider",
         "Unsupported": "strategies.base",
         "catalog_of": "load_target",
         "lint": "laws.lints",

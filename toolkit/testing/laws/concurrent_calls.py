@@ -41,6 +41,8 @@ _MAX_SECONDS = 20.0
 _MAX_CALLS = 4
 _MAX_ROUNDS = 20
 """How often suspicious calls are run again one by one, to see whether their answers change by themselves."""
+_MAX_SMALLER = 100
+"""How many batches are tried to make a fault smaller."""
 _GRACE_SECONDS = 0.5
 _SWITCH_SECONDS = 1e-5
 _UNSTABLE = object()
@@ -118,12 +120,15 @@ class _Comparison:
         self._timeout_seconds = timeout_seconds
         self._ends_at = time.monotonic() + _MAX_SECONDS
         self._rounds = _MAX_ROUNDS
+        self._batches_left: int | None = None
         self.is_stuck = False
 
     def find_fault(self, batch: Sequence[tuple[str, Any]]) -> _Fault | None:
         """Return which call of *batch* is answered in another way beside the others; None if none is."""
-        if self.is_stuck or time.monotonic() > self._ends_at:
+        if self.is_stuck or self._batches_left == 0 or time.monotonic() > self._ends_at:
             return None
+        if self._batches_left is not None:
+            self._batches_left -= 1
         limit = self._timeout_seconds * len(batch)
         alone = self._run_alone(batch)
         if not alone:
@@ -149,7 +154,8 @@ class _Comparison:
         index = next(differing, None)
         if index is None:
             return None
-        self._rounds = 1  # the fault is certain, and from here on it is only made smaller
+        if self._batches_left is None:  # the fault is certain, and from here on it is only made smaller
+            self._rounds, self._batches_left = 1, _MAX_SMALLER
         return _describe_difference(batch, index, alone, together)
 
     def _run_alone(self, batch: Sequence[tuple[str, Any]]) -> list[Any]:
