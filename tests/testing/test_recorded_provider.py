@@ -125,13 +125,13 @@ async def test_a_typed_answer_is_played(path):
 
 CHANGES = {
     "prompt": (
-        dict(prompt="Where is order 8?"),
+        {"prompt": "Where is order 8?"},
         '-     "text": "Where is order 7?"',
         '+     "text": "Where is order 8?"',
     ),
-    "system": (dict(system="Be kind."), '- "system": ""', '+ "system": "Be kind."'),
+    "system": ({"system": "Be kind."}, '- "system": ""', '+ "system": "Be kind."'),
     "tools": (
-        dict(catalog=build_catalog("Find an order.")),
+        {"catalog": build_catalog("Find an order.")},
         '-   "description": "Look an order up."',
         '+   "description": "Find an order."',
     ),

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
     from .recorded_provider import RecordedProvider
+    from .snapshots.snapshot import Change, build_snapshot, check_snapshot, compare_snapshots
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
     from .strategies.base import Unsupported
     from .strategies.mistakes import Mistake
 
 __all__ = [
+    "Change",
     "FakeClock",
     "LawsBroken",
     "Mistake",
@@ -43,10 +45,13 @@ __all__ = [
     "bad_arguments",
     "batches",
     "broken_laws",
+    "build_snapshot",
     "calls",
     "catalog_of",
     "check_catalog",
+    "check_snapshot",
     "check_tool",
+    "compare_snapshots",
     "lint",
     "make_call",
     "make_error",
@@ -63,6 +68,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "doubles"),
         **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "laws.checking"),
         **dict.fromkeys(("LawsBroken", "Violation"), "laws.violations"),
+        **dict.fromkeys(("Change", "build_snapshot", "check_snapshot", "compare_snapshots"), "snapshots.snapshot"),
         **dict.fromkeys(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
         ),

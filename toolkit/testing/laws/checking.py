@@ -20,7 +20,7 @@ from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, find_broken_run_laws
 from .schema_laws import LAWS, SHAPE_LAWS, Effort
 from .violations import LawsBroken, Violation, attach_tool_details
 
-__all__ = ["LAW_NAMES", "broken_laws", "check_catalog", "check_tool", "find_faults_between_tools"]
+__all__ = ["LAW_NAMES", "broken_laws", "broken_laws_between_tools", "build_effort", "check_catalog", "check_tool"]
 
 LAW_NAMES = (
     *("valid-schema", "callable", "keeps-its-promise", "refuses-mistakes", "round-trip", "described", "legal-name"),
@@ -109,7 +109,7 @@ def broken_laws(
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
     conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
-    effort = _build_effort(examples, seed, laws)
+    effort = build_effort(examples, seed, laws)
     tool_violations = [
         violation
         for tool in catalog
@@ -118,24 +118,31 @@ def broken_laws(
     left_out = {*never_run, *(violation.tool for violation in tool_violations if violation.rule in _UNFIT_TO_MIX)}
     all_violations = [
         *attach_tool_details(tool_violations, catalog),
-        *find_faults_between_tools(catalog, names_to_run, effort, conditions, left_out=left_out),
+        *_find_faults_between_tools(catalog, names_to_run, effort, conditions, left_out),
     ]
     return all_violations if include_known else _drop_known(all_violations)
 
 
-def find_faults_between_tools(
+def broken_laws_between_tools(
     catalog: CatalogView,
-    names_to_run: Collection[str] = (),
-    effort: Effort = Effort(),  # noqa: B008 -- it is frozen
-    conditions: RunConditions | None = None,
     *,
+    run: Collection[str] = (),
+    examples: int = 60,
+    seed: int = 0,
+    laws: Collection[str] | None = None,
+) -> list[Violation]:
+    """Return every law about several tools that the tools of *catalog* break. `broken_laws` describes the options."""
+    return _drop_known(_find_faults_between_tools(catalog, run, build_effort(examples, seed, laws), RunConditions()))
+
+
+def _find_faults_between_tools(
+    catalog: CatalogView,
+    names_to_run: Collection[str],
+    effort: Effort,
+    conditions: RunConditions | None,
     left_out: Collection[str] = (),
 ) -> Iterator[Violation]:
-    """
-    Yield the violations of the laws about several tools, with those that a tool lists in `known_violations`.
-
-    Without *conditions*, no tool is run. Those in *left_out* are never run.
-    """
+    """Yield the violations of the laws about several tools. The tools in *left_out* are never run."""
     tools = list(catalog)
     violations = [violation for law in CATALOG_LAWS for violation in law(tools) if effort.includes(violation.rule)]
     mixable = [tool for tool in tools if tool.name not in left_out and _may_mix(tool, names_to_run)]
@@ -172,7 +179,7 @@ def _may_mix(tool: Tool, names_to_run: Collection[str]) -> bool:
     return (tool.name in names_to_run or may_run(tool)) and tool.facts.concurrency_safe is not False
 
 
-def _build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effort:
+def build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effort:
     """Return the effort; raise `ValueError` if one of *laws* is no law."""
     for name in laws or ():
         if name not in LAW_NAMES:
