@@ -25,6 +25,7 @@ _COMMANDS = {
     "call": "commands.call",
     "explain": "commands.explain",
     "check": "commands.check",
+    "eval": "commands.eval",
     "agent": "commands.agent",
     "chat": "commands.chat",
     "serve": "commands.serve",

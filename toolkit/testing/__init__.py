@@ -20,6 +20,7 @@ from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .doubles import FakeClock, Recorded, Recorder, assert_called, make_call, make_error, make_result, make_waiting
+    from .evaluation import Case, CaseResult, Evaluation, Score, compare_evaluations, evaluate, read_cases
     from .laws.checking import broken_laws, check_catalog, check_tool
     from .laws.lints import lint
     from .laws.violations import LawsBroken, Violation
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
     from .strategies.mistakes import Mistake
 
 __all__ = [
+    "Case",
+    "CaseResult",
     "Change",
+    "Evaluation",
     "FakeClock",
     "LawsBroken",
     "Mistake",
     "Recorded",
     "RecordedProvider",
     "Recorder",
+    "Score",
     "Unsupported",
     "Violation",
     "arguments",
@@ -51,13 +56,16 @@ __all__ = [
     "check_catalog",
     "check_snapshot",
     "check_tool",
+    "compare_evaluations",
     "compare_snapshots",
+    "evaluate",
     "lint",
     "make_call",
     "make_error",
     "make_result",
     "make_waiting",
     "mistaken_arguments",
+    "read_cases",
     "values",
 ]
 
@@ -68,6 +76,9 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "doubles"),
         **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "laws.checking"),
         **dict.fromkeys(("LawsBroken", "Violation"), "laws.violations"),
+        **dict.fromkeys(
+            ("Case", "CaseResult", "Evaluation", "Score", "compare_evaluations", "evaluate", "read_cases"), "evaluation"
+        ),
         **dict.fromkeys(("Change", "build_snapshot", "check_snapshot", "compare_snapshots"), "snapshots.snapshot"),
         **dict.fromkeys(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"

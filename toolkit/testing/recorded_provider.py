@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from .._plumbing.versioned_json import split_version
 from .._plumbing.wording import MASK, format_count
@@ -40,6 +40,8 @@ _SECRET_VARIABLE = re.compile(r"(?i)key|token|secret|pass(?!enger)|credential")
 _MIN_SECRET_CHARS = 8
 _MAX_DIFF_LINES = 40
 _MAX_LINE_CHARS = 300
+_Exchange: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
+"""What the model was sent, and the record of its reply."""
 
 
 class RecordedProvider:
@@ -65,8 +67,8 @@ class RecordedProvider:
     ) -> None:
         self._path = Path(path)
         self._redaction = Redaction([*(pattern for _, pattern in SECRET_PATTERNS), *_list_secret_values(), *redact])
-        self._secrets: list[Any] = []
-        self._exchanges: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._exchanges: list[_Exchange] = []
+        self._masked: list[_Exchange] = []
         self._provider: Provider | None = None
         if self._path.exists():
             self.name, self.model, self._exchanges = _read_recording(self._path)
@@ -137,19 +139,23 @@ class RecordedProvider:
         )
 
     def _record(self, request: Request, sent: dict[str, Any], reply: Reply) -> None:
-        self._secrets += _list_secret_arguments(request, reply.message)
         record = dump_reply(reply)
         for call, recorded in zip(reply.message.calls, record["message"]["calls"], strict=True):
             recorded["arguments"] = _replace_secrets(request, call.name, recorded["arguments"])
         self._exchanges.append((sent, record))
+        secrets = list(_list_secret_arguments(request, reply.message))
         # A secret may stand in requests from before the call that shows it to be one. So all of them are masked again.
-        redaction = self._redaction.with_secrets(self._secrets)
-        exchanges = [(redaction.mask_value(sent), _mask_reply(record, redaction)) for sent, record in self._exchanges]
+        first = 0 if secrets else len(self._exchanges) - 1
+        self._redaction = self._redaction.with_secrets(secrets)
+        self._masked[first:] = [
+            (self._redaction.mask_value(sent), _mask_reply(record, self._redaction))
+            for sent, record in self._exchanges[first:]
+        ]
         data = {
             "version": _VERSION,
             "provider": self.name,
             "model": self.model,
-            "exchanges": list(_shorten(exchanges)),
+            "exchanges": list(_shorten(self._masked)),
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self._path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
@@ -230,18 +236,22 @@ def _list_secret_values() -> list[str]:
     ]
 
 
-def _shorten(exchanges: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Yield the exchanges for the file. A request that continues an earlier one has only what is new in it."""
+def _shorten(exchanges: Sequence[_Exchange]) -> Iterator[dict[str, Any]]:
+    """
+    Yield the exchanges for the file. A request has only what differs from the request before it.
+
+    If it continues an earlier conversation, `after` is the number of that exchange, and its messages are left out.
+    """
+    former: Mapping[str, Any] = {}
     for index, (request, reply) in enumerate(exchanges):
-        short = request
+        short = {name: value for name, value in request.items() if name not in former or value != former[name]}
         for number in range(index, 0, -1):
             earlier = _list_conversation(*exchanges[number - 1])
             if request["messages"][: len(earlier)] == earlier:
-                former = exchanges[number - 1][0]
-                changed = {name: value for name, value in request.items() if value != former[name]}
-                short = {"after": number, **changed, "messages": request["messages"][len(earlier) :]}
+                short = {"after": number, **short, "messages": request["messages"][len(earlier) :]}
                 break
         yield {"request": short, "reply": reply}
+        former = request
 
 
 def _list_conversation(request: Mapping[str, Any], reply: Mapping[str, Any]) -> list[Any]:
@@ -250,16 +260,15 @@ def _list_conversation(request: Mapping[str, Any], reply: Mapping[str, Any]) -> 
     return [*request["messages"], answer]
 
 
-def _read_recording(path: Path) -> tuple[str, str, list[tuple[dict[str, Any], dict[str, Any]]]]:
+def _read_recording(path: Path) -> tuple[str, str, list[_Exchange]]:
     """Return the provider, the model and the exchanges of the recording at *path*."""
-    exchanges: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    exchanges: list[_Exchange] = []
     try:
         _, data = split_version(json.loads(path.read_text(encoding="utf-8")), "a recording", (_VERSION,))
         for item in data["exchanges"]:
-            request, reply = dict(item["request"]), item["reply"]
+            request, reply = {**(exchanges[-1][0] if exchanges else {}), **item["request"]}, item["reply"]
             if number := request.pop("after", 0):
-                former, _ = earlier = exchanges[number - 1]
-                request = {**former, **request, "messages": _list_conversation(*earlier) + request["messages"]}
+                request["messages"] = _list_conversation(*exchanges[number - 1]) + request["messages"]
             load_reply(reply)
             exchanges.append(({name: request[name] for name in _REQUEST_FIELDS}, reply))
         return str(data["provider"]), str(data["model"]), exchanges

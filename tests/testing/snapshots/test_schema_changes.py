@@ -136,7 +136,7 @@ def mutate(source: random.Random, schema: Any) -> None:
         members = [part.get("items"), *part.get("properties", {}).values(), *part.get("anyOf", ())]
         parts += [member for member in members if isinstance(member, dict)]
     part = source.choice(parts)
-    keyword = source.choice([*MUTATIONS, *part])
+    keyword = source.choice([*MUTATIONS, *(name for name in part if name != "$defs")])
     if keyword in part and (keyword not in MUTATIONS or source.random() < 0.5):
         del part[keyword]
     else:

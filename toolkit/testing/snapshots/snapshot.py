@@ -226,7 +226,7 @@ _OUTPUT_NARROWED = {
 
 
 def _word(narrowing: Narrowing, phrases: Mapping[str, str], subject: str, *, swapped: bool) -> str:
-    """Return *narrowing* in words; an empty text if it is said elsewhere. *swapped* says that its old schema is the new."""
+    """Return *narrowing* in words; an empty text if it is said elsewhere. *swapped* says that its old schema is new."""
     phrase = phrases[narrowing.kind]
     if not phrase or ("required" in narrowing.details and phrases is not _INPUT_BREAKS):
         return ""  # the other direction says that the name is new and required, or gone
