@@ -22,7 +22,7 @@ import pytest
 if TYPE_CHECKING:
     from toolkit import Catalog, CatalogView, Dispatcher, Tool
     from toolkit.providers.scripted import ScriptedProvider
-    from toolkit.testing import Change, Recorder, Violation
+    from toolkit.testing import Recorder, ToolChange, Violation
     from toolkit.workspace import Workspace
 
 _CATALOG = "toolkit.catalog"
@@ -80,7 +80,7 @@ def toolkit_workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def toolkit_snapshot(request: pytest.FixtureRequest) -> Callable[..., list[Change]]:
+def toolkit_snapshot(request: pytest.FixtureRequest) -> Callable[..., list[ToolChange]]:
     """
     Return a function that fails if tools differ from a file: `toolkit_snapshot(catalog)`.
 
@@ -92,7 +92,7 @@ def toolkit_snapshot(request: pytest.FixtureRequest) -> Callable[..., list[Chang
 
     update = request.config.getoption("toolkit_update_snapshots")
 
-    def check(catalog: CatalogView, file: str | None = None) -> list[Change]:
+    def check(catalog: CatalogView, file: str | None = None) -> list[ToolChange]:
         __tracebackhide__ = True
         path = request.path.parent / (file or f"{request.path.stem}.snapshot.json")
         try:

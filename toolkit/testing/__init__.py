@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
     from .recorded_provider import RecordedProvider
-    from .snapshots.snapshot import Change, build_snapshot, check_snapshot, compare_snapshots
+    from .snapshots.snapshot import ToolChange, build_snapshot, check_snapshot, compare_snapshots
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
     from .strategies.base import Unsupported
     from .strategies.mistakes import Mistake
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Case",
     "CaseResult",
-    "Change",
     "Evaluation",
     "FakeClock",
     "LawsBroken",
@@ -43,6 +42,7 @@ __all__ = [
     "RecordedProvider",
     "Recorder",
     "Score",
+    "ToolChange",
     "Unsupported",
     "Violation",
     "arguments",
@@ -79,7 +79,7 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(
             ("Case", "CaseResult", "Evaluation", "Score", "compare_evaluations", "evaluate", "read_cases"), "evaluation"
         ),
-        **dict.fromkeys(("Change", "build_snapshot", "check_snapshot", "compare_snapshots"), "snapshots.snapshot"),
+        **dict.fromkeys(("ToolChange", "build_snapshot", "check_snapshot", "compare_snapshots"), "snapshots.snapshot"),
         **dict.fromkeys(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
         ),

@@ -187,7 +187,8 @@ class EvaluationChange:
         """How likely so uneven a change is if nothing but chance is behind it: the exact test of McNemar."""
         few, many = sorted((len(self.newly_right), len(self.newly_wrong)))
         count = few + many
-        return min(1.0, 2 * sum(math.comb(count, number) for number in range(few + 1)) / 2**count)
+        tail = sum(math.comb(count, number) for number in range(few + 1))
+        return min(1.0, 2 * tail / int(2**count))
 
 
 def compare_evaluations(old: Evaluation, new: Evaluation) -> EvaluationChange:

@@ -23,7 +23,7 @@ from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation
 from ...testing.load_target import catalog_of
-from ...testing.snapshots.snapshot import Change, check_snapshot
+from ...testing.snapshots.snapshot import ToolChange, check_snapshot
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..failures import Failure
@@ -229,7 +229,7 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
         output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 
 
-def _show_changes(changes: Sequence[Change], output: Output) -> None:
+def _show_changes(changes: Sequence[ToolChange], output: Output) -> None:
     for change in changes:
         output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
 

@@ -91,14 +91,14 @@ def _draw_batches(strategies: Sequence[tuple[Tool, Strategy]]) -> st.SearchStrat
 
 
 @contextlib.contextmanager
-def _open_comparison(tools: Sequence[Tool], conditions: RunConditions) -> Iterator[_Comparison]:
+def _open_comparison(tools: Sequence[Tool], conditions: RunConditions) -> Iterator[_BatchComparison]:
     """Yield a comparison that has a dispatcher of its own. The logger `toolkit` logs nothing meanwhile."""
     # A call that waits for its turn may take longer than its tool states. That is no wrong answer.
     unlimited = [replace(tool, facts=replace(tool.facts, timeout_seconds=None)) for tool in tools]
     dispatcher = Dispatcher(
         Catalog(*unlimited), resources=conditions.resources, repair=False, retry=RetryPolicy(attempts=1)
     )
-    comparison = _Comparison(dispatcher, conditions.timeout_seconds)
+    comparison = _BatchComparison(dispatcher, conditions.timeout_seconds)
     with silence_logger(logging.getLogger("toolkit")):
         yield comparison
     if comparison.is_stuck:  # `close` waits for the calls under way, and these may never end
@@ -107,7 +107,7 @@ def _open_comparison(tools: Sequence[Tool], conditions: RunConditions) -> Iterat
         dispatcher.close()
 
 
-class _Comparison:
+class _BatchComparison:
     """
     Runs batches one by one and together, and compares the answers.
 

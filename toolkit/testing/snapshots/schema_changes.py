@@ -25,7 +25,14 @@ _COMPARED = frozenset(
     ["type", "enum", "const", "properties", "required", "additionalProperties", "items", "prefixItems"]
 )
 _NOT_COMPARED = ANNOTATION_KEYWORDS | {"$defs", "definitions", "$schema", "$id", "$anchor", "discriminator"}
-_TYPE_WORDS = {"array": "lists", "integer": "integers", "number": "numbers", "object": "objects", "string": "texts"}
+_TYPE_WORDS = {
+    "": "other types",
+    "array": "lists",
+    "integer": "integers",
+    "number": "numbers",
+    "object": "objects",
+    "string": "texts",
+}
 _Path: TypeAlias = tuple[str, ...]
 
 
@@ -49,10 +56,10 @@ class Narrowing:
 
 def find_narrowings(old: Any, new: Any) -> list[Narrowing]:
     """Return what fits the schema *old* and not the schema *new*; an empty list if everything still fits."""
-    return list(_Comparison(old, new).compare(old, new, ()))
+    return list(_SchemaComparison(old, new).compare(old, new, ()))
 
 
-class _Comparison:
+class _SchemaComparison:
     """Compares parts of two schemas, which may refer to definitions at their roots."""
 
     def __init__(self, old_root: Any, new_root: Any) -> None:
@@ -94,7 +101,7 @@ class _Comparison:
         old_type, new_type = old.get("type"), new.get("type")
         if new_type not in (None, old_type) and (old_type, new_type) != ("integer", "number"):
             is_number = (old_type, new_type) == ("number", "integer")
-            yield Narrowing(path, "takes", ("fractions" if is_number else _TYPE_WORDS.get(old_type, "other types"),))
+            yield Narrowing(path, "takes", ("fractions" if is_number else _TYPE_WORDS[old_type or ""],))
             return
         if "enum" in new or "const" in new:
             yield Narrowing(

@@ -24,7 +24,7 @@ from ...spec import Tool
 from ...storage.shared_files import write_atomically
 from .schema_changes import Narrowing, find_narrowings
 
-__all__ = ["Change", "build_snapshot", "check_snapshot", "compare_snapshots"]
+__all__ = ["ToolChange", "build_snapshot", "check_snapshot", "compare_snapshots"]
 
 _VERSION = 1
 _STRICTER_FACTS = {"read_only": False, "idempotent": False, "destructive": True, "open_world": True, "defer": True}
@@ -32,7 +32,7 @@ _STRICTER_FACTS = {"read_only": False, "idempotent": False, "destructive": True,
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ToolChange:
     """
     One difference between a catalog and its snapshot.
 
@@ -50,7 +50,7 @@ class Change:
         return f"{'breaks callers' if self.breaks else 'compatible'}: `{self.tool}` {self.text}"
 
 
-def check_snapshot(catalog: CatalogView, path: str | os.PathLike[str], *, update: bool = False) -> list[Change]:
+def check_snapshot(catalog: CatalogView, path: str | os.PathLike[str], *, update: bool = False) -> list[ToolChange]:
     """
     Return how the tools of *catalog* differ from the snapshot at *path*. With *update*, write it anew afterwards.
 
@@ -70,7 +70,7 @@ def build_snapshot(catalog: CatalogView) -> dict[str, Any]:
     return {"version": _VERSION, "tools": {tool.name: _describe_tool(tool) for tool in tools}}
 
 
-def compare_snapshots(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def compare_snapshots(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ToolChange]:
     """Yield how the tools of the snapshot *new* differ from those of *old*."""
     old_tools, new_tools = old["tools"], new["tools"]
     aliases = {alias: name for name, tool in new_tools.items() for alias in tool["facts"].get("aliases", ())}
@@ -78,11 +78,11 @@ def compare_snapshots(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterato
         if name in new_tools:
             yield from _compare_tools(name, tool, new_tools[name])
         elif name in aliases:
-            yield Change(name, False, f"is called `{aliases[name]}` now, and still answers to the old name")
+            yield ToolChange(name, False, f"is called `{aliases[name]}` now, and still answers to the old name")
             yield from _compare_tools(name, tool, new_tools[aliases[name]])
         else:
-            yield Change(name, True, "is gone")
-    yield from (Change(name, False, "is new") for name in new_tools if name not in old_tools)
+            yield ToolChange(name, True, "is gone")
+    yield from (ToolChange(name, False, "is new") for name in new_tools if name not in old_tools)
 
 
 def _describe_tool(tool: Tool) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     return dict(data)
 
 
-def _compare_tools(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _compare_tools(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ToolChange]:
     changes = [
         *_compare_inputs(old["input_schema"], new["input_schema"]),
         *_compare_outputs(old["output_schema"], new["output_schema"]),
@@ -144,7 +144,7 @@ def _compare_tools(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) ->
     if not changes and old["definitions"] != new["definitions"]:
         names = [names for names, value in new["definitions"].items() if old["definitions"].get(names) != value]
         changes.append((False, f"is sent in another form to {', '.join(names)}"))
-    yield from (Change(name, breaks, text) for breaks, text in changes)
+    yield from (ToolChange(name, breaks, text) for breaks, text in changes)
 
 
 def _compare_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
