@@ -129,13 +129,14 @@ class _BatchComparison:
             return None
         if self._batches_left is not None:
             self._batches_left -= 1
-        limit = self._timeout_seconds * len(batch)
         alone = self._run_alone(batch)
-        if not alone:
+        self.is_stuck = self.is_stuck or any(answer["kind"] == "timeout" for answer in alone)
+        if self.is_stuck or not alone:
             return None  # the other laws report a call that does not end, or ends the program
+        limit = self._timeout_seconds * len(batch)
         together = self._run(batch, lambda calls: self._dispatcher.call_many_sync(calls, timeout_seconds=limit))
         for index, answer in enumerate(together or alone):
-            if not together or (answer["kind"] == "timeout" and alone[index]["kind"] != "timeout"):
+            if not together or answer["kind"] == "timeout":
                 self.is_stuck = True
                 beside = _describe_others(batch, index)
                 return _Fault(index, f"beside {beside} it did not end within {format_seconds(limit)}")
