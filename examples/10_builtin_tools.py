@@ -44,7 +44,7 @@ class Work:
             # The part after the empty line is about the sandbox, which was shown already.
             print(indented((result.request.preview or "").partition("\n\n")[0], "      | "))
             print("    Ada agrees")
-            result = await self._dispatcher.resume(result.request.id, Decision.approve(by="ada"), session=self._session)
+            result = await self._dispatcher.resume(result, Decision.approve(by="ada"), session=self._session)
         print(indented(result.text))
 
 

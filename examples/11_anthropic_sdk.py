@@ -11,8 +11,7 @@ from anthropic import AsyncAnthropic
 from anthropic.types import MessageParam
 from offline import stand_in_for
 
-from toolkit import Catalog, Dispatcher
-from toolkit.formats import anthropic
+from toolkit import Catalog, Dispatcher, formats
 
 catalog = Catalog()
 
@@ -31,17 +30,17 @@ def weather(city: str, *, unit: str = "C") -> str:
 
 async def ask(question: str) -> str:
     messages: list[MessageParam] = [{"role": "user", "content": question}]
-    tools = anthropic.definitions(catalog, strict=True)
+    tools = formats.anthropic.definitions(catalog, strict=True)
     async with AsyncAnthropic() as client, Dispatcher(catalog) as dispatcher:
         while True:
             response = await client.messages.create(
                 model="claude-sonnet-5", max_tokens=1024, messages=messages, tools=tools
             )
             messages.append({"role": "assistant", "content": response.content})
-            calls = anthropic.calls(response, catalog)
+            calls = formats.anthropic.calls(response, catalog)
             if not calls:
                 return "".join(block.text for block in response.content if block.type == "text")
-            messages += anthropic.results(await dispatcher.call_many(calls))
+            messages += formats.anthropic.results(await dispatcher.call_many(calls))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ from offline import stand_in_for
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionMessageParam
 
-from toolkit import Catalog, Dispatcher
-from toolkit.formats import openai
+from toolkit import Catalog, Dispatcher, formats
 
 catalog = Catalog()
 
@@ -32,16 +31,16 @@ def weather(city: str, *, unit: str = "C") -> str:
 
 async def ask(question: str) -> str:
     messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": question}]
-    tools = openai.definitions(catalog, strict=True)
+    tools = formats.openai.definitions(catalog, strict=True)
     async with AsyncOpenAI() as client, Dispatcher(catalog) as dispatcher:
         while True:
             response = await client.chat.completions.create(model="gpt-5.5", messages=messages, tools=tools)
             # The SDK takes its own message back, but its types do not say so.
             messages.append(cast("ChatCompletionMessageParam", response.choices[0].message))
-            calls = openai.calls(response, catalog)
+            calls = formats.openai.calls(response, catalog)
             if not calls:
                 return response.choices[0].message.content or ""
-            messages += openai.results(await dispatcher.call_many(calls))
+            messages += formats.openai.results(await dispatcher.call_many(calls))
 
 
 if __name__ == "__main__":

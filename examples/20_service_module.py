@@ -172,7 +172,7 @@ async def serve(path: Path) -> None:
             print(f"{result.tool}: {result.kind}: {result.text.splitlines()[0]}{repaired}")
         waiting = await shop.call("cancel_order", {"number": 1})
         print(waiting.text)
-        done = await shop.resume(waiting.request.id, Decision.approve(by="ada")) if waiting.request else waiting
+        done = await shop.resume(waiting, Decision.approve(by="ada")) if waiting.request else waiting
         print(done.text, (await shop.call("get_product", {"name": "tea"})).value)
 
 

@@ -17,8 +17,7 @@ from typing import Any
 from anthropic import AsyncAnthropic
 from offline import stand_in_for
 
-from toolkit import Approvals, Catalog, Decision, Dispatcher, Permissions, Session, SQLiteApprovals
-from toolkit.formats import anthropic
+from toolkit import Approvals, Catalog, Decision, Dispatcher, Permissions, Session, SQLiteApprovals, formats
 
 catalog = Catalog()
 
@@ -54,7 +53,7 @@ def dispatcher_in(folder: Path) -> Dispatcher:
 
 async def go_on(dispatcher: Dispatcher, messages: list[Any], session: Session) -> str | None:
     """Ask the model and run its calls until it has answered; return None if a call waits for a person."""
-    tools: Any = anthropic.definitions(catalog)
+    tools: Any = formats.anthropic.definitions(catalog)
     async with AsyncAnthropic() as client:
         while True:
             response = await client.messages.create(
@@ -62,14 +61,14 @@ async def go_on(dispatcher: Dispatcher, messages: list[Any], session: Session) -
             )
             # Plain data, because the messages are saved as JSON.
             messages.append({"role": "assistant", "content": response.model_dump(exclude_none=True)["content"]})
-            calls = anthropic.calls(response, catalog)
+            calls = formats.anthropic.calls(response, catalog)
             if not calls:
                 return "".join(block.text for block in response.content if block.type == "text")
             results = await dispatcher.call_many(calls, session=session)
             if any(result.kind == "waiting" for result in results):
                 messages.append([result.to_json() for result in results])  # the answers so far, until all are there
                 return None
-            messages += anthropic.results(results)
+            messages += formats.anthropic.results(results)
 
 
 async def ask(folder: Path) -> None:
@@ -94,7 +93,7 @@ async def answer(folder: Path) -> None:
                 results[number] = await dispatcher.resume(
                     result.request.id, Decision.approve(by="ada"), session=session
                 )
-        messages += anthropic.results(results)
+        messages += formats.anthropic.results(results)
         print("the model says:", await go_on(dispatcher, messages, session))
 
 

@@ -38,7 +38,7 @@ async def answer_later() -> None:
         for question in result.request.questions:
             print(f"{question.key}: {question.message}")
         try:
-            result = await dispatcher.resume(result.request.id, Decision.approve(answers=all_answers.pop(0)))
+            result = await dispatcher.resume(result, Decision.approve(answers=all_answers.pop(0)))
         except ApprovalError as error:
             print("refused:", str(error).split(": ", 1)[1])
     print(result.text)

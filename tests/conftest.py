@@ -168,7 +168,7 @@ def own_defaults(own_forms):
 @pytest.fixture
 def own_forms():
     """Codecs that a test registers are forgotten afterwards."""
-    from toolkit.values.codecs.base import REGISTERED_BASES, REGISTERED_FACTORIES
+    from toolkit.values.codecs.registered import REGISTERED_BASES, REGISTERED_FACTORIES
 
     tables = (REGISTERED_FACTORIES, REGISTERED_BASES)
     entries_before = [dict(table) for table in tables]

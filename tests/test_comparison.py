@@ -92,9 +92,9 @@ def test_a_row_tells_a_careless_library(name, cell):
     assert asyncio.run(row.run(Careless())) == cell
 
 
-def test_a_row_without_a_feature_is_none():
+@pytest.mark.parametrize("name", ["approval", "approval after a kill", "secrets", "time limit"])
+def test_a_row_without_a_feature_is_none(name):
     """A library that has no approvals has none after a kill."""
     by_name = {row.name: row for row in ROWS}
-    for name in ("approval", "approval after a kill", "secrets", "time limit"):
-        with pytest.raises(NotOfferedError):
-            asyncio.run(by_name[name].run(Library()))
+    with pytest.raises(NotOfferedError):
+        asyncio.run(by_name[name].run(Library()))

@@ -293,12 +293,12 @@ class Managers:
     [opened, connected, functools.partial(opened, "a"), Managers().opened],
     ids=["sync", "async", "partial", "method"],
 )
-def test_a_context_manager_function_is_refused_with_the_remedy(function):
+@pytest.mark.parametrize("give", [tool(catalog=Catalog()), Catalog, lambda f: Tool.from_schema("x", "X.", {}, f)])
+def test_a_context_manager_function_is_refused_with_the_remedy(function, give):
     """Its result is a context manager, which no model can use."""
     words = r"(opened|connected): .* returns a context manager, .*: use it in a function of your own"
-    for give in (tool(catalog=Catalog()), Catalog, lambda f: Tool.from_schema("x", "X.", {}, f)):
-        with pytest.raises(DefinitionError, match=words):
-            give(function)
+    with pytest.raises(DefinitionError, match=words):
+        give(function)
 
 
 def test_a_function_that_runs_in_a_context_manager_is_no_context_manager():

@@ -475,11 +475,22 @@ def test_a_dispatcher_that_nobody_closes_leaves_nothing_behind(catalog):
     assert not catalog._listeners
 
 
-@pytest.mark.parametrize("wrong", [len, [len], "catalog", None])
-def test_a_dispatcher_wants_a_catalog(wrong):
-    """Functions alone are told what to write."""
-    with pytest.raises(TypeError, match=r"wants a catalog, got \w+; write Catalog\("):
+@pytest.mark.parametrize("wrong", ["catalog", None, 3])
+def test_a_dispatcher_wants_a_catalog_or_functions(wrong):
+    """Anything else is named by its type."""
+    with pytest.raises(TypeError, match=rf"wants a catalog or functions, got {type(wrong).__name__}"):
         Dispatcher(wrong)
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, lambda function: [function], lambda function: (function,)])
+def test_a_dispatcher_takes_a_function_or_a_list(wrap):
+    """Without a catalog in between, as an agent does."""
+
+    def double(number: int) -> int:
+        """Return twice the number."""
+        return 2 * number
+
+    assert Dispatcher(wrap(double)).call_sync("double", {"number": 4}).value == 8
 
 
 def test_hooks_are_a_list(catalog):

@@ -195,7 +195,7 @@ def test_an_option_that_is_shared_is_refused(dispatcher):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"catalog": []}, "wants a catalog"),
+        ({"catalog": "shop"}, "wants a catalog"),
         ({"hooks": None}, "`hooks` is a list"),
         ({"hooks": [object()]}, "is not a hook"),
         ({"permissions": object()}, "cannot give permission"),

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from toolkit.approvals import ApprovalError
-from toolkit.calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
+from toolkit.calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
 from toolkit.catalog import Catalog
 from toolkit.context import Inject
 from toolkit.decisions import Decision

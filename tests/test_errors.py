@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, _fold, _fold_all, find_nearest
+from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, find_nearest
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,6 @@ def fold(name):
 
 
 names = st.text(st.one_of(st.sampled_from("aZ_.-\n ßΣİ\u0301"), st.characters()), max_size=8)
-
-
-@given(st.lists(names, max_size=5))
-def test_names_are_folded_together_as_they_are_alone(names):
-    """Line breaks, accents and signs in a name change nothing."""
-    assert _fold_all(names) == [_fold(name) for name in names]
 
 
 def test_an_unknown_tool_without_neighbours_says_no_more():

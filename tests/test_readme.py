@@ -26,6 +26,8 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 pytestmark = pytest.mark.usefixtures("own_defaults")
 
+TYPED_README = ROOT / "tests" / "typing" / "readme.py"
+
 LONG_PAGES = {"guide-property-tests.md", "testing.md"}
 """They draw hundreds of calls; the tests of the test kit show sooner what is broken in it."""
 
@@ -65,6 +67,32 @@ def test_the_first_example_runs_as_pasted(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert (run.returncode, run.stdout, run.stderr) == (0, shown, "")
+
+
+def test_the_documentation_begins_with_the_first_screen_of_the_readme():
+    """One decorator, one catalog, a good call, a bad call and a property test."""
+    first, index = (
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        (ROOT / "docs/README.md").read_text(encoding="utf-8"),
+    )
+    blocks = re.findall(r"^```(?:python|text)\n.*?^```", first, flags=re.MULTILINE | re.DOTALL)[:2]
+    assert [index.count(block) for block in blocks] == [1, 1]
+    assert len([line for line in blocks[0].splitlines()[1:-1] if line.strip()]) <= 14
+
+
+def test_the_code_of_the_readme_is_the_file_that_type_checkers_read():
+    """`make lint` runs mypy and pyright over it. `python -m tests.test_readme` writes it anew."""
+    assert TYPED_README.read_text(encoding="utf-8") == build_typed_readme()
+
+
+def build_typed_readme() -> str:
+    """Return the code of the README as one module, which prints the results that the page shows."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    opening = '"""The code of the README. `python -m tests.test_readme` writes this file."""\n\n# ruff: noqa: E402, T201, I001 -- it stands as on the page\n# fmt: off\n\n'
+    return opening + "\n\n".join(
+        re.sub(r"^(.+)  # -> .*$", r"print(\1)", block, flags=re.MULTILINE) for block in blocks
+    )
 
 
 def test_the_readme_is_short():
@@ -157,3 +185,7 @@ def test_every_text_type_is_in_the_table():
     page = page.replace("and the same for IPv6", "IPv6Address IPv6Interface IPv6Network")
     kinds = [kind.__name__ for kind in texts._CODECS if not kind.__name__.endswith(("Path", "PathLike"))]
     assert [name for name in kinds if not re.search(rf"\b{name}\b", page)] == []
+
+
+if __name__ == "__main__":
+    TYPED_README.write_text(build_typed_readme(), encoding="utf-8")

@@ -40,21 +40,36 @@ def catalog():
     return catalog
 
 
-async def test_one_decision_is_told_to_be_a_dictionary(catalog):
-    """`agent.resume(run, Decision.approve())` gets a message with the remedy."""
+async def test_one_decision_is_enough_where_one_request_waits(catalog):
+    """Anything but a decision or decisions by their ids gets a message with the remedy."""
     agent = Agent(ScriptedProvider([[make_call("wipe", {"disk": "sda"})], "Done."]), catalog)
     run = await agent.run("Wipe it.")
-    key = run.requests[0].id
+    for wrong in (None, True, [Decision.approve()]):
+        with pytest.raises(TypeError, match=f"write agent.resume.*{run.requests[0].id}"):
+            await agent.resume(run, wrong)
+    assert (await agent.resume(run, Decision.approve())).text == "Done."
+
+
+async def test_one_decision_about_two_requests_is_told_to_be_a_dictionary(catalog):
+    """The person has to say which request the decision is about."""
+
+    @catalog.tool(read_only=True, approval="always")
+    def look(disk: str) -> str:
+        """Look at a disk."""
+        return disk
+
+    script = [[make_call("look", {"disk": "sda"}), make_call("look", {"disk": "sdb"})], "Done."]
+    agent = Agent(ScriptedProvider(script), catalog)
+    run = await agent.run("Look at them.")
+    keys = [request.id for request in run.requests]
+    assert len(keys) == 2
     with pytest.raises(TypeError) as caught:
         await agent.resume(run, Decision.approve())
+    entries = ", ".join(f"{key!r}: Decision.approve(...)" for key in keys)
     assert str(caught.value) == (
         "resume wants the decisions in a dictionary, by the ids of the requests, got Decision; "
-        f"write agent.resume(run, {{{key!r}: Decision.approve(...)}})"
+        f"write agent.resume(run, {{{entries}}})"
     )
-    for wrong in (Decision.deny(), None, True, [Decision.approve()]):
-        with pytest.raises(TypeError, match=f"write agent.resume.*{key}"):
-            await agent.resume(run, wrong)
-    assert (await agent.resume(run, {key: Decision.approve()})).text == "Done."
 
 
 @pytest.mark.parametrize(

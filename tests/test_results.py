@@ -1,7 +1,6 @@
 """A call has a digest, a result has words for the model, and both survive being written down."""
 
 import copy
-import dataclasses
 import json
 import pickle
 from functools import partial
@@ -15,7 +14,8 @@ from tests.properties.values import json_objects, json_values
 from toolkit import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
 from toolkit.content import FilePart, ImagePart, JsonPart, TextPart, part_from_json
 from toolkit.decisions import ApprovalRequest
-from toolkit.results import KINDS, ErrorInfo, ToolCall, ToolResult
+from toolkit.errors import ErrorInfo
+from toolkit.results import KINDS, ToolCall, ToolResult
 from toolkit.session import Session
 
 ERROR_KINDS = sorted(KINDS - {"ok", "waiting"})
@@ -220,7 +220,6 @@ def test_details_are_written_when_they_are_first_read():
         copy.copy,
         copy.deepcopy,
         lambda error: pickle.loads(pickle.dumps(error)),  # noqa: S301 -- made by this test
-        lambda error: dataclasses.replace(error, message="too large"),
     ],
 )
 def test_every_copy_of_an_error_has_its_details(copy_error):
@@ -245,6 +244,26 @@ def test_waiting_is_no_error(kind):
 
 
 # Unwrapping.
+
+
+def test_the_reason_says_why_a_call_failed_or_waits():
+    """A program reads it without asking first whether there is an error or a request."""
+    assert ToolResult("3", 3).reason == ""
+    assert ToolResult.failure("denied", "not on a Friday").reason == "not on a Friday"
+    request = ApprovalRequest(tool="cut", call_id="1", reason="`cut` cannot be undone")
+    assert ToolResult(kind="waiting", request=request).reason == "`cut` cannot be undone"
+
+
+def test_the_problems_are_those_of_the_arguments():
+    """They are also there after the result was stored; another kind of result has none."""
+    details = {"problems": [{"path": ["items", 2], "message": "expected a number"}]}
+    refused = ToolResult.failure("bad_args", "items[2]: expected a number", details=details)
+    for result in (refused, ToolResult.from_json(refused.to_json())):
+        assert [(problem.path, str(problem)) for problem in result.problems] == [
+            (("items", 2), "items[2]: expected a number")
+        ]
+    assert ToolResult.failure("failed", "no", details=details).problems == ToolResult("3").problems == ()
+    assert ToolResult.failure("bad_args", "no").problems == ()
 
 
 def test_unwrapping_gives_the_value():
@@ -427,15 +446,15 @@ class Writer:
         result.text, result.truncated = f"{value} in {max_chars}", True
 
 
-def test_a_deferred_text_is_written_when_it_is_read():
+@pytest.mark.parametrize("first", ["text", "truncated"])
+def test_a_deferred_text_is_written_when_it_is_read(first):
     """Once, whichever of the two is read first."""
-    for first in ("text", "truncated"):
-        result, writer = ToolResult(), Writer()
-        del result.text
-        result.deferred_text = writer, [1], 5
-        assert writer.count == 0
-        getattr(result, first)
-        assert (result.text, result.truncated, writer.count) == ("[1] in 5", True, 1)
+    result, writer = ToolResult(), Writer()
+    del result.text
+    result.deferred_text = writer, [1], 5
+    assert writer.count == 0
+    getattr(result, first)
+    assert (result.text, result.truncated, writer.count) == ("[1] in 5", True, 1)
 
 
 def test_a_text_that_is_set_is_not_written():

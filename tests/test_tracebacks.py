@@ -136,7 +136,7 @@ def test_a_bug_that_is_raised_shows_no_frames_of_the_pipeline(catalog):
 def test_an_error_of_the_library_keeps_its_frames():
     """If no frame is the tool's, the traceback stays whole."""
     with pytest.raises(TypeError) as caught:
-        Dispatcher("no catalog")
+        Dispatcher([], unknown=1)
     error = caught.value.with_traceback(caught.value.__traceback__.tb_next)
     drop_library_frames(error)
-    assert _frames(error) == ["__init__", "_set_up"]
+    assert _frames(error)[0] == "__init__"

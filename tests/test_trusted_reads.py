@@ -15,7 +15,7 @@ import pytest
 from tests.settings.kit import Place
 from toolkit import Catalog
 from toolkit.builders import build_dispatcher, find_instructions
-from toolkit.cli.commands.trust_report import read_report
+from toolkit.cli.commands.trust import read_report
 from toolkit.hooks import ShellHooks
 from toolkit.mcp.importing.server_file import check_trusted, read_server_file
 from toolkit.skills import Skills

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.verdicts import Finding, Verdict, strictest
+from toolkit.permissions.judge import strictest
+from toolkit.verdicts import Finding, Verdict
 
 ORDER = ["allow", "ask", "deny"]
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
     from .decisions import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .dispatcher import Dispatcher
+    from .functions.tool_definition import Definition
     from .permissions import PermissionGate, Permissions, Rule
     from .policies.audit import AuditError, AuditLog
     from .policies.retry import RetryPolicy, retrying
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
     from .results import ToolCall, ToolResult
     from .safety import SafetyChecks
     from .session import Session
-    from .tool_definition import Definition
-    from .values.codecs import Codec, register_codec
+    from .values.codecs.base import Codec
+    from .values.codecs.foreign import register_codec
     from .verdicts import Verdict
 
 __all__ = [
@@ -134,14 +135,15 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
         **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
-        **dict.fromkeys(("Codec", "register_codec"), "values.codecs"),
         "Agent": "agent",
-        "Definition": "tool_definition",
+        "Codec": "values.codecs.base",
+        "Definition": "functions.tool_definition",
         "Dispatcher": "dispatcher",
         "PER_CALL": "calls.resources",
         "SafetyChecks": "safety",
         "Session": "session",
         "Verdict": "verdicts",
+        "register_codec": "values.codecs.foreign",
     },
     renamed={"Findings": "SearchResults", "Found": "SearchResult"},
 )

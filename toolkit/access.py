@@ -11,20 +11,12 @@ subclass:
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_origin
-
-from ._lazy_names import LazyModule
-
-if TYPE_CHECKING:
-    import pathlib
-else:
-    pathlib = LazyModule("pathlib")
+from typing import Any, ClassVar, get_args, get_origin
 
 __all__ = ["Access", "Command", "Reads", "Url", "Writes", "access_kinds", "accesses_in", "find_access_marker"]
 
@@ -109,8 +101,6 @@ def _target_text(target: Any, kind: str) -> str:
     An object without a text of its own raises `TypeError`, because it could be judged as one thing and opened as
     another.
     """
-    if _is_single(target):
-        return str(target)
     if isinstance(target, Enum):
         target = target.value
     if isinstance(target, os.PathLike):
@@ -163,25 +153,12 @@ def _is_alias(hint: Any) -> bool:
     return any(isinstance(hint, getattr(module, "TypeAliasType", ())) for module in modules)
 
 
-def _is_single(value: Any) -> bool:
-    """Return whether *value* is one target, for exactly two types. This takes less time than `isinstance`."""
-    return type(value) is str or type(value) is _path_class()
-
-
-@functools.cache
-def _path_class() -> type:
-    return type(pathlib.Path())
-
-
 def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
     """
     Yield one access for each target in a decoded argument.
 
     None has no target, and a collection has several.
     """
-    if _is_single(value):
-        yield kind(value)
-        return
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, os.PathLike)):

@@ -87,7 +87,8 @@ def build_agent(
     """
     known_instructions = find_instructions(settings) if instructions is None else instructions
     known_provider = build_provider(settings) if provider is None else provider
-    budget = build_budget(settings, model=_get_model(known_provider))
+    model = getattr(known_provider, "model", None)  # `Agent` refuses what is no provider
+    budget = build_budget(settings, model=model if isinstance(model, str) else None)
     return Agent(
         known_provider,
         tools if isinstance(tools, Dispatcher) else build_dispatcher(settings, tools),
@@ -145,11 +146,6 @@ def build_budget(settings: MergedSettings, *, model: str | None = None) -> Budge
     if prices is not None and limits["cost"] is None and model is not None and not _has_price(model, prices):
         prices = None
     return Budget(**limits, prices=prices)
-
-
-def _get_model(provider: object) -> str | None:
-    model = getattr(provider, "model", None)  # `Agent` refuses what is no provider
-    return model if isinstance(model, str) else None
 
 
 def _has_price(model: str, prices: Prices) -> bool:

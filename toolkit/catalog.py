@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from types import ModuleType
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ._plumbing.forks import unlock_in_children
 from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables, has_foreign
@@ -27,7 +27,10 @@ from .functions.callables import is_redefinition, is_same_callable, subject_of
 from .functions.namespaces import is_being_defined, is_decorated_in_class_body, is_in_class_body
 from .spec import Tool, get_attached_tool
 
-__all__ = ["Catalog", "decorate", "default_catalog"]
+__all__ = ["Catalog", "Tools", "as_catalog", "decorate", "default_catalog"]
+
+Tools: TypeAlias = CatalogView | Callable[..., Any] | Sequence[Tool | Callable[..., Any]]
+"""A catalog, a function, or a list of functions and tools."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -308,3 +311,12 @@ def _attach(function: Any, tool: Tool) -> None:
 
 default_catalog = Catalog()
 """The catalog that `@tool` adds to by default."""
+
+
+def as_catalog(tools: Tools) -> CatalogView:
+    """Return *tools*, or a catalog of them if they are a function or a list."""
+    if callable(tools) or isinstance(tools, (list, tuple)):
+        return Catalog(tools)
+    if not isinstance(tools, CatalogView):
+        raise TypeError(f"a dispatcher wants a catalog or functions, got {type(tools).__name__}")
+    return tools

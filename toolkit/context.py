@@ -125,10 +125,6 @@ def _refuse_questions() -> QuestionBook:
     raise RuntimeError("there is no user to ask: run the tool with a dispatcher, whose `approvals` ask a person")
 
 
-def _make_key() -> str:
-    return os.urandom(16).hex()
-
-
 current_run_id: ContextVar[str | None] = ContextVar("toolkit_run_id", default=None)
 """The id of the durable run that the running code belongs to; None if there is none."""
 
@@ -166,7 +162,7 @@ class Context:
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
     open_questions: Callable[[], QuestionBook] = field(default=_refuse_questions, repr=False)
     ask_at_once: Callable[[Question], Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
-    make_key: Callable[[], str] = field(default=_make_key, repr=False)
+    make_key: Callable[[], str] = field(default=lambda: os.urandom(16).hex(), repr=False)
     run_id: str | None = field(default_factory=current_run_id.get)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)

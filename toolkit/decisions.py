@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, is_dataclass
 from typing import Any, Literal
 
 from ._option_checks import OptionTypes, check_option_types
@@ -27,6 +27,7 @@ __all__ = [
     "Decision",
     "Grant",
     "Precondition",
+    "to_json_value",
 ]
 
 _VERSION = 1
@@ -193,7 +194,7 @@ class ApprovalRequest:
         # Few requests have these. The others look the same as before the fields existed, so their seals still fit.
         usual = {name for name, value in _LATER_FIELDS.items() if getattr(self, name) == value}
         names = (name for name in _FIELD_TYPES if name not in usual)
-        return {"version": _VERSION, **{name: _to_json_value(getattr(self, name)) for name in names}}
+        return {"version": _VERSION, **{name: to_json_value(getattr(self, name)) for name in names}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ApprovalRequest:
@@ -238,15 +239,16 @@ _LATER_FIELDS: dict[str, Any] = {"edits": (), "questions": (), "answers": (), "o
 """The fields that older requests do not have, each with the value that is not written."""
 
 
-def _to_json_value(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
+    """Return a field of a request or of its record as plain JSON."""
     if isinstance(value, tuple):
-        return [_to_json_value(item) for item in value]
-    if isinstance(value, (ArgumentEdit, Question, AnsweredQuestion)):
+        return [to_json_value(item) for item in value]
+    if hasattr(value, "to_json"):
         return value.to_json()
-    if isinstance(value, (Precondition, Grant, AuthRequest)):
+    if is_dataclass(value) and not isinstance(value, type):
         # A grant without a rule looks the same as before the field existed, so the seals of older requests still fit.
         names = (member.name for member in fields(value) if member.name != "rule" or getattr(value, member.name))
-        return {name: _to_json_value(getattr(value, name)) for name in names}
+        return {name: to_json_value(getattr(value, name)) for name in names}
     return dict(value) if isinstance(value, Mapping) else value
 
 

@@ -21,6 +21,8 @@ from .calls.pipeline import run_call
 from .calls.plan import CallPlan
 from .calls.planner import Planner
 from .calls.settings import DispatcherOptions, Settings
+from .calls.typed_calls import TypedCalls
+from .catalog import Tools, as_catalog
 from .catalogs.views import CatalogView
 from .concurrency.background_loop import BackgroundLoop
 from .concurrency.thread_pool import ThreadPool
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from .approvals import Approvals
     from .calls import batch, resume, unstarted
     from .calls.background import detached_calls, jobs
-    from .calls.call_keywords import BatchKeywords, CallKeywords, SharedKeywords
+    from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
@@ -49,12 +51,12 @@ __all__ = ["Dispatcher"]
 T = TypeVar("T")
 
 
-class Dispatcher:
+class Dispatcher(TypedCalls):
     """
     Runs the tools of a catalog.
 
     Args:
-        catalog: The tools. The dispatcher follows the catalog as it changes.
+        catalog: A catalog, which the dispatcher follows as it changes; or a function, or a list of functions.
         permissions: `Permissions`, another judge, or several judges. Without them, only the safety checks judge calls.
         safety: The checks on what calls are about to touch. The default is the usual checks in the current folder.
         approvals: How people are asked, and where their answers are stored. The default is in memory.
@@ -84,14 +86,12 @@ class Dispatcher:
         settings: The options after they were checked. They are for reading only.
     """
 
-    def __init__(self, catalog: CatalogView, **options: Unpack[DispatcherOptions]) -> None:
+    def __init__(self, catalog: Tools, **options: Unpack[DispatcherOptions]) -> None:
         self._set_up(catalog, Settings(**options), None)
 
-    def _set_up(self, catalog: CatalogView, settings: Settings, source: Dispatcher | None) -> None:
+    def _set_up(self, catalog: Tools, settings: Settings, source: Dispatcher | None) -> None:
         """Prepare for calls. *source* is the dispatcher that this one extends; None if it has its own threads."""
-        if not isinstance(catalog, CatalogView):
-            raise TypeError(f"a dispatcher wants a catalog, got {type(catalog).__name__}; write Catalog(function, ...)")
-        self.catalog = catalog
+        self.catalog = catalog = as_catalog(catalog)
         self.settings = settings
         self._planner = Planner(catalog, settings)
         self._plans_by_name = self._planner.plans_by_name
@@ -224,12 +224,7 @@ class Dispatcher:
         ).run()
 
     def find_plan(self, name: str) -> CallPlan | None:
-        """
-        Return the plan by which calls of *name* run, or None if no tool has that name.
-
-        Raises:
-            DefinitionError: The signature of the tool cannot be read.
-        """
+        """Return the plan by which calls of *name* run, or None. A signature that cannot be read is an error."""
         return self._planner.find(name)
 
     # Approvals and permissions.
@@ -241,7 +236,7 @@ class Dispatcher:
 
     async def resume(
         self,
-        request: str | ApprovalRequest | Mapping[str, Any],
+        request: str | ApprovalRequest | ToolResult | Mapping[str, Any],
         decision: Decision,
         *,
         session: Session | None = None,
@@ -250,14 +245,15 @@ class Dispatcher:
         timeout_seconds: float | None = None,
     ) -> ToolResult:
         """
-        Continue a call that waits: `await dispatcher.resume(request_id, Decision.approve(by="ada"))`.
+        Continue a call that waits: `await dispatcher.resume(waiting, Decision.approve(by="ada"))`.
 
-        This works from any process that has the same catalog and store. *request* is the id of the request, or the
-        request itself if requests are sealed. Rules and checks judge the call again; before-hooks do not run again.
-        An approval is used at most once.
+        This works from any process that has the same catalog and store. *request* is the result that waits, the id of
+        its request, or the request itself, which it has to be if requests are sealed. Rules and checks judge the call
+        again; before-hooks do not run again. An approval is used at most once.
 
         Raises:
             ApprovalError: The answer cannot be accepted; `why` gives programs the reason.
+            ValueError: The given result does not wait.
         """
         from .decisions import Decision
 
@@ -333,7 +329,7 @@ class Dispatcher:
 
     def resume_sync(
         self,
-        request: str | ApprovalRequest | Mapping[str, Any],
+        request: str | ApprovalRequest | ToolResult | Mapping[str, Any],
         decision: Decision,
         **options: Unpack[SharedKeywords],
     ) -> ToolResult:

@@ -26,15 +26,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
-from itertools import islice
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 __all__ = [
     "BadArgs",
     "CatalogError",
     "DefinitionError",
     "DuplicateTool",
+    "ErrorInfo",
     "Problem",
     "ProviderError",
     "Safety",
@@ -44,7 +44,7 @@ __all__ = [
     "Transient",
     "UnknownTool",
     "find_nearest",
-    "find_nearest_in_steps",
+    "rebuild_error",
 ]
 
 _MAX_PROBLEMS_SHOWN = 20
@@ -54,8 +54,6 @@ _MAX_TEXT_CHARS = 4000
 _MAX_LINE_CHARS = 499
 _MAX_CANDIDATES = 2000
 _MAX_COMPARED = 40
-_FOLD_BATCH_SIZE = 500
-_COMPARE_BATCH_SIZE = 20
 _MIN_RATIO = 0.6
 _NON_LETTERS = re.compile(r"[\W_]+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
@@ -249,24 +247,66 @@ class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
         return type(self), (self.problems,)
 
 
-def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) -> list[str]:
-    """Return the names in *candidates* that *name* was probably meant to be, best first."""
-    steps = find_nearest_in_steps(name, candidates, max_items=max_items)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            nearest: list[str] = end.value
-            return nearest
-
-
-def find_nearest_in_steps(
-    name: str, candidates: Iterable[str], *, max_items: int = 3
-) -> Generator[None, None, list[str]]:
+class ErrorInfo:
     """
-    Do what `find_nearest` does, and yield after each millisecond or two of work.
+    What went wrong in a call.
 
-    With thousands of names it takes many milliseconds, for which an event loop should not stand still.
+    Args:
+        message: The message for the model.
+        details: Plain JSON for programs: the problems of `BadArgs`, or whether the effect may have happened. It may be
+            a function that returns it. Most programs read only the text of a result, so the function is called when
+            the details are first read.
+        cause: The exception itself. It is never serialised.
+    """
+
+    __slots__ = ("_details", "cause", "message")
+
+    def __init__(
+        self,
+        message: str,
+        details: dict[str, Any] | Callable[[], dict[str, Any]] | None = None,
+        cause: BaseException | None = None,
+    ) -> None:
+        self.message = message
+        self._details = {} if details is None else details
+        self.cause = cause
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Plain JSON for programs."""
+        if callable(self._details):
+            self._details = self._details()
+        return self._details
+
+    @details.setter
+    def details(self, value: dict[str, Any]) -> None:
+        self._details = value
+
+    def __repr__(self) -> str:
+        return f"ErrorInfo(message={self.message!r}, details={self.details!r})"
+
+
+def rebuild_error(kind: str, message: str, details: Mapping[str, Any], tool: str) -> ToolkitError:
+    """Return the exception that a result of this *kind* stands for, if it was stored and has none any more."""
+    if kind == "bad_args":
+        problems = [Problem(problem["message"], problem["path"]) for problem in details.get("problems", ())]
+        return BadArgs(problems or message)
+    if kind in ("transient", "timeout"):
+        return Transient(
+            message,
+            retry_after_seconds=details.get("retry_after_seconds"),
+            happened="no" if details.get("happened") == "no" else "maybe",
+        )
+    if kind == "not_found":
+        return UnknownTool(tool)
+    return Safety(message) if kind == "safety" else ToolError(message)
+
+
+def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) -> list[str]:
+    """
+    Return the names in *candidates* that *name* was probably meant to be, best first.
+
+    With thousands of names it takes several milliseconds.
     """
     import difflib
     import heapq
@@ -275,63 +315,36 @@ def find_nearest_in_steps(
     folded_name = _fold(name[:100])
     shortest, longest = len(folded_name) - 10, len(folded_name) + 10
     folded: dict[str, str] = {}
-    names = iter(candidates)
-    while len(folded) < _MAX_CANDIDATES and (batch := list(islice(names, _FOLD_BATCH_SIZE))):
-        for candidate, known_name in zip(_fold_all([full_name[:100] for full_name in batch]), batch, strict=True):
-            if shortest <= len(candidate) <= longest and len(folded) < _MAX_CANDIDATES:
-                folded.setdefault(candidate, known_name)
-        if len(batch) == _FOLD_BATCH_SIZE:
-            yield
-    likely = yield from _select_most_alike(folded_name, list(folded))
+    for known_name in candidates:
+        candidate = _fold(known_name[:100])
+        if shortest <= len(candidate) <= longest:
+            folded.setdefault(candidate, known_name)
+            if len(folded) == _MAX_CANDIDATES:
+                break
     matcher = difflib.SequenceMatcher()
     matcher.set_seq2(folded_name)
     matches: list[tuple[float, str]] = []
-    for count, candidate in enumerate(likely, 1):
+    for candidate in _select_most_alike(folded_name, list(folded)):
         matcher.set_seq1(candidate)
         is_possible = matcher.real_quick_ratio() >= _MIN_RATIO and matcher.quick_ratio() >= _MIN_RATIO
         if is_possible and (ratio := matcher.ratio()) >= _MIN_RATIO:
             matches.append((ratio, candidate))
-        if count % _COMPARE_BATCH_SIZE == 0:
-            yield
     return [folded[candidate] for _, candidate in heapq.nlargest(max_items, matches)]
 
 
-def _select_most_alike(folded_name: str, candidates: list[str]) -> Generator[None, None, list[str]]:
+def _select_most_alike(folded_name: str, candidates: list[str]) -> list[str]:
     """Return the candidates that share the most pairs of letters with *folded_name*, the best first."""
     if len(candidates) <= _MAX_COMPARED:
         return candidates
     # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
-    pairs, length = list(dict.fromkeys(_letter_pairs(folded_name))), len(folded_name) + 2
-    shares: dict[str, float] = {}
-    for start in range(0, len(candidates), _FOLD_BATCH_SIZE):
-        for name in candidates[start : start + _FOLD_BATCH_SIZE]:
-            padded = f" {name} "
-            shares[name] = len([pair for pair in pairs if pair in padded]) / (length + len(name))
-        if len(candidates) > _FOLD_BATCH_SIZE:
-            yield
+    padded_name, length = f" {folded_name} ", len(folded_name) + 2
+    pairs = set(map(operator.add, padded_name, padded_name[1:]))
+    shares = {name: sum(pair in f" {name} " for pair in pairs) / (length + len(name)) for name in candidates}
     least = sorted(shares.values())[-_MAX_COMPARED]
     likely = [name for name, share in shares.items() if share >= least]
     # Hundreds may share equally many pairs. The better ones come first, so that the cut does not remove them.
     return sorted(likely, key=shares.__getitem__, reverse=True)[: 2 * _MAX_COMPARED]
 
 
-def _letter_pairs(name: str) -> Iterable[str]:
-    """Return the pairs of neighbouring letters of *name*, including one pair for its start and one for its end."""
-    padded = f" {name} "
-    return map(operator.add, padded, padded[1:])
-
-
 def _fold(name: str) -> str:
     return (name.replace("_", "") if name.isidentifier() else _NON_LETTERS.sub("", name)).lower()
-
-
-def _fold_all(names: list[str]) -> list[str]:
-    """Return all *names* folded, in a tenth of the time that folding each name alone would take."""
-    text = "\n".join(names)
-    for separator in "_.-":
-        text = text.replace(separator, "")
-    lines = text.split("\n")
-    # Each line is one name only if nothing but letters and digits is left.
-    return (
-        text.lower().split("\n") if len(lines) == len(names) and "".join(lines).isalnum() else list(map(_fold, names))
-    )

@@ -157,26 +157,11 @@ class Facts:
         `background` and `streaming` if they hold; and, if stated, the aliases, the group, the search hint and the
         version.
         """
-        data: dict[str, Any] = {
-            "read_only": self.read_only,
-            "destructive": self.destructive,
-            "idempotent": self.idempotent,
-            "open_world": self.open_world,
-            "defer": self.defer,
-        }
-        if self.background:
-            data["background"] = True
-        if self.streaming:
-            data["streaming"] = True
-        if self.aliases:
-            data["aliases"] = list(self.aliases)
-        if self.group:
-            data["group"] = self.group
-        if self.search_hint:
-            data["search_hint"] = self.search_hint
-        if self.version:
-            data["version"] = self.version
-        return data
+        always = ("read_only", "destructive", "idempotent", "open_world", "defer")
+        stated = ("background", "streaming", "aliases", "group", "search_hint", "version")
+        data = {name: getattr(self, name) for name in always}
+        data |= {name: value for name in stated if (value := getattr(self, name))}
+        return data | ({"aliases": list(self.aliases)} if self.aliases else {})
 
 
 def bind_call(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
@@ -219,14 +204,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_bool_or_function(value: Any) -> bool:
-    return isinstance(value, bool) or callable(value)
-
-
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: (
         isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(item, kind) for item in value)
@@ -236,13 +213,16 @@ def _is_list_of(kind: type) -> Callable[[Any], bool]:
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         ("read_only", "destructive", "idempotent", "open_world", "defer", "background", "streaming"),
-        (_is_bool, "True or False"),
+        (lambda value: isinstance(value, bool), "True or False"),
     ),
     "thread": (
         lambda value: isinstance(value, bool) or (isinstance(value, str) and value == "caller"),
         'True, False or "caller"',
     ),
-    "concurrency_safe": (_is_bool_or_function, "True, False or a function of the arguments"),
+    "concurrency_safe": (
+        lambda value: isinstance(value, bool) or callable(value),
+        "True, False or a function of the arguments",
+    ),
     "approval": (
         lambda value: callable(value) or (isinstance(value, str) and value in ("never", "always")),
         '"never", "always" or a function of the arguments',
@@ -300,17 +280,14 @@ def fits_fact(name: str, value: Any) -> bool:
 def _find_mistake(name: str, value: Any) -> str | None:
     if name not in _CHECKS:
         near = find_nearest(name, _CHECKS, max_items=1)
-        remedy = f"did you mean `{near[0]}`?" if near else _name_options()
+        names = f"the options are {', '.join(sorted(_CHECKS))}; data of your own goes into `metadata={{...}}`"
+        remedy = f"did you mean `{near[0]}`?" if near else names
         return f"unknown option `{name}`; {remedy}"
     fits, expected = _CHECKS[name]
     if not fits(value):
         return f"`{name}` has to be {expected}, got {_short_repr(value)}"
     unfit = [alias for alias in value if _NAME.fullmatch(alias) is None] if name == "aliases" else []
     return f"`aliases`: {_short_repr(unfit[0])} cannot be a tool's name: {_NAME_RULE}" if unfit else None
-
-
-def _name_options() -> str:
-    return f"the options are {', '.join(sorted(_CHECKS))}; data of your own goes into `metadata={{...}}`"
 
 
 def _short_repr(value: object) -> str:

@@ -8,22 +8,22 @@ values by convention. They are not frozen, because a frozen dataclass of this si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
-from ._plumbing.records import record
+from ._plumbing.markdown import show_result
+from ._plumbing.result_attributes import NoError, WrittenWhenRead
 from ._plumbing.versioned_json import check_field_types, split_version
-from ._secret_arguments import mask_secret_arguments
+from ._plumbing.wording import MASK
 from .content import Part, part_from_json
-from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool, find_nearest
+from .errors import DefinitionError, ErrorInfo, Problem, ToolkitError, UnknownTool, find_nearest, rebuild_error
 from .session import Session
 from .values.strictjson.digests import digest_call
 
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from .decisions import ApprovalRequest
 
-__all__ = ["KINDS", "ErrorInfo", "GeneratedId", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
+__all__ = ["KINDS", "GeneratedId", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
 
 Kind = Literal[
     "ok",
@@ -127,7 +127,7 @@ class ToolCall:
             self.idempotency_key = idempotency_key
 
     def __repr__(self) -> str:
-        return f"ToolCall({self.name!r}, {mask_secret_arguments(self.tool, self.arguments)!r}, id={self.id!r})"
+        return f"ToolCall({self.name!r}, {_mask_secret_arguments(self.tool, self.arguments)!r}, id={self.id!r})"
 
     @property
     def session_key(self) -> str:
@@ -143,105 +143,21 @@ class ToolCall:
         return digest_call(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
-class _DetailsWhenRead:
-    """
-    Makes the details of an error when they are first read, if they were given as a function.
-
-    Most programs read only the text of a result, and listing the problems of bad arguments takes as long as a call.
-    """
-
-    __slots__ = ("write_details",)
-
-    write_details: Callable[[], dict[str, Any]]
-
-    if not TYPE_CHECKING:  # for a type checker, the class would have attributes of all names
-
-        def __getattr__(self, name: str) -> Any:
-            # Python calls this method only for an attribute that is not set.
-            if name != "details":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self.details = self.write_details()
-            return self.details
-
-
-@record(slots=True, eq=False)
-class ErrorInfo(_DetailsWhenRead):
-    """
-    What went wrong in a call.
-
-    Attributes:
-        message: The message for the model.
-        details: Plain JSON for programs: the problems of `BadArgs`, or whether the effect may have happened.
-        cause: The exception itself. It is never serialised.
-    """
-
-    message: str
-    details: dict[str, Any] = field(default_factory=dict)
-    cause: BaseException | None = field(default=None, repr=False)
-
-    @classmethod
-    def with_details_of(
-        cls, write_details: Callable[[], dict[str, Any]], message: str, cause: BaseException | None
-    ) -> ErrorInfo:
-        """Return an error whose details *write_details* returns. It is called when the details are first read."""
-        error = cls.__new__(cls)
-        error.message = message
-        error.cause = cause
-        error.write_details = write_details
-        return error
-
-
-class _NoError:
-    """
-    Makes `result.error` None until it is set, and refuses `ToolResult.error`.
-
-    An error that is set is an ordinary attribute of the result, which Python finds before this object.
-    """
-
-    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> None:
-        if result is None:
-            raise AttributeError(
-                "`error` is an attribute of a result; to make a result of a call that failed, "
-                "write ToolResult.failure(kind, message)"
-            )
+def _mask_secret_arguments(tool: Any, arguments: Any) -> Any:
+    """Return *arguments*, or their JSON text, with a mask in place of each parameter that *tool* marks `Secret`."""
+    try:
+        secrets = () if tool is None else tool.signature.secrets
+    except DefinitionError:  # a type in the signature is not defined yet, so any argument may be secret
+        return MASK
+    if not secrets:
+        return arguments
+    if not isinstance(arguments, Mapping):
+        return MASK  # JSON text, in which a secret may stand anywhere
+    return {name: MASK if name in secrets else value for name, value in arguments.items()}
 
 
 DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, int], None], Any, int]
 """A function that sets the text of a result, and what it needs: the value, and the most characters."""
-
-
-class _WrittenWhenRead:
-    """
-    Makes `text` and `truncated` when one of them is first read, and stands for the default of results without them.
-
-    Many programs use the value of a result and never read its text, whose JSON takes longer to write than a call takes.
-    As with `_NoError`, an attribute that is set is found before this object.
-    """
-
-    def __init__(self, default: Any) -> None:
-        self._default = default
-
-    def __set_name__(self, owner: type[ToolResult], name: str) -> None:
-        self._name = name
-
-    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
-        if result is not None and (deferred := result.deferred_text) is not None:
-            write, value, max_chars = deferred
-            # Another thread may write the same text meanwhile. A text that was set since is kept.
-            own_text = result.__dict__.get("text")
-            write(result, value, max_chars)
-            result.deferred_text = None
-            if own_text is not None:
-                result.text = own_text
-            return result.__dict__.get(self._name, self._default)
-        return self._default
-
-
-class _ReturnedOrValue:
-    """Makes `result.returned` the value until it is set, because a value that needs no encoding is not stored twice."""
-
-    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> Any:
-        return result.value if result is not None and result.attempts and result.kind == "ok" else None
 
 
 def format_call_id(number: int | str) -> str:
@@ -273,17 +189,14 @@ class ToolResult:
         attempts: How many times the tool was tried; 0 if it never ran.
         retries: Why the call was retried, or why not.
         truncated: Whether the text was cut.
-        returned: The object that the tool returned: the same object, neither copied nor encoded. It is also there if
-            the object has no JSON form, and the call failed for that reason. It is None if the tool returned nothing,
-            did not run or raised, and if the result comes from a cache. It is not part of the JSON of a result, so it
-            is None after a result was stored, pickled or sent. It is None as well if redaction masked something in the
-            result, because the object cannot be masked.
-        deferred_text: What `text` and `truncated` are made from when one of them is read.
-        bound_full_text: What `full_text` was set to, and the `text` of the result at that time.
+        returned: The object that the tool returned, neither copied nor encoded; also if the call failed because the
+            object has no JSON form. It is None if the result comes from a cache, was stored, pickled or sent, and if
+            redaction masked something in the result.
+        deferred_text, bound_full_text: What `text` and `full_text` are made from when they are read.
     """
 
     # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
-    text: str = cast("str", _WrittenWhenRead(""))
+    text: str = cast("str", WrittenWhenRead(""))
     value: Any = None
     kind: Kind = "ok"
     number: int | str = ""
@@ -294,10 +207,10 @@ class ToolResult:
     attempts: int = 0
     retries: Sequence[str] = ()
     duration_seconds: float = 0.0
-    truncated: bool = cast("bool", _WrittenWhenRead(default=False))
+    truncated: bool = cast("bool", WrittenWhenRead(default=False))
     metadata: dict[str, Any] | None = None
-    error: ErrorInfo | None = cast("ErrorInfo | None", _NoError())
-    returned: Any = _ReturnedOrValue()
+    error: ErrorInfo | None = cast("ErrorInfo | None", NoError())
+    returned: Any = None
     deferred_text: DeferredText | None = None
     bound_full_text: tuple[str, str] | None = None
 
@@ -385,32 +298,38 @@ class ToolResult:
         else:
             sentence = f"{phrase}: {message}" if message else phrase
         text = f"error: {sentence}\n{usual_advice if advice is None else advice}".rstrip()
-        if callable(details):
-            error = ErrorInfo.with_details_of(details, message, cause)
-        else:
-            error = ErrorInfo(message, details or {}, cause)
-        if fields:
-            return cls(text, None, kind, error=error, **fields)
-        result = cls(text, None, kind)
-        result.error = error  # quicker than a keyword, whose name the constructor would check
-        return result
+        return cls(text, None, kind, error=ErrorInfo(message, details, cause), **fields)
 
     @property
     def is_error(self) -> bool:
         """Whether the model should treat the result as a failure. A waiting call is not a failure."""
         return self.kind not in ("ok", "waiting")
 
+    @property
+    def reason(self) -> str:
+        """Why the call failed or waits, in words; empty for a call that succeeded."""
+        waits_for = "" if self.request is None else self.request.reason
+        return waits_for if self.error is None else self.error.message
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the arguments, one `Problem` for each mistake; empty if they fit."""
+        details = {} if self.kind != "bad_args" or self.error is None else self.error.details
+        return tuple(Problem(problem["message"], problem["path"]) for problem in details.get("problems", ()))
+
     def unwrap(self) -> Any:
         """Return the value of a call that succeeded, or raise its error."""
         if self.kind == "ok":
             return self.value
-        cause = None if self.error is None else self.error.cause
-        if isinstance(cause, ToolkitError):
-            raise cause
-        raise _as_exception(self) from cause
+        error = self.error or ErrorInfo(self.text)
+        if isinstance(error.cause, ToolkitError):
+            raise error.cause
+        raise rebuild_error(self.kind, error.message, error.details, self.tool) from error.cause
 
     def __repr__(self) -> str:
         return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"
+
+    _repr_markdown_ = show_result
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version, without the exception."""
@@ -479,25 +398,3 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("parts", "repairs", "retries"), (list,)),
     **dict.fromkeys(("metadata", "error", "request"), (dict, type(None))),
 }
-
-
-def _as_exception(result: ToolResult) -> ToolkitError:
-    """
-    Return the exception that *result* stands for.
-
-    This works also for a result that was read from storage and has no exception any more.
-    """
-    message = result.text if result.error is None else result.error.message
-    details = {} if result.error is None else result.error.details
-    if result.kind == "bad_args":
-        problems = [Problem(problem["message"], problem["path"]) for problem in details.get("problems", ())]
-        return BadArgs(problems or message)
-    if result.kind in ("transient", "timeout"):
-        return Transient(
-            message,
-            retry_after_seconds=details.get("retry_after_seconds"),
-            happened="no" if details.get("happened") == "no" else "maybe",
-        )
-    if result.kind == "not_found":
-        return UnknownTool(result.tool)
-    return Safety(message) if result.kind == "safety" else ToolError(message)

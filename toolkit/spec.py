@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
+from ._plumbing.markdown import show_tool
 from ._plumbing.records import record
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name, check_origin
@@ -25,8 +26,8 @@ if TYPE_CHECKING:  # the first tool loads them, because reading signatures takes
     from .functions.checker import Validation
     from .functions.description import Description
     from .functions.signature import Signature, Style
-    from .tool_definition import Definition
-    from .values.codecs import Schema
+    from .functions.tool_definition import Definition
+    from .values.codecs.base import Schema
 
 __all__ = ["Tool", "get_attached_tool"]
 
@@ -59,6 +60,13 @@ class Tool:
     resources: Mapping[type, Any] = field(default_factory=dict, repr=False)
     is_method: bool = False
 
+    def __repr__(self) -> str:
+        facts = [name for name in ("read_only", "destructive", "defer") if getattr(self.facts, name)]
+        origin = [] if self.origin == "python" else [self.origin]
+        return f"<Tool {', '.join([self.name, *facts, *origin])}>"
+
+    _repr_markdown_ = show_tool
+
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Tool:
         """Return the tool of *function*. If the function is not decorated, it is described now."""
@@ -89,22 +97,12 @@ class Tool:
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
         _refuse_context_manager(function, subject)
-        from .functions.description import Description, add_streaming
-        from .functions.unsent_parameters import UnsentParameters
+        from .functions.description import add_streaming
 
         _check_thread(function, facts, subject)
-        about = Description(
-            function.__func__ if isinstance(function, (staticmethod, classmethod)) else function,
-            name=name,
-            text=options.get("description"),
-            describe=options.get("describe"),
-            schema=options.get("schema"),
-            examples=facts.examples,
-            unbound=_is_unbound(function) if is_method else False,
-            is_method=is_method,
-            unsent=UnsentParameters.from_options(options),
-            background=facts.background,
-        )
+        inner = function.__func__ if isinstance(function, (staticmethod, classmethod)) else function
+        unbound = _is_unbound(function) if is_method else False
+        about = _describe(inner, name, facts, options, unbound=unbound, is_method=is_method)
         facts = add_streaming(facts, _find_style(function), about, options)
         return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
@@ -192,19 +190,7 @@ class Tool:
         about = self.about
         is_documented = bool(self.options.get("description") or about.docstring.description)
         if about.unbound is not inspect.ismethod(function) or not is_documented:
-            from .functions.description import Description
-            from .functions.unsent_parameters import UnsentParameters
-
-            about = Description(
-                function,
-                name=self.name,
-                text=self.options.get("description"),
-                describe=self.options.get("describe"),
-                schema=self.options.get("schema"),
-                examples=self.facts.examples,
-                unsent=UnsentParameters.from_options(self.options),
-                background=self.facts.background,
-            )
+            about = _describe(function, self.name, self.facts, self.options)
         return replace(self, function=function, about=about, is_method=False)
 
     def takes_object(self, function: Callable[..., Any]) -> bool:
@@ -290,7 +276,7 @@ class Tool:
 
         Otherwise return another error that quotes no secret.
         """
-        from .policies.secret_problems import without_secrets
+        from .policies.redaction import without_secrets
 
         secrets = self.signature.secrets
         return without_secrets(error, secrets, *arguments) if secrets else error
@@ -326,6 +312,24 @@ def get_attached_tool(function: Any) -> Tool | None:
     except Exception:  # noqa: BLE001 -- a proxy object may raise any exception when its attributes are read
         return None
     return tool if isinstance(tool, Tool) and tool.function is function else None
+
+
+def _describe(function: Any, name: str, facts: Facts, options: Options, **binding: Any) -> Description:
+    """Return the description of *function*; *binding* says whether it is a method, and needs its object."""
+    from .functions.description import Description
+    from .functions.unsent_parameters import UnsentParameters
+
+    return Description(
+        function,
+        name=name,
+        text=options.get("description"),
+        describe=options.get("describe"),
+        schema=options.get("schema"),
+        examples=facts.examples,
+        unsent=UnsentParameters.from_options(options),
+        background=facts.background,
+        **binding,
+    )
 
 
 def _derive_name(function: Any) -> str:

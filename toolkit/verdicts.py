@@ -4,13 +4,11 @@ The verdict about a call (allow, ask or deny), and the findings that led to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 from ._plumbing.records import record
 
-__all__ = ["Finding", "Source", "Verdict", "Word", "allow_any_call", "strictest"]
+__all__ = ["Finding", "Source", "Verdict", "Word", "allow_any_call"]
 
 Word = Literal["allow", "ask", "deny"]
 Source = Literal["check", "arguments", "rule", "approval", "hook", "open_world", "mode", "grant", "judge"]
@@ -60,23 +58,6 @@ class Verdict:
         ]
         warnings = [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also, *warnings])
-
-
-def strictest(verdicts: Iterable[Verdict]) -> Verdict:
-    """
-    Return the verdict of the judge that permits least, with the findings of all judges.
-
-    If several judges are equally strict, the first verdict counts.
-    """
-    all_verdicts = list(verdicts)
-    decisive = max(all_verdicts, key=lambda verdict: _STRICTNESS[verdict.word])
-    others = [finding for verdict in all_verdicts if verdict is not decisive for finding in verdict.findings]
-    return replace(
-        decisive, findings=(*decisive.findings, *(finding for finding in others if finding not in decisive.findings))
-    )
-
-
-_STRICTNESS: dict[Word, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 def allow_any_call(session: object, arguments: object) -> bool:

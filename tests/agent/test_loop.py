@@ -45,6 +45,23 @@ def test_what_is_no_tools_is_refused(tools):
 
 
 @pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("instructions", "the system prompt is `system`"),
+        ("output_type", "that type is `output`"),
+        ("model", "the model belongs to the first argument, `provider`"),
+        ("temperature", "give it to the provider"),
+        ("permissions", "give it to the `Dispatcher`"),
+        ("deps", "`Dispatcher\\(resources=...\\)`"),
+    ],
+)
+def test_the_words_of_other_libraries_are_told_ours(option, words):
+    """The message names what to write here."""
+    with pytest.raises(TypeError, match=f"there is no option '{option}'; .*{words}"):
+        Agent(ScriptedProvider([]), [], **{option: "x"})
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"max_turns": 0}, "max_turns"),

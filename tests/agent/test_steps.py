@@ -22,7 +22,7 @@ from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
-from toolkit.durable.run_requests import keeps_approvals
+from toolkit.durable.run_kinds import keeps_approvals
 from toolkit.errors import ProviderError, Transient
 from toolkit.permissions import Permissions
 from toolkit.policies.retry import RetryPolicy

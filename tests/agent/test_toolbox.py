@@ -11,7 +11,7 @@ import pytest
 
 from tests.agent.kit import Shed, call
 from toolkit.agent import Agent, Run
-from toolkit.agent.own_tools import with_own_tools
+from toolkit.agent.agent_inputs import with_own_tools
 from toolkit.agent.toolbox import Toolbox
 from toolkit.approvals import Approvals
 from toolkit.catalog import Catalog

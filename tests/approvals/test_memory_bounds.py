@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.approvals import ApprovalError, Approvals
-from toolkit.approvals.memory_store import MemoryApprovals
-from toolkit.approvals.packed_record import PackedRecord
+from toolkit.approvals.memory_store import MemoryApprovals, PackedRecord
 from toolkit.approvals.records import Claim, Record
 from toolkit.approvals.seal import RecordSeal
 from toolkit.approvals.store import Settlement

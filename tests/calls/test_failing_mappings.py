@@ -11,9 +11,9 @@ import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.catalog import Catalog
+from toolkit.context import Secret
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
-from toolkit.functions.field_markers import Secret
 from toolkit.hooks import Cache, Log, LoopGuard, Stats
 from toolkit.hooks.base import Halt, Modify, Proceed, Replace
 from toolkit.permissions import Permissions

@@ -19,8 +19,9 @@ from toolkit.calls.truncation import truncate_result
 from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
 from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
+from toolkit.errors import ErrorInfo
 from toolkit.policies.redaction import Redaction
-from toolkit.results import ErrorInfo, ToolResult
+from toolkit.results import ToolResult
 from toolkit.session import Session
 from toolkit.spec import Tool
 

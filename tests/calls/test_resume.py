@@ -455,6 +455,15 @@ async def test_a_hook_s_question_is_answered_by_a_person(shed):
     assert (await dispatcher.resume(request.id, Decision.approve())).text == "fir"
 
 
+async def test_the_result_that_waits_can_be_given_in_place_of_its_request(shed):
+    """A result that does not wait is refused, and says what it is."""
+    dispatcher = shed.dispatcher()
+    done = await dispatcher.resume(await dispatcher.call("cut", {"wood": "elm"}), Decision.approve())
+    assert done.text == "cut elm"
+    with pytest.raises(ValueError, match="the result of `cut` is 'ok', and waits for no answer"):
+        await dispatcher.resume(done, Decision.approve())
+
+
 async def test_a_denied_resume_is_seen_by_the_hooks_after(shed):
     """They see every result."""
     hook = Recorder()

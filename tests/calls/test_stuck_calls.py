@@ -636,8 +636,7 @@ async def test_an_audit_log_that_hangs_keeps_no_call_beyond_its_limit(catalog, r
 @pytest.mark.parametrize("what", ["a result", "an unknown tool", "a refused answer"])
 async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(catalog, release, tmp_path, monkeypatch, what, caplog):
     """The call sets no limit, and there is nothing left to do but to write down what came of it."""
-    for module in ("approval.case", "unstarted", "resume"):
-        monkeypatch.setattr(f"toolkit.calls.{module}.MAX_NOTE_SECONDS", SOON)
+    monkeypatch.setattr("toolkit.calls.settings.MAX_NOTE_SECONDS", SOON)
     audit = HangingLog(tmp_path / "audit.jsonl", release)
     dispatcher = Dispatcher(catalog, audit=audit)
     audit.event = "refused" if what == "a refused answer" else "outcome"

@@ -358,13 +358,29 @@ def test_a_shape_that_does_not_fit_is_refused():
         (Base, "add an instance"),
         (5, "add a function"),
         (None, "add a function"),
-        ([print], "add a function"),
+        ([5], "add a function"),
     ],
 )
 def test_what_is_no_tool_is_refused_with_a_hint(thing, words):
     """The hint says what to do instead."""
     with pytest.raises(CatalogError, match=words):
         Catalog(thing)
+
+
+@pytest.mark.parametrize("gather", [list, tuple, set])
+def test_a_list_of_functions_is_as_many_tools(gather):
+    """Also a list of lists, and one with a catalog in it."""
+
+    def double(number: int) -> int:
+        """Return twice the number."""
+        return 2 * number
+
+    def halve(number: int) -> float:
+        """Return half of the number."""
+        return number / 2
+
+    assert sorted(Catalog(gather([double, halve])).names()) == ["double", "halve"]
+    assert sorted(Catalog([[double], Catalog(halve)]).names()) == ["double", "halve"]
 
 
 # Catalogs.

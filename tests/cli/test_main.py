@@ -62,7 +62,8 @@ def test_every_help_says_what_it_does_with_an_example(shop, name):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["lsit"], "No such command 'lsit'"),
+        (["lsit"], "there is no command `lsit`; did you mean `toolkit list`?"),
+        (["frobnicate"], "No such command 'frobnicate'"),
         (["list"], "Missing argument 'TARGET'. Name a file such as tools.py, a module such as shop.tools, or builtin."),
         (["list", "tools.py", "--jsn"], "--json"),
         (["call", "tools.py", "free_days", "--mode", "yolo"], "'yolo' is not one of 'plan', 'default'"),

@@ -14,7 +14,7 @@ import json, sys
 sys.modules["dbos"] = None
 from click.testing import CliRunner
 from toolkit.cli.main import cli
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 journal = open_journal("sqlite:///runs.sqlite")
 journal.create("fix", "agent", {"prompt": "x"}, now=1.0)
 ran = [CliRunner().invoke(cli, words) for words in json.loads(sys.argv[1])]

@@ -23,7 +23,7 @@ from tests.killed_children import ROOT, count_lines, die, fork, say
 from toolkit import Catalog, Context, Decision, Dispatcher, ToolCall
 from toolkit.agent import Agent, Run, sub_run
 from toolkit.durable import DurableAgent, DurableError
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider
 from toolkit.providers.base import Request

@@ -8,7 +8,7 @@ import pytest
 
 from toolkit.durable.activations import Activations
 from toolkit.durable.errors import DurableError, RunTakenOver
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.run_kinds import ActivationEnd, RunKind, RunKinds
 
 pytestmark = pytest.mark.anyio
@@ -136,7 +136,7 @@ async def test_a_job_that_cannot_be_enqueued_is_left_to_the_workers(bench, caplo
     async def fail(row):
         raise gone()
 
-    bench.activations._on_end = fail
+    bench.activations.on_end = fail
     assert (await bench.perform()).delivery == "done"
     assert "a worker will do it" in caplog.text
 

@@ -8,7 +8,7 @@ import pytest
 
 from toolkit import tool
 from toolkit.durable.errors import DurableError, RunTakenOver
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.journal_steps import JournalSteps
 from toolkit.providers.base import Reply, Usage
 from toolkit.providers.messages import AssistantMessage

@@ -16,9 +16,9 @@ from tests.durable.test_activations import FaultyJournal
 from tests.durable.test_durable_agent import Shop
 from toolkit.decisions import Decision
 from toolkit.durable.errors import DurableError
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.durable.run_jobs import build_job
-from toolkit.durable.run_kinds import RunKind, RunKinds, describe_plain_stop
+from toolkit.durable.run_kinds import RunKind, RunKinds
 from toolkit.durable.takeover import Takeover
 from toolkit.durable.workers import Heart, Observer
 from toolkit.storage.process_owner import owner
@@ -69,7 +69,7 @@ def test_a_process_of_this_machine_that_has_ended_is_dead_at_once():
 def toy_kinds():
     """Return the kinds of a worker that has toys."""
     kinds = RunKinds()
-    kinds.add("toy", RunKind(activate=None, find_requests=None, describe_stop=describe_plain_stop))
+    kinds.add("toy", RunKind(activate=None))
     return kinds
 
 
@@ -110,7 +110,7 @@ async def test_a_run_without_a_job_gets_one(toys, tmp_path):
             journal.end(run_id, 1, "waiting", {"request": f"ask-{run_id}"}, used_decisions=(), due_at=due_at, now=1.0)
         await host.decide("decided", {"ask-decided": Decision.approve()})
         engine.jobs.clear()
-        host._job_worker._clock = lambda: 10_000_000_000.0
+        host._job_worker.clock = lambda: 10_000_000_000.0
         async with running(host.work()):
             for run_id in ("queued", "decided", "expired", "orphan"):
                 await wait_for_status(host, run_id, "done")
@@ -288,7 +288,7 @@ async def test_a_job_is_done_although_the_journal_fails_once(toys, tmp_path, met
     async with toys.open_host(tmp_path, engine=engine, takeover_seconds=5.0) as host:
         await host.start("toy", "a", {})
         journal = FaultyJournal(host._journal)
-        host._activations._journal = host._job_worker._journal = journal
+        host._activations.journal = host._job_worker.journal = journal
         journal.faults[method] = [DurableError("busy", why="store")]
         async with running(host.work()):
             await wait_for_status(host, "a", "done")
@@ -302,7 +302,7 @@ async def test_an_error_of_the_journal_that_stays_is_raised(toys, tmp_path):
     async with toys.open_host(tmp_path, engine=LocalEngine(), takeover_seconds=0.001) as host:
         await host.start("toy", "a", {})
         journal = FaultyJournal(host._journal)
-        host._job_worker._journal = journal
+        host._job_worker.journal = journal
         journal.faults["get"] = [DurableError("damaged", why="store") for _ in range(3)]
         with pytest.raises(DurableError, match="damaged"):
             await host._job_worker._activate_job("a")

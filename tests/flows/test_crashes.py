@@ -154,22 +154,25 @@ async def test_a_request_keeps_its_id(kill_at):
 # Records of another program.
 
 
-async def test_a_record_of_a_type_that_changed():
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"type": "Plan", "value": {"folders": []}}, "the record does not fit the type `Plan`, which has changed"),
+        ({"type": "Draft", "value": {}}, "the type `Draft`, and no step of this flow takes or returns it any more"),
+        ({"files": []}, 'the record is not {"type": ..., "value": ...}'),
+    ],
+)
+async def test_a_record_of_a_type_that_changed(value, message):
     """The error names the step and the type, and says what to do."""
     shop, disk = Shop(), Disk()
     await run_with(shop.flow, Task(), CrashingSteps(disk))
     key = "run%2F1/plan/1/0/run/1"
     record = json.loads(disk.records[key])
-    for value, message in [
-        ({"type": "Plan", "value": {"folders": []}}, "the record does not fit the type `Plan`, which has changed"),
-        ({"type": "Draft", "value": {}}, "the type `Draft`, and no step of this flow takes or returns it any more"),
-        ({"files": []}, 'the record is not {"type": ..., "value": ...}'),
-    ]:
-        disk.records[key] = json.dumps({**record, "value": value})
-        with pytest.raises(DurableError, match=message.replace("{", r"\{").replace("...", r"\.\.\.")) as caught:
-            await run_with(shop.flow, Task(), CrashingSteps(disk))
-        assert caught.value.why == "changed"
-        assert "plan" in str(caught.value)
+    disk.records[key] = json.dumps({**record, "value": value})
+    with pytest.raises(DurableError, match=message.replace("{", r"\{").replace("...", r"\.\.\.")) as caught:
+        await run_with(shop.flow, Task(), CrashingSteps(disk))
+    assert caught.value.why == "changed"
+    assert "plan" in str(caught.value)
 
 
 async def test_values_are_stored_with_the_names_of_their_types():

@@ -29,7 +29,7 @@ from toolkit.durable import DurableAgent, DurableError, DurableHost
 from toolkit.flows import Failed, Flow, Problems, Waiting
 from toolkit.flows.story import tell_results
 from toolkit.providers import ScriptedProvider
-from toolkit.steps.memory_steps import MemorySteps
+from toolkit.steps.base import MemorySteps
 
 pytestmark = pytest.mark.anyio
 
@@ -497,7 +497,7 @@ async def test_a_decision_outlasts_a_busy_store(database, tmp_path, is_durable):
 
 async def test_a_decision_is_kept_while_the_store_is_away(database, tmp_path, monkeypatch):
     """The caller gets the store's error. The run goes on later with the decisions, and the other items were done."""
-    monkeypatch.setattr("toolkit.agent.decision_attempts._WAITS_SECONDS", ())
+    monkeypatch.setattr("toolkit.agent.resume._WAITS_SECONDS", ())
     log = []
     flow, store = build_shop_with_store(log, tmp_path)
     async with open_host(database) as host:

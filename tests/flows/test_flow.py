@@ -23,7 +23,7 @@ from toolkit import (
 )
 from toolkit.flows import Failed, Flow, Problems
 from toolkit.hooks import Deny, Halt, Proceed, Replace
-from toolkit.steps.memory_steps import MemorySteps
+from toolkit.steps.base import MemorySteps
 
 pytestmark = pytest.mark.anyio
 

@@ -77,11 +77,11 @@ async def test_answers_that_cannot_be_used(release):
         await release.resume(waiting, {"other": Decision.approve()})
     assert caught.value.why == "unknown"
     with pytest.raises(TypeError, match="by the ids of the requests"):
-        await release.resume(waiting, Decision.approve())
+        await release.resume(waiting, [Decision.approve()])
     with pytest.raises(ApprovalError, match="was not made for 'eve'"):
         await release.resume(waiting, {waiting.requests[0].id: Decision.approve(principal="eve")})
-    # The person can still answer.
-    assert await release.resume(waiting, {waiting.requests[0].id: Decision.approve()}) == Released("text 0")
+    # The person can still answer. Where one request waits, the decision alone is enough.
+    assert await release.resume(waiting, Decision.approve()) == Released("text 0")
 
 
 async def test_an_answer_that_comes_too_late_is_a_problem(release):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from toolkit import Catalog
-from toolkit.formats import Definitions
 
 from .tools import everything
 
@@ -90,43 +88,10 @@ def test_a_change_stays_in_the_list(catalog: Catalog) -> None:
     assert [definition.get("changed") for definition in definitions].count(True) == 1
 
 
-def test_definitions_are_equal_before_and_after_they_are_read(catalog: Catalog) -> None:
-    """Comparing, counting and removing copy nothing, and give the same as for a list that was read."""
-    unread, read = catalog.definitions("anthropic"), catalog.definitions("anthropic")
-    first = read[0]
-    assert type(read) is Definitions
-    assert unread == read
-    assert read == unread
-    assert len(unread) == len(read)
-    assert first in unread
-    assert unread.index(first) == 0
-    assert repr(unread) == repr(read)
-    unread.remove(first)
-    assert unread == read[1:]
-
-
 def test_notes_are_kept(catalog: Catalog) -> None:
-    """The notes are the same for every caller, also after the definitions were read."""
+    """The notes are the same for every caller."""
     definitions = catalog.definitions("anthropic", strict=True)
     notes = definitions.notes
     assert notes
     _ = definitions[0]
     assert definitions.notes == notes == catalog.definitions("anthropic", strict=True).notes
-
-
-def test_threads_that_read_at_once_get_the_same_copies(catalog: Catalog) -> None:
-    """If several threads read one list for the first time, each sees the same objects."""
-    for _ in range(20):
-        definitions, barrier = catalog.definitions("openai"), threading.Barrier(4)
-        firsts: list[Any] = []
-
-        def read(definitions: Any = definitions, barrier: Any = barrier, firsts: list[Any] = firsts) -> None:
-            barrier.wait()
-            firsts.append(definitions[0])
-
-        threads = [threading.Thread(target=read) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert {id(first) for first in firsts} == {id(definitions[0])}

@@ -8,7 +8,7 @@ import pytest
 from toolkit.errors import BadArgs, DefinitionError, Problem
 from toolkit.functions.checker import Checker, run_custom_validator
 from toolkit.spec import Tool
-from toolkit.values.codecs import Codec
+from toolkit.values.codecs.base import Codec
 
 from ..taking import tool_for
 

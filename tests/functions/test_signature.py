@@ -728,7 +728,7 @@ def test_the_return_annotation_is_the_output_schema(function):
     """Whether it is awaited or not."""
     tool = Tool.of(function)
     assert tool.output_schema == POINT
-    assert tool.signature.output.encode(Point(1)) == {"x": 1}
+    assert tool.signature.output.codec.encode(Point(1)) == {"x": 1}
 
 
 def yields() -> Iterator[int]:

@@ -25,7 +25,8 @@ from toolkit import (
     Writes,
     tool,
 )
-from toolkit.values.codecs.base import CodecRules, HintReader, UnsendableType
+from toolkit.values.codecs.base import CodecRules, HintReader
+from toolkit.values.codecs.refusals import UnsendableType
 from toolkit.values.codecs.rules import all_rules
 
 

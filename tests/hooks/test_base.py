@@ -14,7 +14,7 @@ import pytest
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import LoopGuard, Modify, Proceed
-from toolkit.hooks.base import Chain, ShownCall
+from toolkit.hooks.base import ShownCall
 from toolkit.results import ToolCall, ToolResult
 
 pytestmark = pytest.mark.anyio
@@ -81,19 +81,6 @@ def test_a_limit_has_to_be_one(catalog):
     hook.timeout_seconds = 0
     with pytest.raises(ValueError, match="above 0"):
         Dispatcher(catalog, hooks=[hook])
-
-
-def test_a_chain_is_true_if_there_is_a_hook():
-    """Plain, if all of them can be asked in passing."""
-
-    class Around:
-        async def around(self, call, run):
-            return await run()
-
-    assert not Chain.of([])
-    assert Chain.of([LoopGuard()])
-    assert Chain.of([LoopGuard()]).is_plain
-    assert not Chain.of([LoopGuard(), Around()]).is_plain
 
 
 @pytest.mark.parametrize("form", ["before", "around", "after"])

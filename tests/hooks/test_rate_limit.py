@@ -78,13 +78,13 @@ async def test_a_call_that_must_not_wait_is_refused(catalog, options, caplog):
         ("all", []),
     ],
 )
-async def test_each_has_a_bucket_of_its_own(catalog, by, free):
+@pytest.mark.parametrize(("name", "principal"), [("b", "ada"), ("c", "ada"), ("a", "bob"), ("a", "ada")])
+async def test_each_has_a_bucket_of_its_own(catalog, by, free, name, principal):
     """Tools, groups or principals; or one for everyone."""
     dispatcher = Dispatcher(catalog, hooks=[RateLimit(1, seconds=60, by=by, wait=False)])
     await dispatcher.call("a", principal="ada")
-    for name, principal in [("b", "ada"), ("c", "ada"), ("a", "bob"), ("a", "ada")]:
-        result = await dispatcher.call(name, principal=principal)
-        assert (result.kind == "ok") == ((name, principal) in free)
+    result = await dispatcher.call(name, principal=principal)
+    assert (result.kind == "ok") == ((name, principal) in free)
 
 
 async def test_who_is_cancelled_while_waiting_gives_its_turn_back(catalog):

@@ -17,9 +17,10 @@ from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePa
 from toolkit.context import Progress, Secret
 from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
+from toolkit.errors import ErrorInfo
 from toolkit.hooks import Ask, Halt
 from toolkit.policies.redaction import MASK, Redaction
-from toolkit.results import ErrorInfo, ToolCall, ToolResult
+from toolkit.results import ToolCall, ToolResult
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 

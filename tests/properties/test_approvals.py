@@ -26,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.clocks import Clock
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.approvals.identity import digest_of_call, identity_of
-from toolkit.approvals.packed_record import PackedRecord
+from toolkit.approvals.memory_store import PackedRecord
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import ApprovalRequest, Decision, Grant

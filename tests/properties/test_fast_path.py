@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
-from toolkit.values.codecs import UNSURE
+from toolkit.values.codecs.code_writer import UNSURE
 
 from .signatures import Case, cases
 from .values import damaged, json_objects, same

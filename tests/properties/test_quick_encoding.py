@@ -17,7 +17,7 @@ from toolkit import Catalog, Dispatcher, ToolResult
 from toolkit.calls.plan import CallPlan
 from toolkit.calls.render_result import render_result
 from toolkit.spec import Tool
-from toolkit.values.codecs import UNSURE
+from toolkit.values.codecs.code_writer import UNSURE
 
 from .types import Typed, typed
 

@@ -36,11 +36,11 @@ from toolkit.errors import BadArgs
 from toolkit.formats.schemas.dialects import ANTHROPIC, OPENAI
 from toolkit.formats.schemas.rewriting import rewrite_schema
 from toolkit.spec import Tool
-from toolkit.values.codecs import Undescribable, Unresolved, create_hint_reader
-from toolkit.values.codecs.rules import all_families
+from toolkit.values.codecs.refusals import Undescribable, Unresolved
+from toolkit.values.codecs.rules import all_families, create_hint_reader
 from toolkit.values.codecs.type_checking_names import MissingName
 from toolkit.values.patterns import compile_pattern
-from toolkit.values.patterns.nfa import MAX_STATES, count_states, find_irregular
+from toolkit.values.patterns.automaton import MAX_STATES, count_states, find_irregular
 from toolkit.values.patterns.syntax_tree import read_tree
 from toolkit.values.schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TEXT_FORMS, find_text_form
 

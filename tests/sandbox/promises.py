@@ -24,8 +24,8 @@ import tempfile
 from pathlib import Path
 
 from toolkit.sandbox import LEVELS, Limits, Sandbox, sandboxes
+from toolkit.sandbox.base import SandboxOptions
 from toolkit.sandbox.launcher.confine import _apply_seccomp
-from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.probe import _bind, probe_sandbox
 from toolkit.sandbox.selection import _BUILDERS
 from toolkit.sandbox.visible_files import visible_files_of

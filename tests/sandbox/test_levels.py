@@ -120,23 +120,23 @@ def test_the_rest_of_a_repository_can_be_changed(real, folder):
     assert run(real, "echo x > .git/index && rm .git/index && mkdir .git/objects", cwd=folder).returncode == 0
 
 
-def test_a_folder_that_is_only_read_stays_as_it_is(tmp_path):
+@pytest.mark.parametrize("name", REAL)
+def test_a_folder_that_is_only_read_stays_as_it_is(tmp_path, name):
     """Inside the workspace or beside it, such a folder is read and not written; one inside it may be."""
     (tmp_path / "root" / "vendor" / "own").mkdir(parents=True)
     (tmp_path / "root" / "vendor" / "file").write_text("vendored\n")
     workspace = Workspace(
         tmp_path / "root", folders=[tmp_path / "root/vendor/own"], read_only=[tmp_path / "root/vendor"]
     )
-    for name in REAL:
-        done = run(
-            level(workspace, name),
-            "cat vendor/file; echo x > vendor/own/a; echo x > vendor/file; echo x > vendor/new",
-            cwd=tmp_path / "root",
-        )
-        assert done.stdout == "vendored\n"
-        assert sorted(os.listdir(tmp_path / "root" / "vendor")) == ["file", "own"]
-        assert (tmp_path / "root/vendor/own/a").read_text() == "x\n"
-        assert (tmp_path / "root/vendor/file").read_text() == "vendored\n"
+    done = run(
+        level(workspace, name),
+        "cat vendor/file; echo x > vendor/own/a; echo x > vendor/file; echo x > vendor/new",
+        cwd=tmp_path / "root",
+    )
+    assert done.stdout == "vendored\n"
+    assert sorted(os.listdir(tmp_path / "root" / "vendor")) == ["file", "own"]
+    assert (tmp_path / "root/vendor/own/a").read_text() == "x\n"
+    assert (tmp_path / "root/vendor/file").read_text() == "vendored\n"
 
 
 CONNECT = "import socket; s = socket.create_connection(('127.0.0.1', {port}), 5); print(s.recv(9).decode())"
@@ -257,12 +257,12 @@ def test_too_many_processes_are_ended(name, folder):
     assert done.returncode != 0
 
 
-def test_the_levels_say_what_they_do_and_do_not_do(folder):
+@pytest.mark.parametrize("name", ALL)
+def test_the_levels_say_what_they_do_and_do_not_do(folder, name):
     """A description names the level and the network, and has two lists."""
-    for name in ALL:
-        text = level(Workspace(folder), name).describe()
-        assert text.startswith(f"sandbox: {name}, network {'off' if name in REAL else 'on'}\n+ ")
-        assert "\n- " in text
+    text = level(Workspace(folder), name).describe()
+    assert text.startswith(f"sandbox: {name}, network {'off' if name in REAL else 'on'}\n+ ")
+    assert "\n- " in text
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox, probe, sandboxes
+from toolkit.sandbox.base import SandboxOptions
 from toolkit.sandbox.launcher.escapes import ATTEMPTS
-from toolkit.sandbox.limits import SandboxOptions
-from toolkit.sandbox.selection import _BUILDERS, no_sandbox
+from toolkit.sandbox.selection import _BUILDERS
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import visible_files_of
 from toolkit.workspace import Workspace
@@ -197,7 +197,7 @@ LISTS = pytest.mark.parametrize(
 @LISTS
 def test_without_a_sandbox_the_attempts_succeed(workspace, try_list, attempts):
     """So an attempt that is prevented says something about the sandbox."""
-    findings = try_list(lambda visible: no_sandbox(), workspace)
+    findings = try_list(lambda visible: best_sandbox(workspace, level="none"), workspace)
     assert list(findings) == list(attempts)
     assert [name for name in OPEN_TO_ALL if name in attempts and not findings[name]] == []
     if os.geteuid() == 0:
@@ -221,7 +221,8 @@ def test_a_sandbox_in_which_nothing_runs_is_an_error(workspace):
     """With the reason, which `sandboxes` gives for the level."""
     with pytest.raises(probe.ProbeError, match="not there"):
         probe.probe_sandbox(lambda visible: "it is not there", visible_files_of(workspace))
-    broken = dataclasses.replace(no_sandbox(), plan=lambda argv, cwd, private: {"argv": ["/nowhere"], "cwd": cwd})
+    unconfined = best_sandbox(workspace, level="none")
+    broken = dataclasses.replace(unconfined, plan=lambda argv, cwd, private: {"argv": ["/nowhere"], "cwd": cwd})
     with pytest.raises(probe.ProbeError, match="a trial run failed with exit code 125: .*nowhere"):
         probe.probe_sandbox(lambda visible: broken, visible_files_of(workspace))
 

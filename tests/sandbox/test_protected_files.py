@@ -12,10 +12,9 @@ import pytest
 
 from tests.clocks import block_until
 from toolkit.errors import ToolError
-from toolkit.sandbox.base import launcher_command
+from toolkit.sandbox.base import SandboxOptions, launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import find_landlock_version, landlock
-from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.system_paths import find_trusted_program
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
@@ -378,9 +377,9 @@ def test_what_is_left_may_tidy_up(folder):
     assert (folder / "tidied").read_text() == "tidied\n"
 
 
-def test_the_command_has_no_way_to_the_gate(folder):
+@pytest.mark.parametrize("name", REAL)
+def test_the_command_has_no_way_to_the_gate(folder, name):
     """It finds its three pipes and nothing else."""
     code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:4])"
-    for name in REAL:
-        done = run(level(Workspace(folder), name), f'{sys.executable} -I -c "{code}"', cwd=folder)
-        assert done.stdout == "[0, 1, 2, 3]\n"  # the last one is the listing itself
+    done = run(level(Workspace(folder), name), f'{sys.executable} -I -c "{code}"', cwd=folder)
+    assert done.stdout == "[0, 1, 2, 3]\n"  # the last one is the listing itself

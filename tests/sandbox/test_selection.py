@@ -12,10 +12,9 @@ import pytest
 from toolkit.errors import ToolError
 from toolkit.sandbox import LEVELS, Limits, Sandbox, best_sandbox, sandboxes
 from toolkit.sandbox import selection as choosing_module
-from toolkit.sandbox.base import launcher_command
+from toolkit.sandbox.base import SandboxOptions, launcher_command
 from toolkit.sandbox.bubblewrap import bubblewrap
 from toolkit.sandbox.landlock import landlock
-from toolkit.sandbox.limits import SandboxOptions
 from toolkit.sandbox.system_paths import list_readable_folders, list_settings
 from toolkit.sandbox.visible_files import VisibleFiles, visible_files_of
 from toolkit.workspace import Workspace
@@ -131,16 +130,14 @@ def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
     assert find_landlock_version() == 0
 
 
-def test_further_folders_can_be_read(workspace, tmp_path_factory):
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_further_folders_can_be_read(workspace, tmp_path_factory, name):
     """Where a language is installed, say; still not written."""
     other = tmp_path_factory.mktemp("language")
     (other / "file").write_text("library\n")
-    for name in ("bubblewrap", "landlock"):
-        done = run(
-            level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root
-        )
-        assert done.stdout == "library\n"
-        assert (other / "file").read_text() == "library\n"
+    done = run(level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root)
+    assert done.stdout == "library\n"
+    assert (other / "file").read_text() == "library\n"
 
 
 def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
@@ -164,7 +161,7 @@ def test_too_many_protected_files_are_an_error(workspace):
 
 def test_a_long_wish_goes_in_pieces():
     """No argument is longer than the system takes."""
-    pieces = launcher_command({"argv": ["x" * 250_000]})[4:]
+    pieces = launcher_command({"argv": ["x" * 250_000]})[6:]
     assert len(pieces) == 3
     assert max(map(len, pieces)) == 100_000
 

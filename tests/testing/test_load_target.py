@@ -13,7 +13,7 @@ import pytest
 
 from toolkit import Catalog, CatalogError, CatalogView
 from toolkit.testing import catalog_of
-from toolkit.testing.laws.folder_snapshots import WatchedFolder, describe_changes
+from toolkit.testing.laws.run_laws import WatchedFolder, describe_changes
 
 TOOLS = """
 from toolkit import Catalog, tool
@@ -239,3 +239,14 @@ def test_a_catalog_is_followed(write_module):
     assert isinstance(found, Catalog)
     found.remove("cook")
     assert len(catalog_of(f"{name}:kitchen")) == 0
+
+
+@pytest.mark.parametrize("name", [".", "./", "tools/"])
+def test_a_folder_is_told_to_name_a_file(tmp_path, monkeypatch, name):
+    """With the first file that it has."""
+    (tmp_path / "tools").mkdir()
+    for folder in (tmp_path, tmp_path / "tools"):
+        (folder / "shop.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CatalogError, match=r"is a folder; name a module, or a file in it, such as .*shop\.py"):
+        catalog_of(name)

@@ -317,6 +317,11 @@ async def calls(progress: list[Progress]) -> None:
         assert_type(dispatcher.call_sync("bare", '{"a": 1}', id="1", timeout_seconds=2), ToolResult)
         assert_type(dispatcher.call_many_sync([("bare", {"a": 1})], principal="ada"), list[ToolResult])
         assert_type(dispatcher.resume_sync("id", Decision.approve(), session=Session()), ToolResult)
+        assert_type(dispatcher.resume_sync(result, Decision.approve()), ToolResult)
+        assert_type(dispatcher.call_typed_sync(bare, {"a": 1}), bool)
+        assert_type(await dispatcher.call_typed(bare, {"a": 1}, timeout_seconds=2), bool)
+        assert_type(await dispatcher.call_typed(asynchronous, {"path": "notes.txt"}), str)
+        assert_type((result.reason, result.problems), tuple[str, tuple[Problem, ...]])
         dispatcher.call_sync("bare", {}, sesion=None)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
         assert_type(ToolResult.failure("failed", "it broke"), ToolResult)
         if result.error is not None:

@@ -137,7 +137,7 @@ def test_a_forked_process_uses_the_workspace_of_its_parent(scratch):
         from toolkit.workspace import Workspace
 
         space = Workspace({str(scratch)!r})
-        with space._lock.for_this_process():
+        with space._lock:
             child = os.fork()
             if child == 0:
                 space.write("file", b"from the child")

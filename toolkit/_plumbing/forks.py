@@ -64,20 +64,12 @@ def unlock_properties_in_children(cls: ClassT) -> ClassT:
 
 def _renew_all() -> None:
     for lock in list(_locks):
-        if not _is_own(lock):
+        # Only an `RLock` knows its owner. If that is the thread that forked, it will release the lock itself.
+        is_owned = getattr(lock, "_is_owned", None)
+        if is_owned is None or not is_owned():
             lock._at_fork_reinit()  # noqa: SLF001 -- the standard library calls this for its own locks
     for renewable in list(_renewables):
         renewable.renew_after_fork()
-
-
-def _is_own(lock: Any) -> bool:
-    """
-    Return whether the thread that forked holds *lock*.
-
-    If so, that thread will release the lock itself. Only an `RLock` knows its owner.
-    """
-    is_owned = getattr(lock, "_is_owned", None)
-    return is_owned is not None and bool(is_owned())
 
 
 if hasattr(os, "register_at_fork"):  # Windows cannot fork

@@ -36,7 +36,7 @@ else:
             # `dataclass` would make a docstring of the signature, which takes long.
             cls.__doc__ = cls.__doc__ or f"The record `{cls.__name__}`."
             methods = _Methods(cls, options)
-            cls = _add_fields(cls, {**options, "frozen": False})
+            cls = dataclasses.dataclass(**{**options, "frozen": False}, init=False, eq=False, repr=False)(cls)
             params: Any = cls.__dataclass_params__
             params.init, params.repr, params.eq, params.frozen = True, repr, eq, frozen
             _add_methods(cls, methods)
@@ -45,25 +45,6 @@ else:
             return cls
 
         return decorate
-
-
-def _add_fields(cls: type, options: dict[str, Any]) -> type:
-    """Return *cls* as a dataclass without methods."""
-    annotations: dict[str, Any] = cls.__annotations__
-    has_only_fields = not any(word in str(text) for text in annotations.values() for word in _SPECIAL_WORDS)
-    if has_only_fields:
-        # `dataclass` searches each annotation that is a text for the special words, which takes a fifth of its time.
-        cls.__annotations__ = dict.fromkeys(annotations, object)
-    cls = dataclasses.dataclass(**options, init=False, eq=False, repr=False)(cls)
-    if has_only_fields:
-        cls.__annotations__ = annotations
-        for field in dataclasses.fields(cls):
-            field.type = annotations[field.name]
-    return cls
-
-
-_SPECIAL_WORDS = ("ClassVar", "InitVar", "KW_ONLY")
-"""The annotations with one of these words may be of something else than a field."""
 
 
 class _Methods:

@@ -7,7 +7,6 @@ be ended at any moment and still leave a conversation in which every call has a 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +16,7 @@ from ..calls.truncation import HANDLE_KEY
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
-from ..providers.base import Reply, Request, Usage
+from ..providers.base import Reply, Request
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -56,13 +55,9 @@ class ActiveRun:
     A run while the agent works on it.
 
     Attributes:
-        run_id: The run's id.
-        conversation: The messages so far.
-        watcher: The watcher of the run's calls, which also reports events.
         sub_runs: The sub-runs that wait, by the id of the call that each belongs to.
         busy_call_ids: The ids of the calls whose sub-run is in progress.
         inbox: What was said to the run and not read by the model.
-        answer: The typed answer of the model, once it has given one.
         refused_answers: How many answers since the prompt were not of the type.
         plan: The plan of the model: passed to `exit_plan`, or the text that ended its planning.
         resources: The objects that every call can inject, by type; see `Dispatcher.call`.
@@ -90,24 +85,21 @@ class ActiveRun:
         self.toolbox = toolbox
         self.ledger = ledger
         self.session = session
-        self.conversation = RunConversation(
-            () if run is None else run.messages,
-            frame_results=options.frame_results,
-            summary=None if run is None else run.summary,
-        )
+        run = Run(status="running", session=session) if run is None else run
+        self.conversation = RunConversation(run.messages, frame_results=options.frame_results, summary=run.summary)
         self.watcher = CallWatcher(on_event)
-        self.inbox = RunInbox(() if run is None else run.unread)
+        self.inbox = RunInbox(run.unread)
         self._reported_table: Table | None = None
-        self.usage = Usage() if run is None else run.usage
-        self.sub_runs: dict[str, SubRun] = {} if run is None else {sub.call_id: sub for sub in run.subs}
+        self.usage = run.usage
+        self.sub_runs: dict[str, SubRun] = {sub.call_id: sub for sub in run.subs}
         self.busy_call_ids: set[str] = set()
-        self.plan = None if run is None else run.plan
+        self.plan = run.plan
         self.answer: FinalAnswer | None = None
-        self.refused_answers = 0 if run is None else run.refused_answers
+        self.refused_answers = run.refused_answers
         self.resources = resources
         self.depth = depth
         self.tool_names = tool_names
-        self.run_id = run_id or (secrets.token_hex(8) if run is None else run.id)
+        self.run_id = run_id or run.id
         self.steps = steps
 
     # What happens beside the run: words of people, and changes of the catalog.
@@ -191,11 +183,7 @@ class ActiveRun:
         return "\n\n".join(part for part in parts if part)
 
     def _build_offered_session(self) -> Session:
-        """
-        Return the session whose loaded tools are offered to the model.
-
-        A sub-run with a list of tools is offered all of these, also those that are deferred.
-        """
+        """Return the session whose loaded tools are offered. A sub-run with a list is offered all of it."""
         if self.tool_names is None:
             return self.session
         offering = Session()

@@ -16,13 +16,15 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import NoneType
 from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
+from .._option_checks import OptionTypes, check_option_types
 from ..catalogs.views import CatalogView
+from ..decisions import Decision
 from ..dispatcher import Dispatcher
 from ..permissions.modes import Mode, check_mode
 from ..policies.retry import count_retries
@@ -31,17 +33,17 @@ from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
 from ..steps.call_step import RunScope, StepSetup
 from ..steps.expense import Expense
+from ..steps.requests import name_request
 from ..steps.run_steps import RunSteps, escape_key
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners
+from .agent_inputs import build_dispatcher, build_prompt, choose_session, combine_listeners, with_own_tools
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AgentKeywords, AgentOptions
-from .own_tools import with_own_tools
+from .options import AgentKeywords, AgentOptions, check_option_names
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -51,7 +53,9 @@ from .toolbox import Toolbox
 
 __all__ = ["Agent"]
 
+Prompt: TypeAlias = str | UserMessage
 Resources: TypeAlias = Mapping[Any, Any]
+Tools: TypeAlias = Dispatcher | CatalogView | Iterable[Any]
 T = TypeVar("T", default=str)
 
 _OPTION_TYPES: OptionTypes = {"session": ((Session, NoneType), "Session(principal=...), or None")}
@@ -95,42 +99,18 @@ class Agent(Generic[T]):
 
     @overload
     def __init__(
-        self: Agent[str],
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: None = None,
-        **options: Unpack[AgentKeywords],
+        self: Agent[str], provider: Provider, tools: Tools, *, output: None = None, **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload
     def __init__(
-        self,
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: type[T],
-        **options: Unpack[AgentKeywords],
+        self, provider: Provider, tools: Tools, *, output: type[T], **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload  # a type that is not a class, such as `Literal["a", "b"]`
     def __init__(
-        self: Agent[Any],
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: object,
-        **options: Unpack[AgentKeywords],
+        self: Agent[Any], provider: Provider, tools: Tools, *, output: object, **options: Unpack[AgentKeywords]
     ) -> None: ...
-    def __init__(
-        self,
-        provider: Provider,
-        tools: Dispatcher | CatalogView | Iterable[Any],
-        *,
-        output: Any = None,
-        **options: Any,
-    ) -> None:
-        for name in options:
-            if name not in AgentKeywords.__annotations__:
-                raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
+    def __init__(self, provider: Provider, tools: Tools, *, output: Any = None, **options: Any) -> None:
+        check_option_names(options)
         mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
         self._options = AgentOptions(provider=provider, output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
@@ -146,11 +126,7 @@ class Agent(Generic[T]):
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
     async def run(
-        self,
-        prompt: str | UserMessage | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
+        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
     ) -> Run[T]:
         """
         Work on *prompt* until the model answers or something stops the run.
@@ -162,10 +138,13 @@ class Agent(Generic[T]):
         """
         return await self._start(RunOrder("run", prompt, run, resources))
 
-    async def resume(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
+    async def resume(
+        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None
+    ) -> Run[T]:
         """
         Resume a run that waits; the keys of *decisions* are the ids of its requests.
 
+        If the run waits for one request, the decision alone is enough: `agent.resume(run, Decision.approve())`.
         A request without a decision keeps waiting. A call that was held back runs when no call before it waits.
         If a request asked for credentials, the caller passes them in *resources*.
 
@@ -173,12 +152,13 @@ class Agent(Generic[T]):
             ApprovalError: A decision cannot be accepted. If the run had already gone on by then, `last_run` is the
                 run up to that point.
         """
-        return await self._start(RunOrder("resume", None, run, resources, decisions=decisions))
+        named = name_request(decisions, getattr(run, "requests", ()))
+        return await self._start(RunOrder("resume", None, run, resources, decisions=named))
 
     async def execute(
         self,
         run: Run[Any],
-        prompt: str | UserMessage = EXECUTE_PROMPT,
+        prompt: Prompt = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
@@ -198,11 +178,7 @@ class Agent(Generic[T]):
         return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
     def run_sync(
-        self,
-        prompt: str | UserMessage | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
+        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
     ) -> Run[T]:
         """
         Work on *prompt* as `run` does, from sync code. This also works inside a notebook.
@@ -212,14 +188,16 @@ class Agent(Generic[T]):
         """
         return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources))
 
-    def resume_sync(self, run: Run[Any], decisions: Decisions, *, resources: Resources | None = None) -> Run[T]:
+    def resume_sync(
+        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None
+    ) -> Run[T]:
         """Resume a run that waits, as `resume` does, from sync code. See `run_sync`."""
         return wait_for_run(self, lambda: self.resume(run, decisions, resources=resources))
 
     def execute_sync(
         self,
         run: Run[Any],
-        prompt: str | UserMessage = EXECUTE_PROMPT,
+        prompt: Prompt = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
@@ -227,7 +205,7 @@ class Agent(Generic[T]):
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
         return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources))
 
-    def say(self, text: str | UserMessage, *, run: Run[Any] | str | None = None) -> None:
+    def say(self, text: Prompt, *, run: Run[Any] | str | None = None) -> None:
         """
         Say something to a run that is under way. The model reads it with its next turn.
 
@@ -251,10 +229,10 @@ class Agent(Generic[T]):
 
     def stream(
         self,
-        prompt: str | UserMessage | None = None,
+        prompt: Prompt | None = None,
         *,
         run: Run[Any] | None = None,
-        decisions: Decisions | None = None,
+        decisions: Decisions | Decision | None = None,
         resources: Resources | None = None,
     ) -> AsyncGenerator[Event, None]:
         """
@@ -265,7 +243,8 @@ class Agent(Generic[T]):
         """
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
-        order = RunOrder("run" if decisions is None else "resume", prompt, run, resources, decisions=decisions)
+        named = name_request(decisions, getattr(run, "requests", ()))
+        order = RunOrder("run" if named is None else "resume", prompt, run, resources, decisions=named)
         return stream_events(lambda on_event: self._start(order._replace(on_event=on_event)))
 
     async def _start(self, order: RunOrder, setup: StepSetup | None = None) -> Run[T]:
@@ -332,10 +311,7 @@ class Agent(Generic[T]):
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
         ):
-            return await run_with_lifecycle(active_run, go_on, order.verb, self._remember_run)
-
-    def _remember_run(self, run: Run[T]) -> None:
-        self.last_run = run
+            return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
 
     def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
         """Return a new run, or that of *order*, which has used *spent*. It has steps as *setup* or the options say."""

@@ -1,23 +1,33 @@
 """
-The inputs of an agent in the forms that it works with: its tools as a dispatcher, a prompt as a message, a session.
+The inputs of an agent in the forms that it works with: a dispatcher with the agent's own tools, a prompt, a session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
+from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
+from ..builtin.tool_search_tool import tool_search_for
+from ..calls.kept_outputs import is_output_reader
 from ..catalog import Catalog
+from ..catalogs.snapshot import Table, describe_place
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
+from ..errors import DuplicateTool
+from ..formats.base import SEARCH_TOOL_NAME
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
 from ..session import Session
+from ..spec import Tool
 from .events import Event, EventListener
+from .plan_mode import exit_plan_tool
+from .prompts import EXIT_PLAN
 from .saved.runs import Run
 from .toolbox import Toolbox
 
-__all__ = ["build_dispatcher", "build_prompt", "choose_session", "combine_listeners"]
+__all__ = ["build_dispatcher", "build_prompt", "choose_session", "combine_listeners", "with_own_tools"]
 
 
 def build_dispatcher(tools: Any) -> Dispatcher:
@@ -29,6 +39,45 @@ def build_dispatcher(tools: Any) -> Dispatcher:
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}")
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
+
+
+def with_own_tools(catalog: CatalogView) -> CatalogView:
+    """
+    Return *catalog* with the agent's own tools added. It must not have a tool named `exit_plan`.
+
+    `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
+    only while *catalog* has no tool of that name, and no tool that reads results that were cut. `job_output` and
+    `job_stop` are there while a tool may run in the background, because its result names them.
+    """
+    if (clashing_tool := catalog.get(EXIT_PLAN)) is not None:
+        raise DuplicateTool(
+            f"`{EXIT_PLAN}` is the agent's own tool, so {describe_place(clashing_tool)} cannot be called that; "
+            "give it another name, or leave it out with `filtered`"
+        )
+
+    def derive(table: Table, own: Table) -> Table:
+        own_tools = dict(own.tools)
+        readers = [tool for tool in table.tools.values() if is_output_reader(tool)]
+        if table.find(SEARCH_TOOL_NAME) is not None or not any(
+            tool.facts.defer for tool in table.tools.values() if tool not in readers
+        ):
+            del own_tools[SEARCH_TOOL_NAME]
+        if readers or table.find(READ_OUTPUT) is not None:
+            del own_tools[READ_OUTPUT]
+        if any(tool.facts.background for tool in table.tools.values()):
+            own_tools.update({tool.name: tool for tool in _build_job_tools() if table.find(tool.name) is None})
+        return Table({**table.tools, **own_tools}, table.aliases)
+
+    own_catalog = Catalog(exit_plan_tool(), tool_search_for(catalog), read_output_for(defer=True))
+    return CatalogView((catalog, own_catalog), derive)
+
+
+@cache
+def _build_job_tools() -> tuple[Tool, Tool]:
+    # Few agents have a tool for the background.
+    from ..builtin.commands.job_tools import job_output_for, job_stop_for
+
+    return job_output_for(), job_stop_for()
 
 
 def build_prompt(prompt: str | UserMessage | None, toolbox: Toolbox) -> UserMessage:
@@ -46,10 +95,7 @@ def choose_session(own_session: Session | None, run: Run[Any] | None) -> Session
     Return *own_session*, that of *run*, or a new one if there is neither.
 
     The session of *run* is used if the agent has no session of its own, or if the two have different ids. In the second
-    case it gets the principal of *own_session*.
-
-    Raises:
-        ValueError: The session of *run* has another principal than *own_session*.
+    case it gets the principal of *own_session*, or `ValueError` is raised if it has another one.
     """
     if run is None:
         return own_session or Session()

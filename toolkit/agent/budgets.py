@@ -131,11 +131,7 @@ class Ledger:
         return allowed
 
     def take_retry(self) -> str | None:
-        """
-        Count one retry of a call or a request. Return the reason if no retry is left, and otherwise None.
-
-        This method may be called from any thread.
-        """
+        """Count one retry, from any thread. Return the reason if no retry is left, and otherwise None."""
         max_retries = self.budget.retries
         with self._lock:
             if max_retries is not None and self._retries >= max_retries:
@@ -156,26 +152,23 @@ class Ledger:
         The limit of calls is not considered, because the model may still answer with the results it has.
         """
         spent = self.spent
-        used = {
+        used: dict[LimitName, Any] = {
             "turns": spent.turns,
             "tokens": spent.usage.total_tokens,
             "seconds": 0.0 if self._is_replayed else spent.seconds,
             "cost": spent.cost,
         }
-        return next(
-            (self.explain_limit(limit) for limit in _AMOUNTS if limit in used and self._is_used_up(limit, used[limit])),
-            None,
-        )
+        for limit, amount in used.items():
+            maximum = self._find_maximum(limit)
+            if maximum is not None and amount >= maximum:
+                return self.explain_limit(limit)
+        return None
 
     def explain_limit(self, limit: LimitName) -> tuple[LimitName, str]:
         """Return *limit*, and the sentence that it is used up."""
         maximum = self._find_maximum(limit)
         amount = limit if maximum is None else _AMOUNTS[limit](maximum)
         return limit, f"the budget of {amount} is used up"
-
-    def _is_used_up(self, limit: LimitName, used: Any) -> bool:
-        maximum = self._find_maximum(limit)
-        return maximum is not None and used >= maximum
 
     def _find_maximum(self, limit: LimitName) -> Any:
         if limit == "cost":

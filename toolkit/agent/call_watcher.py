@@ -25,12 +25,9 @@ _log = logging.getLogger("toolkit")
 
 class CallWatcher:
     """
-    Keeps the results of a run's calls, and reports what happens to the listener of the run.
+    Keeps the results of a run's calls, and reports what happens to the listener of the run, if it has one.
 
     A run can be ended at any moment. The watcher then knows which calls have a result and which have only started.
-
-    Args:
-        on_event: The listener; None if there is none.
     """
 
     def __init__(self, on_event: EventListener | None) -> None:
@@ -52,11 +49,7 @@ class CallWatcher:
                 _log.exception("a listener to an agent's events failed")
 
     def build_sub_run_listener(self, call_id: str) -> EventListener | None:
-        """
-        Return the listener for the sub-run of a call, or None if this run has no listener.
-
-        The listener reports each event of the sub-run to this run's listener as a `SubRunEvent`.
-        """
+        """Return a listener that reports the events of the sub-run of a call, or None if this run has no listener."""
         return None if self._on_event is None else lambda event: self.publish_event(SubRunEvent(call_id, event))
 
     def forget_turn(self) -> None:
@@ -87,11 +80,7 @@ class CallWatcher:
         return result if call.id in self._results else self.record_result(call, result)
 
     def override_result(self, result: ToolResult) -> None:
-        """
-        Make *result* the result of its call, in place of what the tool returns.
-
-        A call whose sub-run waits or was halted needs this.
-        """
+        """Make *result* the result of its call, whose sub-run waits or was halted, whatever the tool returns."""
         self._overriding_results[result.call_id] = result
 
     def take_override(self, call: ToolCall, result: ToolResult) -> ToolResult:

@@ -173,33 +173,15 @@ class Done:
     run: Run[Any]
 
 
-Event: TypeAlias = (
-    TextDelta
-    | ToolStarted
-    | ToolProgress
-    | ToolFinished
-    | Refused
-    | TurnFinished
-    | UserInput
-    | CatalogChanged
-    | Compacted
-    | Summarized
-    | SummaryFailed
-    | RunWaits
-    | RunFailed
-    | SubRunEvent
-    | Done
-)
+CallEvent: TypeAlias = ToolStarted | ToolProgress | ToolFinished | Refused
+ConversationEvent: TypeAlias = TurnFinished | UserInput | CatalogChanged | Compacted | Summarized | SummaryFailed
+Event: TypeAlias = TextDelta | CallEvent | ConversationEvent | RunWaits | RunFailed | SubRunEvent | Done
 
 EventListener: TypeAlias = Callable[[Event], object]
 
 
 async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
-    """
-    Run the coroutine that *start* returns, and yield the events that it passes to its listener.
-
-    The run ends when the generator is closed.
-    """
+    """Yield the events that the coroutine of *start* passes to its listener. It ends when the generator is closed."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     # The run has its own task, so that its context variables stay the same from start to end.
     task = asyncio.ensure_future(start(queue.put_nowait))

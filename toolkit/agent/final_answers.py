@@ -18,7 +18,8 @@ from ..catalogs.views import CatalogView
 from ..errors import BadArgs, DefinitionError, DuplicateTool
 from ..formats.schemas.forced_nulls import remove_forced_nulls
 from ..spec import Tool
-from ..values.codecs import Unresolved, create_hint_reader
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from ..values.schemas.repair import repair_arguments
 from ..values.strictjson.checks import copy_json, loads
 from .prompts import FINAL_ANSWER
@@ -57,24 +58,14 @@ class FinalAnswer:
 
 
 class AnswerFormat:
-    """
-    The form of a final answer.
-
-    Attributes:
-        tool: The tool whose one argument is the answer.
-    """
+    """The form of a final answer: a tool whose one argument is the answer."""
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
 
     @classmethod
     def of(cls, hint: Any) -> AnswerFormat | None:
-        """
-        Return the form of an answer of the type *hint*; None for a plain text, for which *hint* is None or `str`.
-
-        Raises:
-            DefinitionError: *hint* is not a type, or has no JSON form.
-        """
+        """Return the form of an answer of the type *hint*; None for a plain text, for which *hint* is None or `str`."""
         if hint is None or hint is str:
             return None
         if isinstance(hint, str):
@@ -103,12 +94,7 @@ class AnswerFormat:
 
     @classmethod
     def from_schema(cls, schema: Any) -> AnswerFormat:
-        """
-        Return the form with *schema*, the `schema` of another form. Its answers stay plain JSON.
-
-        Raises:
-            ValueError: *schema* is not such a schema.
-        """
+        """Return the form with *schema*, the `schema` of another form. Its answers stay plain JSON."""
         if not isinstance(schema, Mapping) or _KEY not in (schema.get("properties") or ()):
             raise ValueError(f"not the form of an answer: it has to be a schema with the property {_KEY!r}")
         try:
@@ -131,12 +117,7 @@ class AnswerFormat:
         return self.tool.schema
 
     def read_arguments(self, arguments: Any) -> FinalAnswer:
-        """
-        Return the answer in *arguments* of a call of the tool.
-
-        Raises:
-            BadArgs: They are not an answer of the type. It holds every problem.
-        """
+        """Return the answer in *arguments* of a call; raise `BadArgs` with every problem if they are no answer."""
         if isinstance(arguments, (str, bytes)):
             arguments = self.tool.about.checker.parse(arguments)
         return self._read_value(arguments)
@@ -158,12 +139,7 @@ class AnswerFormat:
         raise refusal
 
     def read_text(self, text: str) -> FinalAnswer:
-        """
-        Return the answer in *text*: JSON, alone or in a fenced block, or a plain text if that is of the type.
-
-        Raises:
-            BadArgs: It is not an answer of the type.
-        """
+        """Return the answer in *text*: JSON, alone or in a fenced block, or a plain text if that is of the type."""
         fenced = _FENCED.fullmatch(text)
         try:
             value = loads(text if fenced is None else fenced[1])

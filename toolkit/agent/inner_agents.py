@@ -17,43 +17,26 @@ from ..approvals.store import ApprovalStore
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
-from ..steps.call_step import CallStep, RunScope, StepSetup, find_open_step
+from ..steps.call_step import CallStep, StepSetup, find_open_step
 from ..steps.nested_runs import NestedRun
 from ..steps.requests import find_answer, share_store
 from ..steps.session_changes import apply_changes, describe_changes, read_state
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
-from .decision_attempts import Resume, is_temporary, resume_with_decisions
 from .events import EventListener
 from .options import AgentOptions
-from .resume import Decisions
+from .resume import Decisions, Resume, is_temporary, resume_with_decisions
 from .saved.run_seal import dump_run, load_run
 from .saved.runs import Run, read_answer
 
-__all__ = [
-    "RunOrder",
-    "find_step_for",
-    "read_own_session",
-    "run_in_step",
-    "wait_for_run",
-    "with_approval_store",
-]
+__all__ = ["RunOrder", "find_step_for", "read_own_session", "run_in_step", "wait_for_run", "with_approval_store"]
 
 A = TypeVar("A")
 T = TypeVar("T")
 
 
 class RunOrder(NamedTuple):
-    """
-    What an agent is asked to do.
-
-    Attributes:
-        verb: The method of the agent that was called: "run", "resume" or "execute".
-        prompt: What the agent is asked.
-        run: The run that it continues; None for a new one.
-
-    The other attributes are arguments of that method.
-    """
+    """What an agent is asked to do: *verb* is the method that was called, and the others are its arguments."""
 
     verb: str
     prompt: str | UserMessage | None
@@ -78,30 +61,26 @@ def find_step_for(options: AgentOptions) -> CallStep | None:
 
 def wait_for_run(agent: Any, start: Callable[[], Coroutine[Any, Any, Run[T]]]) -> Run[T]:
     """Return the run that *start* makes, for sync code: in the loop of the step around it, if there is one."""
-    step = find_step_for(agent._options)  # noqa: SLF001 -- the agent's own package
+    step = find_step_for(agent._options)
     if step is None:
-        run: Run[T] = agent._toolbox.dispatcher.wait_for(start)  # noqa: SLF001 -- as above
+        run: Run[T] = agent._toolbox.dispatcher.wait_for(start)
         return run
     return step.nested.wait_for(start)
 
 
 async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
-    """
-    Run *agent* as a part of *step*.
-
-    Raises:
-        CallPaused: The run waits for people, and so does the call of *step*.
-        InnerRunChanged: The function of *step* runs again, and asks something else than before.
-    """
-    options = agent._options  # noqa: SLF001 -- the agent's own package
+    """Run *agent* as a part of *step*. If the run waits for people, the call of *step* waits, by `CallPaused`."""
+    options = agent._options
     schema = "" if options.output is None else json.dumps(options.output.schema, sort_keys=True)
     identity = digest_parts(options.provider.name, options.provider.model, options.system, schema)
-    own_agent = agent if order.verb == "resume" else _share_store_with(agent, step.scope)
+    approvals = agent._toolbox.dispatcher.approvals
+    shared = approvals if order.verb == "resume" else share_store(approvals, step.scope)
+    own_agent = agent if shared is approvals else with_approval_store(agent, shared.store)
 
     async def resume(run: Run[Any], decisions: Decisions) -> Run[Any]:
         setup = StepSetup(scope=step.scope, run_id=run.id, key=run.id, outer=step, session=run.session)
         resuming = order._replace(verb="resume", prompt=None, run=run, decisions=decisions)
-        resumed: Run[Any] = await own_agent._start(resuming, setup)  # noqa: SLF001 -- as above
+        resumed: Run[Any] = await own_agent._start(resuming, setup)
         return resumed
 
     try:
@@ -128,9 +107,9 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
         session = order.run.session if order.run and order.verb == "resume" else _build_session(agent, step, order.run)
         setup = StepSetup(scope=step.scope, run_id=nested.key, key=nested.key, outer=step, session=session)
         continued = None if order.run is None else replace(order.run, session=session)
-        run: Run[Any] = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))  # noqa: SLF001 -- the agent's own package
+        run: Run[Any] = await agent._start(order._replace(run=continued), replace(setup, is_new=nested.is_new))
     else:
-        stopped = read_answer(load_run(record), agent._options.output)  # noqa: SLF001 -- as above
+        stopped = read_answer(load_run(record), agent._options.output)
         answers = {request.id: await find_answer(step.scope, request) for request in stopped.requests}
         decisions = {name: answer for name, answer in answers.items() if answer is not None}
         if not decisions:
@@ -145,11 +124,7 @@ async def _advance(agent: Any, step: CallStep, nested: NestedRun, order: RunOrde
 
 
 def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
-    """
-    Return the session of a new run of *agent* inside *step*.
-
-    It has the id of the outer run's session, so that the requests of both belong together, and a state of its own.
-    """
+    """Return the session of a new run inside *step*, with the outer id, so that requests of both belong together."""
     principal, changes = read_own_session(agent, step.session.principal)
     if run is not None:
         changes = describe_changes(None, read_state(run.session))
@@ -158,30 +133,17 @@ def _build_session(agent: Any, step: CallStep, run: Run[Any] | None) -> Session:
     return session
 
 
-def _share_store_with(agent: Any, scope: RunScope) -> Any:
-    approvals = agent._toolbox.dispatcher.approvals  # noqa: SLF001 -- the agent's own package
-    shared = share_store(approvals, scope)
-    return agent if shared is approvals else with_approval_store(agent, shared.store)
-
-
 def with_approval_store(agent: A, store: ApprovalStore) -> A:
-    """
-    Return the same agent with its requests for approval in *store*. The asker, the key and the times stay.
-
-    What is said to a run of either agent reaches the run.
-
-    Raises:
-        TypeError: The approvals of the agent cannot have another store.
-    """
+    """Return the same agent with its requests in *store*. What is said to a run of either agent reaches the run."""
     other_agent: Any = copy.copy(agent)
-    toolbox = other_agent._toolbox  # noqa: SLF001 -- the agent's own package
+    toolbox = other_agent._toolbox
     approvals = toolbox.dispatcher.approvals
     if not hasattr(approvals, "with_store"):
         raise TypeError(
             f"the approvals of this agent, {type(approvals).__name__}, cannot have another store; give its dispatcher "
             "toolkit.approvals.Approvals(...), or give them a method with_store(store)"
         )
-    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))  # noqa: SLF001 -- as above
+    other_agent._toolbox = toolbox.with_approvals(approvals.with_store(store))
     return cast("A", other_agent)
 
 
@@ -192,7 +154,7 @@ def read_own_session(agent: Any, principal: str | None) -> tuple[str | None, dic
     That is the mode, the grants, the loaded tools and the stamps of files. Another *principal* than that of the session
     does not get the grants.
     """
-    session = agent._session  # noqa: SLF001 -- the agent's own package
+    session = agent._session
     if session is None:
         return principal, {}
     changes = describe_changes(None, read_state(session))

@@ -21,10 +21,7 @@ _log = logging.getLogger("toolkit")
 
 
 async def run_with_lifecycle(
-    active_run: ActiveRun,
-    work: Callable[[], Awaitable[RunEnding]],
-    verb: str,
-    on_end: Callable[[Run[Any]], object],
+    active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str, on_end: Callable[[Run[Any]], object]
 ) -> Run[Any]:
     """
     Call the hooks for the start, do *work* on *active_run*, call the hooks for the end, and return the run.

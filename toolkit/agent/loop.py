@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from functools import partial
 
 from ..approvals import ApprovalError
 from ..decisions import Decision
@@ -56,7 +57,10 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
         try:
             if await compact_conversation(active_run):
                 continue  # the summary has used tokens and time, so the limits are checked again
-            reply = await _get_reply(active_run, is_paused=is_paused)
+            if active_run.steps is None:
+                reply = await _ask_model(active_run)
+            else:
+                reply = await active_run.do_reply_step(partial(_ask_model, active_run), reads_inbox=not is_paused)
             calls = active_run.add_reply(reply)
         except (ProviderError, Transient) as error:
             return RunEnding(status="failed", reason=str(error), error=error)
@@ -69,13 +73,6 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
         _report_turn(active_run, reply, ending or _RUNNING_ENDING)
         if ending is not None:
             return ending
-
-
-async def _get_reply(active_run: ActiveRun, *, is_paused: bool) -> Reply:
-    """Return the model's reply, or the one that the steps of the run have kept."""
-    if active_run.steps is None:
-        return await _ask_model(active_run)
-    return await active_run.do_reply_step(lambda: _ask_model(active_run), reads_inbox=not is_paused)
 
 
 async def _has_more_to_read(active_run: ActiveRun) -> bool:
@@ -177,11 +174,7 @@ def _end_at_stop(stop: str) -> RunEnding:
 async def _run_calls(
     active_run: ActiveRun, all_calls: tuple[ToolCall, ...], refused: Mapping[str, ToolResult]
 ) -> RunEnding | None:
-    """
-    Run the calls whose ids are not in *refused*, and keep the results of all calls.
-
-    Return an ending if the run is over or has to wait, and otherwise None.
-    """
+    """Run the calls whose ids are not in *refused*, and keep all results. Return how the run ends, if it does."""
     calls = [call for call in all_calls if call.id not in refused]
     count = active_run.take_calls(len(calls))
     try:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from typing_extensions import TypedDict
 
@@ -25,12 +25,10 @@ from .events import Event
 from .final_answers import AnswerFormat
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
 
-__all__ = ["AgentKeywords", "AgentOptions", "OutputWay"]
+__all__ = ["AgentKeywords", "AgentOptions", "OutputWay", "check_option_names"]
 
 OutputWay: TypeAlias = Literal["tool", "provider"]
 """How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
-
-_OUTPUT_WAYS = ("tool", "provider")
 
 _OPTION_TYPES: OptionTypes = {
     "system": ((str,), "a text, or leave it out"),
@@ -64,6 +62,40 @@ class AgentKeywords(TypedDict, total=False):
     session: Session | None
     steps: Steps | None
     clock: Callable[[], float]
+
+
+_OTHER_WORDS = {
+    **dict.fromkeys(("instructions", "system_prompt", "system_message"), "the system prompt is `system`"),
+    **dict.fromkeys(("output_type", "result_type", "response_format", "response_model"), "that type is `output`"),
+    **dict.fromkeys(("max_iterations", "max_steps", "recursion_limit"), "that limit is `max_turns`"),
+    **dict.fromkeys(("callbacks", "callback", "event_handler"), "give a function of the events as `on_event`"),
+    **dict.fromkeys(("functions", "toolsets"), "the tools are the second argument, `tools`"),
+    **dict.fromkeys(
+        ("model", "llm", "client"),
+        "the model belongs to the first argument, `provider`, such as 'anthropic:MODEL'",
+    ),
+    **dict.fromkeys(
+        ("temperature", "max_tokens", "top_p", "model_settings", "timeout"),
+        "give it to the provider, which sends it to the model",
+    ),
+    **dict.fromkeys(
+        ("hooks", "permissions", "approvals", "safety", "audit", "retry", "retries", "resources"),
+        "give it to the `Dispatcher` that the agent gets as `tools`",
+    ),
+    **dict.fromkeys(("deps", "deps_type", "context"), "tools get such objects with `Dispatcher(resources=...)`"),
+    "memory": "a conversation goes on with `run(prompt, run=earlier_run)`",
+    "name": "an agent has no name of its own",
+}
+"""What other libraries call an option, and what to write here."""
+
+
+def check_option_names(options: Iterable[str]) -> None:
+    """Raise `TypeError` for an option that `Agent` does not have; the message names the word that it has for it."""
+    for name in options:
+        if name in _OTHER_WORDS:
+            raise TypeError(f"Agent: there is no option {name!r}; {_OTHER_WORDS[name]}")
+        if name not in AgentKeywords.__annotations__:
+            raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +143,8 @@ class AgentOptions:
     def _check_output(self) -> None:
         if self.output_retries < 0:
             raise ValueError(f"output_retries has to be 0 or more, got {self.output_retries!r}")
-        if self.output_by is not None and self.output_by not in _OUTPUT_WAYS:
-            raise ValueError(f"output_by: {explain_unknown_choice(self.output_by, _OUTPUT_WAYS)}")
+        if self.output_by is not None and self.output_by not in get_args(OutputWay):
+            raise ValueError(f"output_by: {explain_unknown_choice(self.output_by, get_args(OutputWay))}")
         if self.output_by == "provider" and not isinstance(self.provider, StructuredProvider):
             raise ValueError(
                 f'output_by: {type(self.provider).__name__} has no structured output; write output_by="tool", '

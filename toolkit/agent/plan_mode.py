@@ -7,7 +7,7 @@ of a model changes the mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .._option_checks import require_list
@@ -28,15 +28,7 @@ from .conversation.kept_messages import list_plan_calls
 from .prompts import EXIT_PLAN
 from .saved.runs import Run, check_run
 
-__all__ = [
-    "PlanGuard",
-    "build_plan_request",
-    "check_execution",
-    "exit_plan_tool",
-    "is_for_planning",
-    "resolve_plan_tools",
-    "with_plan",
-]
+__all__ = ["PlanGuard", "build_plan_request", "check_execution", "exit_plan_tool", "resolve_plan_tools", "with_plan"]
 
 
 def exit_plan_tool() -> Tool:
@@ -59,22 +51,8 @@ def exit_plan_tool() -> Tool:
     return Tool.of(exit_plan)
 
 
-def is_for_planning(tool: Tool, plan_tools: Collection[str] | None) -> bool:
-    """
-    Return whether the model may use *tool* while it plans.
-
-    *tool* must be read-only. If *plan_tools* is not None, the name of the tool must be in it.
-    """
-    return tool.facts.read_only and (plan_tools is None or tool.name in plan_tools)
-
-
 def resolve_plan_tools(plan_tools: Iterable[str] | None, catalog: CatalogView) -> frozenset[str] | None:
-    """
-    Return the names of the tools in *plan_tools*; None if *plan_tools* is None.
-
-    Raises:
-        ValueError: A name is not that of a read-only tool of *catalog*.
-    """
+    """Return the names of the read-only tools in *plan_tools*; None if *plan_tools* is None."""
     if plan_tools is None:
         return None
     names: set[str] = set()
@@ -123,11 +101,7 @@ def _find_handed_over_plan(run: Run[Any]) -> Any:
 
 
 def build_plan_request(run: Run[Any]) -> ApprovalRequest:
-    """
-    Return the request by which the store remembers that the plan of *run* is carried out.
-
-    Its id is the same for the same run, also in another process.
-    """
+    """Return the request by which the store remembers, for all processes, that the plan of *run* is carried out."""
     # One conversation can plan twice. The number of messages tells the two plans apart. Messages that were summed up
     # count, because otherwise a later plan could have the number of an earlier one.
     summed_up = 0 if run.summary is None else run.summary.messages - 1
@@ -140,10 +114,6 @@ class PlanGuard(Judge):
     The judge that, in plan mode, denies every tool that is not read-only or was not chosen for planning.
 
     It is needed if the dispatcher has no permissions that do so, or if the host chose the tools for planning.
-
-    Args:
-        mode_of: A function that returns the mode of a session.
-        may_use: A function that returns whether a tool may be used while the model plans.
     """
 
     def __init__(self, mode_of: Callable[[Session | None], str | None], may_use: Callable[[Tool], bool]) -> None:

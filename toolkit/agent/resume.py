@@ -4,13 +4,19 @@ Resuming a run that waits: decisions are applied, and calls that were held back 
 A call that was held back runs when no call before it waits. If a request cannot
 be answered any more, the model gets a result that says so. If it can still be
 answered, but not with this decision, an `ApprovalError` is raised.
+
+`resume_with_decisions` goes on all the same: a decision that a person has to correct is refused, and the others count.
+If only the moment is wrong, because the store of approvals is busy or another caller runs the call, the decision is not
+refused but tried again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
@@ -22,30 +28,35 @@ from .conversation.valid_messages import build_unfinished_result
 from .loop import conclude_turn, dispatch_calls, watch_calls
 from .saved.runs import Run, check_run
 
-__all__ = ["Decisions", "apply_decisions", "check_decisions", "withdraw_unknown_requests"]
+__all__ = [
+    "Decisions",
+    "Resume",
+    "apply_decisions",
+    "check_decisions",
+    "is_temporary",
+    "resume_with_decisions",
+    "try_patiently",
+    "withdraw_unknown_requests",
+]
 
 Decisions: TypeAlias = Mapping[str, Decision]
+Resume: TypeAlias = Callable[[Run[Any], Decisions], Awaitable[Run[Any]]]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
+_WAITS_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
 _CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
+
+_log = logging.getLogger("toolkit")
+T = TypeVar("T")
 
 
 async def check_decisions(
     run: Run[Any], decisions: Decisions, is_unchanged: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
-    """
-    Check that *run* waits, and that each of *decisions* answers one of its requests.
-
-    *is_unchanged* returns whether a request says the same as the store's copy of it.
-
-    Raises:
-        ValueError: The run does not wait.
-        TypeError: *decisions* is not a dictionary of decisions by the ids of requests.
-        ApprovalError: The run does not wait for the request, or an approved request was changed.
-    """
+    """Raise an error unless *run* waits, and each of *decisions* is about a request of it that *is_unchanged*."""
     if check_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
     held_ids = {result.request.id for result in run.waiting() if result.request is not None}
@@ -77,19 +88,15 @@ async def withdraw_unknown_requests(active_run: ActiveRun, run: Run[Any]) -> Non
 async def apply_decisions(
     active_run: ActiveRun, decisions: Decisions, resume_sub_run: SubRunResumer
 ) -> RunEnding | None:
-    """
-    Apply *decisions*, and run the calls that were held back.
-
-    Return an ending if the run still waits or is over, and None if the model has to be asked again.
-    """
+    """Apply *decisions*, and run the calls that were held back. Return None if the model has to be asked again."""
     calls, earlier_results = active_run.conversation.last_turn()
     if any(result.kind == "halted" for result in earlier_results):
         # The run was cancelled before the other requests were withdrawn.
         return await conclude_turn(active_run)
     for index, call in enumerate(calls):
         results = active_run.conversation.last_turn()[1]
-        work = _find_work(active_run, call, results[index], decisions, resume_sub_run)
-        is_held = _is_held(results[index])
+        work, request = _find_work(active_run, call, results[index], decisions, resume_sub_run), results[index].request
+        is_held = request is not None and request.waits_for is not None
         if work is None or (is_held and any(result.kind == "waiting" for result in results[:index])):
             continue
         try:
@@ -209,23 +216,11 @@ async def _resume_call(
         decision, seconds_left = Decision.deny(active_run.ledger.explain_limit("seconds")[1]), None
     try:
         with watch_calls(active_run):
+            resume: Callable[..., Awaitable[ToolResult]] = toolbox.dispatcher.resume
             if active_run.steps is not None:
-                return await active_run.steps.resume(
-                    toolbox.dispatcher,
-                    request,
-                    decision,
-                    active_run.session,
-                    active_run.resources,
-                    call_id=call.id,
-                    timeout_seconds=seconds_left,
-                )
-            return await toolbox.dispatcher.resume(
-                request,
-                decision,
-                session=active_run.session,
-                resources=active_run.resources,
-                timeout_seconds=seconds_left,
-            )
+                resume = partial(active_run.steps.resume, toolbox.dispatcher, call_id=call.id)
+            session, resources = active_run.session, active_run.resources
+            return await resume(request, decision, session=session, resources=resources, timeout_seconds=seconds_left)
     except ApprovalError as error:
         if error.why in _CORRECTABLE:
             raise
@@ -234,7 +229,9 @@ async def _resume_call(
         is_repeated = active_run.steps is not None and error.why == "answered" and error.outcome is None
         if is_repeated and not decision.approved:  # the same step has denied the call before, and was cut off
             return ToolResult.failure("denied", decision.reason or "the user said no")
-        return _build_too_late_result(error)
+        if error.outcome is not None:  # the call was run elsewhere
+            return ToolResult.from_json(error.outcome)
+        return ToolResult.failure("denied", str(error), advice="It was not run; call it again if it is still needed.")
 
 
 async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: ApprovalRequest) -> ToolResult:
@@ -247,23 +244,8 @@ async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: Appr
     return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
-def _build_too_late_result(error: ApprovalError) -> ToolResult:
-    """
-    Return the result of a call whose request cannot be answered any more.
-
-    If the call was run elsewhere and its outcome is known, that is the result.
-    """
-    if error.outcome is not None:
-        return ToolResult.from_json(error.outcome)
-    return ToolResult.failure("denied", str(error), advice="It was not run; call it again if it is still needed.")
-
-
 def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> None:
-    """
-    Leave a valid conversation when *error* interrupts the work on the call at *index*.
-
-    The other calls keep waiting if the run still has a request that can be answered.
-    """
+    """Leave a valid conversation when *error* interrupts a call. The others wait on if a request can be answered."""
     calls, results = active_run.conversation.last_turn()
     if isinstance(error, ApprovalError) or calls[index].id in active_run.sub_runs:
         return  # the call waits as before, or its sub-run does
@@ -276,5 +258,43 @@ def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> 
             active_run.conversation.replace_result(place, build_unfinished_result(call, why))
 
 
-def _is_held(result: ToolResult) -> bool:
-    return result.kind == "waiting" and result.request is not None and result.request.waits_for is not None
+def is_temporary(error: BaseException | None) -> bool:
+    """Return whether *error* says that a decision cannot be applied now, but as it is a little later."""
+    return isinstance(error, ApprovalError) and error.why in ("store", "running")
+
+
+async def resume_with_decisions(
+    resume: Resume, run: Run[Any], decisions: Decisions
+) -> tuple[Run[Any], Mapping[str, Exception]]:
+    """Return what *resume* makes of *run* and *decisions*, and the decisions that were refused, with the reasons."""
+    try:
+        return await try_patiently(lambda: resume(run, decisions), run.id), {}
+    except ApprovalError as error:
+        if is_temporary(error):
+            raise
+        if len(decisions) < 2:
+            return run, dict.fromkeys(decisions, error)
+    # Steps that were done return at once, so each decision can be tried for itself.
+    refused: dict[str, Exception] = {}
+    for request_id, decision in decisions.items():
+        try:
+            if run.status == "waiting":
+                run = await try_patiently(partial(resume, run, {request_id: decision}), run.id)
+        except ApprovalError as error:
+            if is_temporary(error):
+                raise
+            refused[request_id] = error
+    return run, refused
+
+
+async def try_patiently(apply: Callable[[], Awaitable[T]], run_id: str) -> T:
+    """Return what *apply* returns, which applies decisions to the run *run_id*; try again for half a minute."""
+    for wait_seconds in _WAITS_SECONDS:
+        try:
+            return await apply()
+        except ApprovalError as error:
+            if not is_temporary(error):
+                raise
+            _log.warning("run %r: a decision could not be applied, and is tried again: %s", run_id, error)
+        await asyncio.sleep(wait_seconds)
+    return await apply()

@@ -44,12 +44,8 @@ class SteppedRun(Generic[T]):
     """
     A run of *agent* with steps.
 
-    Attributes:
-        id: The id of the run.
-        steps: Does the steps.
-        secret: A random text of the run. The ids of its session and of its requests are derived from it.
-        spent_seconds: The seconds that earlier processes have used for the run.
-        resources: The resources of the calls; see `Dispatcher.call`.
+    The ids of its session and of its requests are derived from *secret*, a random text. The *spent_seconds* are those
+    of earlier processes.
     """
 
     agent: Agent[T]
@@ -61,19 +57,12 @@ class SteppedRun(Generic[T]):
     resources: Mapping[Any, Any] | None = None
 
     async def run(
-        self,
-        prompt: str | UserMessage,
-        *,
-        principal: str | None = None,
-        session_state: Mapping[str, Any] | None = None,
+        self, prompt: str | UserMessage, *, principal: str | None = None, session_state: Mapping[str, Any] | None = None
     ) -> Run[T]:
         """
         Work on *prompt* as `Agent.run` does.
 
-        Args:
-            principal: On whose behalf the run acts.
-            session_state: What the session of the run begins with, from `read_own_session`. Without it, this and the
-                principal are read from the agent's own session now.
+        The session begins with *session_state*. Without it, this and the principal are the agent's own.
         """
         if session_state is None:
             principal, session_state = read_own_session(self.agent, principal)
@@ -97,17 +86,13 @@ class SteppedRun(Generic[T]):
         return await self._start(RunOrder("resume", None, run, decisions=decisions), setup)
 
     async def execute(self, run: Run[Any], prompt: str | UserMessage, mode: Mode | None) -> Run[T]:
-        """
-        Carry out the plan of *run* in *mode*, as `Agent.execute` does.
-
-        What keeps the steps lets this happen once. `Agent.execute` refuses the plan from now on.
-        """
+        """Carry out the plan of *run* in *mode*, as `Agent.execute` does, which refuses the plan from now on."""
         with contextlib.suppress(ApprovalError):  # a process before this one has claimed the plan
-            await self.agent._toolbox.claim_plan(run.session, run)  # noqa: SLF001 -- the agent's own package
+            await self.agent._toolbox.claim_plan(run.session, run)
         return await self._start(RunOrder("execute", prompt, run, mode=mode), self._set_up(run.session))
 
     async def _start(self, order: RunOrder, setup: StepSetup) -> Run[T]:
-        return await self.agent._start(order._replace(resources=self.resources), setup)  # noqa: SLF001 -- as above
+        return await self.agent._start(order._replace(resources=self.resources), setup)
 
     def _set_up(
         self, session: Session, decisions: Decisions | None = None, refused: dict[str, Exception] | None = None
@@ -125,7 +110,7 @@ class SteppedRun(Generic[T]):
 
 def find_dispatcher(agent: Agent[Any]) -> Dispatcher:
     """Return the dispatcher of *agent*, with its own tools."""
-    return agent._toolbox.dispatcher  # noqa: SLF001 -- the agent's own package
+    return agent._toolbox.dispatcher
 
 
 def derive_session_id(run_id: str, secret: str) -> str:
@@ -134,13 +119,7 @@ def derive_session_id(run_id: str, secret: str) -> str:
 
 
 async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:
-    """
-    Check that the plan of *run* can be carried out in *mode*.
-
-    Raises:
-        ApprovalError: The plan was carried out already, by `Agent.execute`.
-        ValueError: *run* has not planned, or *mode* is "plan".
-    """
+    """Raise an error unless the plan of *run* can be carried out in *mode*, and `Agent.execute` has not done so."""
     check_execution(run, mode)
-    if await agent._toolbox.is_plan_claimed(run):  # noqa: SLF001 -- the agent's own package
+    if await agent._toolbox.is_plan_claimed(run):
         raise ApprovalError("the plan of this run was carried out already, by `agent.execute`", why="answered")

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, Required, TypedDict, TypeVar, Unpack, overload
 
 from .._plumbing.wording import format_seconds
+from ..calls.unstarted import finish_unstarted
 from ..context import Context
 from ..errors import ToolError
 from ..providers.base import Usage
@@ -135,10 +136,11 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
         del parent.sub_runs[call.id]
         return await _finish_call(parent, call, ToolResult.failure("denied", why))
     del parent.sub_runs[call.id]
+    plan = parent.toolbox.dispatcher.find_plan(call.name)
     try:
         ending = await _await_with_timeout(
             resume_turns(child, {key: decision for key, decision in decisions.items() if key in request_ids}),
-            parent.toolbox.find_timeout_seconds(call),
+            None if plan is None else plan.timeout_seconds,
         )
     except BaseException:
         _hold_if_waiting(parent, call, child, sub.version)
@@ -149,17 +151,18 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
 
 
 async def _finish_call(parent: ActiveRun, call: ToolCall, result: ToolResult) -> ToolResult:
+    """Return the final result of *call*: seen by after-hooks, masked, and cut to its maximum, unless it waits."""
     if result.kind != "waiting":
-        result = await parent.toolbox.finish_result(call, result, parent.session)
+        dispatcher, session = parent.toolbox.dispatcher, parent.session
+        plan = dispatcher.find_plan(call.name)
+        tool = None if plan is None else plan.tool
+        full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
+        result = await finish_unstarted(full_call, result, plan, dispatcher.settings)
     return parent.watcher.record_result(call, result)
 
 
 async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seconds: float | None) -> RunEnding:
-    """
-    Await *sub_run_work*, a sub-run that was resumed, and return how it ended.
-
-    It is stopped after *seconds*, the time that one attempt of its call may take.
-    """
+    """Return how a resumed sub-run ended. It is stopped after *seconds*, the time that one attempt may take."""
     try:
         async with asyncio.timeout(seconds) as timer:
             return await sub_run_work
@@ -208,11 +211,7 @@ def _build_child(
 
 
 def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, version: str | None) -> ToolResult | None:
-    """
-    Return the waiting result of *call* if its sub-run waits, and otherwise None.
-
-    A sub-run that waits is kept in *parent*, to be resumed with it.
-    """
+    """Return the waiting result of *call* and keep its sub-run in *parent*, if that waits; otherwise None."""
     run = child.to_run(RunEnding(status="stopped"))
     if not run.requests:
         return None

@@ -45,11 +45,7 @@ class _NoSummary(Exception):  # noqa: N818 -- the name says what happened
 
 
 async def compact_conversation(active_run: ActiveRun) -> bool:
-    """
-    Make the conversation of *active_run* shorter if it is longer than `compact_at`.
-
-    Return whether the model was asked for a summary, which has used a part of the budget.
-    """
+    """Shorten a conversation that is longer than `compact_at`. Return whether the model was asked for a summary."""
     options, conversation = active_run.options, active_run.conversation
     max_characters = options.compact_at
     if max_characters is None:
@@ -73,12 +69,7 @@ async def compact_conversation(active_run: ActiveRun) -> bool:
 
 
 async def _write_summary(active_run: ActiveRun, split: MessageSplit, prompt: str, max_characters: int) -> Summary:
-    """
-    Return the summary of the old messages and of an earlier summary.
-
-    Raises:
-        _NoSummary: The model gave none, or none that could be used.
-    """
+    """Return the summary of the old messages and of an earlier summary; raise `_NoSummary` if it is of no use."""
     earlier = active_run.conversation.summary or Summary(text="")
     piece_chars = max_characters * 3 // 4  # the rest is for the summary before it, and for the prompt
     text = earlier.text

@@ -23,13 +23,13 @@ from ..approvals.records import Record
 from ..approvals.store import ApprovalStore
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
 from ..calls.propagation import must_propagate
-from ..calls.unstarted import finish_unstarted
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError
+from ..formats.base import SEARCH_TOOL_NAME
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
@@ -40,8 +40,7 @@ from ..values.visible import make_visible
 from .call_watcher import current_run
 from .conversation.valid_messages import build_unfinished_result
 from .events import ToolProgress
-from .own_tools import SEARCH_TOOL
-from .plan_mode import PlanGuard, build_plan_request, is_for_planning
+from .plan_mode import PlanGuard, build_plan_request
 from .prompts import EXIT_PLAN
 from .saved.runs import Run
 
@@ -56,14 +55,8 @@ class Toolbox:
     """
     The tools of one agent, and a dispatcher for them that shares the policies, threads and approvals of *source*.
 
-    Args:
-        source: The host's dispatcher.
-        catalog: The tools, with the agent's own tools.
-        plan_tools: The names of the tools that the model may use while it plans; if None, all read-only tools.
-        has_steps: Whether the steps of runs are told when a tool is about to run.
-
-    Attributes:
-        dispatcher: The dispatcher that runs the tools.
+    While the model plans, it may use *plan_tools*, or all read-only tools if None. If *has_steps*, the steps of runs
+    are told when a tool is about to run.
     """
 
     def __init__(
@@ -110,15 +103,15 @@ class Toolbox:
         return Toolbox(self._source, view, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
     def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
-        """
-        Return the names that *tools* have in this toolbox.
-
-        A `Tool` object may have been renamed here. It is found if it is the same tool, and left out if it is not here.
-        """
+        """Return the names that *tools* have here. A `Tool` is found if it was renamed, and left out if it is not."""
         names: dict[str, None] = {}
         for tool in tools:
             if isinstance(tool, Tool):
-                names |= dict.fromkeys(own.name for own in self.dispatcher.catalog if _is_same_tool(own, tool))
+                names |= dict.fromkeys(
+                    own.name
+                    for own in self.dispatcher.catalog
+                    if own is tool or (own.function is tool.function and tool.name in (own.name, *own.former))
+                )
             else:
                 own_tool = self.dispatcher.catalog.get(tool)
                 names[tool if own_tool is None else own_tool.name] = None
@@ -180,8 +173,8 @@ class Toolbox:
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Return whether *tool* may be used in mode "plan"."""
-        is_own = tool.name in (EXIT_PLAN, SEARCH_TOOL) or is_output_reader(tool)
-        return is_for_planning(tool, None if is_own else self._plan_tools)
+        is_own = tool.name in (EXIT_PLAN, SEARCH_TOOL_NAME) or is_output_reader(tool)
+        return tool.facts.read_only and (is_own or self._plan_tools is None or tool.name in self._plan_tools)
 
     def select_offered_tools(self, session: Session) -> CatalogView:
         """Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode."""
@@ -219,32 +212,12 @@ class Toolbox:
         call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
         return run.watcher.record_result(call, await run.do_call_step(key, call, start))
 
-    async def finish_result(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
-        """
-        Return the final *result* of a call that the dispatcher did not run.
-
-        After-hooks see the result, secrets in it are masked, and it is cut to the maximum size.
-        """
-        plan = self.dispatcher.find_plan(call.name)
-        tool = None if plan is None else plan.tool
-        full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
-        return await finish_unstarted(full_call, result, plan, self.dispatcher.settings)
-
-    def find_timeout_seconds(self, call: ToolCall) -> float | None:
-        """Return how many seconds one attempt of *call* may take; None for no limit."""
-        plan = self.dispatcher.find_plan(call.name)
-        return None if plan is None else plan.timeout_seconds
-
     def find_output_reader(self, session: Session) -> KeptOutputReader | None:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
         return find_output_reader(self.dispatcher.catalog.table, self.dispatcher.settings.judges, session)
 
     async def is_unchanged(self, request: ApprovalRequest) -> bool:
-        """
-        Return whether *request* says the same as the store's copy of it.
-
-        Return True if the store has no copy, because then there is nothing to compare.
-        """
+        """Return whether *request* says the same as the store's copy of it, or the store has none to compare."""
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
             return True  # a seal is checked when the request is resumed
@@ -252,12 +225,7 @@ class Toolbox:
         return record is None or is_same_request(request, record.request, settings.redaction)
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
-        """
-        Return whether *request*, a call that was held back or a plan, has not been run so far, and record that it is
-        run.
-
-        Every later question about the same request gets False.
-        """
+        """Return whether *request*, a held call or a plan, was not run so far, and record that it is run now."""
         settings = self.dispatcher.settings
         # The record is expired: it cannot be answered, it is not listed, and a purge deletes it.
         expired_request = replace(request, arguments={}, expires_at=settings.approvals.clock())
@@ -266,14 +234,22 @@ class Toolbox:
 
     async def claim_plan(self, session: Session, run: Run[Any]) -> asyncio.CancelledError | None:
         """
-        Record that the caller carries out the plan of *run*, and return the cancellation that came meanwhile.
+        Record that the caller carries out the plan of *run*, once, and return the cancellation that came meanwhile.
 
         While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
-
-        Raises:
-            ApprovalError: The plan was carried out already.
         """
-        is_ours, cancelled = await self._try_claim(session, build_plan_request(run))
+        settings, request, cancelled = self.dispatcher.settings, build_plan_request(run), None
+        if not settings.approvals.store.blocking:
+            is_ours = await self.claim_request(request)  # the store answers at once, so no other task runs in between
+        else:
+            session.state[_LEAVING_PLAN_KEY] = True
+            try:
+                claim, cancelled = await run_to_end(self.claim_request(request), settings.cleanup_seconds)
+            finally:
+                del session.state[_LEAVING_PLAN_KEY]
+            if cancelled is not None and (claim.cancelled() or claim.exception() is not None):
+                raise cancelled
+            is_ours = claim.result()
         if not is_ours:
             raise cancelled or ApprovalError(
                 "the plan of this run was carried out already, or is being carried out; "
@@ -281,19 +257,6 @@ class Toolbox:
                 why="answered",
             )
         return cancelled
-
-    async def _try_claim(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
-        settings = self.dispatcher.settings
-        if not settings.approvals.store.blocking:
-            return await self.claim_request(plan), None  # the store answers at once, so no other task runs in between
-        session.state[_LEAVING_PLAN_KEY] = True
-        try:
-            claim, cancelled = await run_to_end(self.claim_request(plan), settings.cleanup_seconds)
-        finally:
-            del session.state[_LEAVING_PLAN_KEY]
-        if cancelled is not None and (claim.cancelled() or claim.exception() is not None):
-            raise cancelled
-        return claim.result(), cancelled
 
     async def is_plan_claimed(self, run: Run[Any]) -> bool:
         """Return whether the plan of *run* was carried out already, or is being carried out."""
@@ -311,11 +274,7 @@ class Toolbox:
     # Summaries for people, and hooks.
 
     def summary_of(self, call: ToolCall) -> str:
-        """
-        Return what *call* does in a few words, as the tool's author wrote it.
-
-        Return the name of the tool if its author wrote no summary, or if the arguments are not valid.
-        """
+        """Return what *call* does in a few words of the tool's author, or the name of the tool if there are none."""
         try:
             plan = self.dispatcher.find_plan(call.name)
         except DefinitionError:
@@ -347,11 +306,6 @@ def _check_not_leaving_plan(session: Session) -> None:
         raise ValueError(
             "a plan is about to be carried out in this session; wait for that, or give each run a session of its own"
         )
-
-
-def _is_same_tool(own: Tool, other: Tool) -> bool:
-    is_renamed = own.function is other.function and other.name in (own.name, *own.former)
-    return own is other or is_renamed
 
 
 def _try_add_record(store: ApprovalStore, record: Record) -> bool:

@@ -7,24 +7,25 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._option_checks import OptionTypes, check_option_types
+from .._plumbing.forks import unlock_in_children
 from ..decisions import ApprovalRequest, Decision
 from .askers import Asker, Callback
 from .memory_store import MemoryApprovals
 from .records import ApprovalError, Record
-from .request_holders import RequestHolders
 from .seal import RecordSeal, Seal
 from .store import ApprovalStore
 
-__all__ = ["Approvals", "NewestNames"]
+__all__ = ["Approvals", "NewestNames", "RequestHolders"]
 
 _DAY_SECONDS = 24 * 60 * 60.0
-_MAX_LOST = 10_000
+_MAX_REMEMBERED = 10_000
 _SECONDS = ((int, float), "a number of seconds")
 _OPTION_TYPES: OptionTypes = {
     "expires_seconds": ((int, float, type(None)), "a number of seconds, or None for no limit"),
@@ -79,13 +80,11 @@ class Approvals:
         numbers: dict[str, Any] = {"expires_seconds": expires_seconds, "preview_seconds": preview_seconds}
         numbers |= {"preview_chars": preview_chars, "store_seconds": store_seconds}
         check_option_types({**numbers, "clock": clock}, _OPTION_TYPES)
-        for name in ("preview_seconds", "preview_chars"):
+        for name in ("preview_seconds", "preview_chars", "store_seconds"):
             if not numbers[name] > 0:
                 raise ValueError(f"{name} has to be above 0, got {numbers[name]!r}")
         if not (expires_seconds is None or expires_seconds > 0):
             raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
-        if not store_seconds > 0:
-            raise ValueError(f"store_seconds has to be above 0, got {store_seconds!r}")
         if key is not None and store is None and expires_seconds is None:
             raise ValueError(
                 "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
@@ -96,7 +95,7 @@ class Approvals:
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
         if key is not None and store is not None:
             _sign(store, key)
-        self.lost = NewestNames(_MAX_LOST)
+        self.lost = NewestNames(_MAX_REMEMBERED)
         self.holders = RequestHolders()
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
@@ -154,50 +153,87 @@ class Approvals:
         return decision
 
 
-class NewestNames:
+class NewestNames(OrderedDict[str, None]):
     """A set of the newest names, at most *size* of them."""
 
-    __slots__ = ("_names", "_size")
-
     def __init__(self, size: int) -> None:
-        self._names: OrderedDict[str, None] = OrderedDict()
+        super().__init__()
         self._size = size
 
     def add(self, name: str) -> None:
         """Add *name*, and remove the oldest name if there are too many."""
-        self._names[name] = None
-        while len(self._names) > self._size:
+        self[name] = None
+        while len(self) > self._size:
             with contextlib.suppress(KeyError):  # Another thread may just have removed the last name.
-                self._names.popitem(last=False)
+                self.popitem(last=False)
 
     def discard(self, name: str) -> None:
         """Remove *name*, if it is in the set."""
-        self._names.pop(name, None)
+        self.pop(name, None)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
 
-    def __len__(self) -> int:
-        return len(self._names)
+class RequestHolders:
+    """
+    Counts the calls of this process that hold each of the newest requests, and knows which a person is asked about.
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._names))
+    A call that ends without an answer withdraws its request. Another call that has got the same request may still wait
+    for the answer, so the request is withdrawn with the last call that holds it.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._asked: set[str] = set()
+        self._digests: dict[str, str] = {}
+        self._lock = unlock_in_children(threading.Lock())
+
+    def add_maker(self, request_id: str) -> None:
+        """Count a call that has made a request. Several calls may make the same sealed request."""
+        with self._lock:
+            self._counts[request_id] = self._counts.get(request_id, 0) + 1
+            if len(self._counts) > _MAX_REMEMBERED:
+                del self._counts[next(iter(self._counts))]
+
+    def add(self, request_id: str) -> None:
+        """Count another call. The calls that hold a request of another process are not counted."""
+        with self._lock:
+            if request_id in self._counts:
+                self._counts[request_id] += 1
+
+    def remove(self, request_id: str, *, is_maker: bool) -> bool:
+        """Forget one call, and return whether the request has to be withdrawn, because it was the last one."""
+        with self._lock:
+            count = self._counts.pop(request_id, None)
+            if count is None:
+                return is_maker
+            if count > 1:
+                self._counts[request_id] = count - 1
+            return count <= 1
+
+    def reserve(self, request_id: str, digest: str) -> bool:
+        """Return whether the id of a sealed request, which its caller has chosen, is free or has the same *digest*."""
+        with self._lock:
+            known = self._digests.setdefault(request_id, digest)
+            if len(self._digests) > _MAX_REMEMBERED:
+                del self._digests[next(iter(self._digests))]
+            return known == digest
+
+    def begin_question(self, request_id: str) -> bool:
+        """Return whether the caller may ask a person about a request: no other call is asking about it."""
+        with self._lock:
+            is_free = request_id not in self._asked
+            self._asked.add(request_id)
+            return is_free
+
+    def end_question(self, request_id: str) -> None:
+        """Let other calls ask about the request again. Only a call that was asking does this."""
+        with self._lock:
+            self._asked.discard(request_id)
 
 
 def _refuse_async_methods(store: ApprovalStore | None) -> None:
     """Raise `TypeError` for a store with async methods, because their coroutines would be taken for their answers."""
-    for name in (
-        "add",
-        "get",
-        "settle",
-        "reclaim",
-        "finish",
-        "pending",
-        "purge",
-        "add_call",
-        "find_call",
-        "is_owner_alive",
-    ):
+    required, optional = ("add", "get", "settle", "reclaim", "finish", "pending", "purge"), ("add_call", "find_call")
+    for name in (*required, *optional, "is_owner_alive"):
         if inspect.iscoroutinefunction(getattr(store, name, None)):
             raise TypeError(
                 f"{type(store).__name__}.{name} is async, and the methods of a store are plain functions; let it wait "

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from .._plumbing.versioned_json import check_field_types, split_version
-from ..decisions import ApprovalRequest
+from ..decisions import ApprovalRequest, to_json_value
 from ..errors import ToolkitError
 from ..questions import AnsweredQuestion, Question
 from ..values.strictjson.canonical import encode_canonical
@@ -29,6 +30,7 @@ __all__ = [
     "check_arguments",
     "dump_record",
     "encode_record",
+    "is_past",
     "load_record",
 ]
 
@@ -67,11 +69,7 @@ class ApprovalError(ToolkitError):
         self.outcome = outcome
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_error, (str(self), self.why, self.outcome)
-
-
-def _rebuild_error(message: str, why: Why, outcome: dict[str, Any] | None) -> ApprovalError:
-    return ApprovalError(message, why=why, outcome=outcome)
+        return partial(ApprovalError, why=self.why, outcome=self.outcome), (str(self),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +139,7 @@ class Record:
 
     def is_expired(self, now: float) -> bool:
         """Return whether it is too late to answer the request."""
-        expires_at = self.request.expires_at
-        # With the comparison in this order, a time that is NaN counts as passed.
-        return expires_at is not None and not now < expires_at
+        return is_past(self.request.expires_at, now)
 
     def over_since(self) -> float | None:
         """
@@ -157,24 +153,11 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole record as plain JSON with a version."""
-        return {
-            "version": _VERSION,
-            "request": self.request.to_json(),
-            "arguments": self.arguments,
-            "identity": self.identity,
-            "state": self.state,
-            "claim": None if self.claim is None else {"owner": self.claim.owner, "at": self.claim.at},
-            "outcome": self.outcome,
-            "decided_by": self.decided_by,
-            "decided_at": self.decided_at,
-            # Few records have these fields. The others look the same as before the fields existed.
-            **({"questions": [question.to_json() for question in self.questions]} if self.questions else {}),
-            **({"answers": [answered.to_json() for answered in self.answers]} if self.answers else {}),
-            **({"denial": self.denial} if self.denial else {}),
-            **({} if self.replaces is None else {"replaces": self.replaces}),
-            **({"tool": dict(self.tool)} if self.tool else {}),
-            "seal": self.seal,
-        }
+        # Few records have the later fields. The others look the same as before the fields existed.
+        names = [name for name in _FIELD_TYPES if name not in _LATER_FIELDS or getattr(self, name)]
+        data = {name: getattr(self, name) for name in names}
+        data |= {name: to_json_value(data[name]) for name in names if name not in ("arguments", "outcome")}
+        return {"version": _VERSION, **data}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
@@ -182,7 +165,7 @@ class Record:
         version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
         if version == 1 and "seal" not in fields:
             fields["seal"] = None
-        fields = {"questions": [], "answers": [], "denial": "", "replaces": None, "tool": {}, **fields}
+        fields = {**_LATER_FIELDS, **fields}
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
@@ -227,6 +210,16 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "tool": (dict,),
     "seal": (str, type(None)),
 }
+
+
+_LATER_FIELDS: dict[str, Any] = {"questions": [], "answers": [], "denial": "", "replaces": None, "tool": {}}
+"""The fields that few records have, each with the value that is not written."""
+
+
+def is_past(expires_at: float | None, now: float) -> bool:
+    """Return whether the time *expires_at* has passed; None is no limit."""
+    # With the comparison in this order, a time that is NaN counts as passed.
+    return expires_at is not None and not now < expires_at
 
 
 def _read_claim(data: dict[str, Any]) -> Claim:

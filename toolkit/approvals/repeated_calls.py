@@ -25,6 +25,7 @@ from .store import ApprovalStore
 __all__ = [
     "WITHDRAWN",
     "add_call",
+    "add_or_get",
     "build_call_key",
     "build_request_key",
     "find_call",
@@ -87,8 +88,10 @@ def find_call(store: Any, request: ApprovalRequest, now: float) -> Record | None
     if hasattr(store, "find_call"):
         record: Record | None = store.find_call(build_call_key(request.call_id, request.digest))
         return record if record is not None and is_current(record, now) else None
-    name = _find_pending(store, request, now)
-    return None if name is None else store.get(name)
+    waiting = store.pending(session=request.session, principal=request.principal, now=now)
+    same = (other for other in waiting if (other.call_id, other.digest) == (request.call_id, request.digest))
+    pending = next(same, None)
+    return None if pending is None else store.get(pending.id)
 
 
 def find_chosen(store: Any, request_id: str) -> tuple[Record, Record] | None:
@@ -159,10 +162,14 @@ def add_call(store: Any, record: Record, now: float, *, key: str | None = None, 
     return record if known is None else known
 
 
-def _find_pending(store: ApprovalStore, request: ApprovalRequest, now: float) -> str | None:
-    key = request.call_id, request.digest
-    waiting = store.pending(session=request.session, principal=request.principal, now=now)
-    return next((other.id for other in waiting if (other.call_id, other.digest) == key), None)
+def add_or_get(store: ApprovalStore, record: Record) -> Record:
+    """Keep *record* and return it, or return the stored record with the same id."""
+    try:
+        store.add(record)
+    except ValueError:
+        stored = store.get(record.request.id)
+        return record if stored is None else stored
+    return record
 
 
 def _has_not_happened(outcome: dict[str, Any]) -> bool:

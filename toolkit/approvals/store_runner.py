@@ -169,18 +169,6 @@ class _StoreJob(Generic[T]):
         has_begun: Whether a thread has taken the job.
     """
 
-    __slots__ = (
-        "_is_given_up",
-        "_is_over",
-        "_lock",
-        "_on_late",
-        "_store",
-        "_value",
-        "_work",
-        "has_begun",
-        "operation",
-    )
-
     def __init__(
         self,
         store: ApprovalStore,

@@ -66,12 +66,7 @@ def read_output_for(*, defer: bool = False) -> Tool:
 
 
 def find_output(session: Session | None, handle: str, principal: str | None) -> KeptOutput:
-    """
-    Return the output that *session* keeps for *principal* under *handle*.
-
-    Raises:
-        ToolError: The session does not keep it, or not any more.
-    """
+    """Return the output that *session* keeps for *principal* under *handle*, or raise `ToolError` if it keeps none."""
     output = output_memory.find(session, handle.strip(), principal)
     if output is None:
         raise ToolError(

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from ..context import Context
 from ..errors import ToolError
-from ..workspace import Workspace
 
 __all__ = ["TimeLimit", "TimeUp", "time_limit_for"]
 
@@ -21,13 +20,7 @@ class TimeUp(Exception):  # noqa: N818 -- named by what happened, as all our err
 
 
 class TimeLimit:
-    """
-    A time limit for one piece of work, which also notices that the call was cancelled.
-
-    Args:
-        seconds: How long the work may take.
-        is_cancelled: Returns whether the call was cancelled, so that its answer is no longer needed.
-    """
+    """A time limit for one piece of work, which also notices that the call was cancelled."""
 
     def __init__(
         self, seconds: float, is_cancelled: Callable[[], bool], *, now: Callable[[], float] = time.monotonic
@@ -44,9 +37,8 @@ class TimeLimit:
             raise TimeUp
 
 
-def time_limit_for(workspace: Workspace, context: Context) -> TimeLimit:
-    """Return a `TimeLimit` for one call that stops the work early enough to leave time for the answer."""
-    seconds = workspace.timeout_seconds
+def time_limit_for(seconds: float, context: Context) -> TimeLimit:
+    """Return a `TimeLimit` of *seconds* for one call that stops the work early enough to leave time for the answer."""
     if context.deadline is not None:
         seconds = min(seconds, context.deadline - time.monotonic())
     return TimeLimit(seconds * _SHARE_FOR_WORK, lambda: context.cancelled)

@@ -19,7 +19,7 @@ from ..decorator import tool
 from ..errors import BadArgs, DefinitionError, UnknownTool
 from ..session import Session
 from ..spec import Tool
-from ..values.codecs import Schema
+from ..values.codecs.base import Schema
 
 __all__ = ["tool_search_for"]
 
@@ -111,11 +111,7 @@ def _select_by_name(view: CatalogView, names: str) -> tuple[list[Tool], str]:
 
 
 def _separate_broken(tools: list[Tool]) -> tuple[list[Tool], str]:
-    """
-    Return the tools whose schema can be built, and a note on the others.
-
-    A tool without a schema must not be loaded, because it would end every conversation that loads it.
-    """
+    """Return the tools whose schema can be built, and a note on the others, which would end every conversation."""
     usable, broken = [], []
     for candidate in tools:
         try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .._lazy_names import LazyModule
 from ..errors import BadArgs, DefinitionError
 from ..results import ToolResult
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from ..values.strictjson.checks import copy_json, count_values, read_object
 from .call_frame import CallFrame
 
@@ -57,15 +57,17 @@ async def find_refusal(frame: CallFrame, *, repair: bool = True) -> ToolResult |
     frame.keep_request()
     arguments = frame.arguments
     try:
-        is_long = _is_long_text(arguments)
-        is_short = _is_short_text(arguments)
+        length = len(arguments) if isinstance(arguments, _TEXTS) else None
+        is_long = length is not None and length > _LONG_TEXT
         if not is_long:
             _read_arguments(frame)
-        if is_short or (not is_long and not _has_many_values(frame.arguments)):
+        # A short text cannot hold many values, so they need not be counted.
+        is_short = length is not None and length < _MANY_VALUES
+        if is_short or (not is_long and count_values(frame.arguments, _MANY_VALUES) < _MANY_VALUES):
             _decode(frame, repair=repair)
         else:
             work = partial(_decode_large, frame, is_text=is_long, repair=repair)
-            await frame.within(frame.settings.in_thread(work))
+            await frame.within(frame.plan.settings.in_thread(work))
         await _run_author_check(frame)
     except DefinitionError as error:
         return error_results.build_error_result(error, plan, redaction=frame.redaction())
@@ -89,26 +91,11 @@ def change_by_hook(frame: CallFrame, arguments: Mapping[str, Any]) -> None:
 async def check_hook_changes(frame: CallFrame) -> None:
     """Decode the arguments that hooks have changed, and end the call if they do not fit. Repair nothing."""
     try:
-        frame.decoded = frame.plan.checker.check(frame.arguments, frame.settings.validation)
+        frame.decoded = frame.plan.checker.check(frame.arguments, frame.plan.settings.validation)
         await _run_author_check(frame)
     except BadArgs as error:
         message = f"a hook changed the arguments to something invalid: {error}"
         frame.result = ToolResult.failure("internal", message, cause=error)
-
-
-def _is_short_text(arguments: Any) -> bool:
-    """Return whether *arguments* is a text too short to hold many values, so that they need not be counted."""
-    return isinstance(arguments, _TEXTS) and len(arguments) < _MANY_VALUES
-
-
-def _is_long_text(arguments: Any) -> bool:
-    """Return whether *arguments* is a text that takes long to read."""
-    return isinstance(arguments, _TEXTS) and len(arguments) > _LONG_TEXT
-
-
-def _has_many_values(arguments: Any) -> bool:
-    """Return whether *arguments* has so many values that refusing and repairing them takes long."""
-    return count_values(arguments, _MANY_VALUES) >= _MANY_VALUES
 
 
 def _read_arguments(frame: CallFrame) -> None:
@@ -132,13 +119,13 @@ def _read_arguments(frame: CallFrame) -> None:
 
 def _decode(frame: CallFrame, *, repair: bool) -> None:
     """Decode the arguments, repair them if that is needed, and raise `BadArgs` if they are refused."""
-    checker, validation = frame.plan.checker, frame.settings.validation
+    checker, validation = frame.plan.checker, frame.plan.settings.validation
     errors: list[Any] = []
     try:
         _refuse_text(frame.arguments)
         frame.decoded = checker.check(frame.arguments, validation, errors)
     except BadArgs:
-        repaired = _repair(frame, errors) if repair and frame.settings.repair else None
+        repaired = _repair(frame, errors) if repair and frame.plan.settings.repair else None
         if repaired is None:
             raise
         frame.decoded = checker.check(repaired.arguments, validation)
@@ -146,11 +133,7 @@ def _decode(frame: CallFrame, *, repair: bool) -> None:
 
 
 def _refuse_text(arguments: Any) -> None:
-    """
-    Raise `BadArgs` if *arguments* is text.
-
-    Arguments that are still text after parsing have to be repaired, and the repair has to be noted.
-    """
+    # Arguments that are still text after parsing have to be repaired, and the repair has to be noted.
     if isinstance(arguments, str):
         raise BadArgs("expected an object with the arguments, got text in the JSON text")
 

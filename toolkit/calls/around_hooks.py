@@ -6,11 +6,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable
-from types import CoroutineType
 from typing import Any
 
-from ..concurrency.cleanup_limit import FINISHED
-from ..hooks.base import Run, Step
 from ..results import ToolResult
 from ..values.rendering import is_unfinished
 from .attempts import finish_value, recover, run_attempts
@@ -25,49 +22,28 @@ __all__ = ["run_in_hooks"]
 
 async def run_in_hooks(frame: CallFrame, level: int = 0) -> ToolResult:
     """Run the tool inside the around-hooks, from the hook at *level* on, and return the result."""
-    result = _start_hook(frame, level)
-    try:
-        return result if isinstance(result, ToolResult) else await result
-    finally:
-        del result  # since Python 3.12 the traceback of its error holds this frame
-
-
-def _start_hook(frame: CallFrame, level: int) -> ToolResult | Awaitable[ToolResult]:
-    """
-    Return the result of the hook at *level*, or an awaitable for it if the hook waits for something.
-
-    Most hooks and tools never do, so the first step of a hook runs here.
-    """
-    settings = frame.settings
-    step, runner = settings.chain.around[level], settings.hook_runner
+    settings = frame.plan.settings
+    hooks, runner = settings.chain.around, settings.hook_runner
+    step = hooks[level]
     # Each hook has its own view of the call, because the inner hooks work while this one waits for them.
-    shown_call, run = frame.show(), _build_run(frame, level + 1)
+    shown_call = frame.show()
+
+    def run() -> Awaitable[ToolResult]:
+        return run_in_hooks(frame, level + 1) if level + 1 < len(hooks) else _run_innermost(frame)
+
+    value: Any = None
     try:
         if not step.is_plain or frame.deadline.at is not None:
-            seconds = frame.deadline.seconds_left()
-            return _finish_hook(frame, step.run_around(runner, seconds, shown_call, run), step)
-        value = step.function(shown_call, run)
-        if type(value) is CoroutineType:
-            coroutine = _keep_value(frame, value)
-            waits_for = next(coroutine.__await__(), FINISHED)
-            if waits_for is not FINISHED:
-                return _finish_hook(frame, runner.finish_hook(coroutine, waits_for, step), step)
-            value = frame.hook_value
-        elif inspect.isawaitable(value):
-            return _finish_hook(frame, runner.await_hook(value, step), step)
+            value = await step.run_around(runner, frame.deadline.seconds_left(), shown_call, run)
+        else:
+            value = step.function(shown_call, run)
+            if inspect.isawaitable(value):
+                value = await runner.await_hook(value, step)
         return _accept_value(frame, value)
     except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
         return build_hook_failure(frame, error, step, "around")
     finally:
-        # They may hold an error, and its traceback holds this frame.
-        value = waits_for = frame.hook_value = None
-
-
-def _build_run(frame: CallFrame, level: int) -> Run:
-    """Return the function that an around-hook awaits. It runs the hook at *level*, or the tool if there is none."""
-    if level < len(frame.settings.chain.around):
-        return lambda: run_in_hooks(frame, level)
-    return lambda: _run_innermost(frame)
+        value = None  # it may hold an error, and the traceback of the error holds this frame
 
 
 async def _run_innermost(frame: CallFrame) -> ToolResult:
@@ -77,41 +53,18 @@ async def _run_innermost(frame: CallFrame) -> ToolResult:
         raise RuntimeError(f"run() was called again, and `{frame.plan.name}` must not be run twice")
     frame.has_run = True
     try:
-        frame.inner_result = await _run_tool(frame)
-    except BaseException as error:  # noqa: BLE001 -- as below
+        if not frame.plan.is_direct or frame.is_limited or frame.settings.abandoned.alive:
+            frame.inner_result = await run_attempts(frame)
+        else:
+            try:
+                value = await start(frame)
+                value = await finish_value(frame, value) if is_unfinished(value) else value
+                frame.inner_result = render(frame, value)
+            except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
+                frame.inner_result = await recover(frame, error)
+    except BaseException as error:  # noqa: BLE001 -- as above
         frame.inner_result = await build_failure(frame, error)
     return frame.inner_result
-
-
-async def _run_tool(frame: CallFrame) -> ToolResult:
-    """Run the tool without the around-hooks, and return its result."""
-    if not frame.plan.is_direct or frame.is_limited or frame.settings.abandoned.alive:
-        return await run_attempts(frame)
-    try:
-        value = await start(frame)
-        return render(frame, await finish_value(frame, value) if is_unfinished(value) else value)
-    except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
-        return await recover(frame, error)
-
-
-async def _keep_value(frame: CallFrame, work: Awaitable[Any]) -> Any:
-    """
-    Await *work*, and return and keep its value.
-
-    A step of it can be run with `next(coroutine.__await__(), FINISHED)`, as with `cleanup_limit.keep_value`.
-    """
-    frame.hook_value = await work
-    return frame.hook_value  # not a local name: since Python 3.12 the traceback of its error holds this frame
-
-
-async def _finish_hook(frame: CallFrame, work: Awaitable[Any], step: Step) -> ToolResult:
-    """Await *work*, the rest of the hook of *step*, and return the result of the hook."""
-    try:
-        return _accept_value(frame, await work)
-    except BaseException as error:  # noqa: BLE001 -- as above
-        return build_hook_failure(frame, error, step, "around")
-    finally:
-        frame.hook_value = None
 
 
 def _accept_value(frame: CallFrame, value: Any) -> ToolResult:
@@ -125,4 +78,4 @@ def _accept_value(frame: CallFrame, value: Any) -> ToolResult:
         frame.inner_result = render_hook_result(value)
         return frame.inner_result
     finally:
-        del value  # as above
+        del value  # since Python 3.12 the traceback of its error holds this frame

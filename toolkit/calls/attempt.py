@@ -13,7 +13,7 @@ import contextlib
 import contextvars
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -27,10 +27,9 @@ from ..concurrency.abandoned import (
     run_job,
 )
 from ..concurrency.caller_thread import CallerThread, find_caller_thread
-from ..concurrency.cleanup_limit import OnAbandon, await_with_limit, finish_with_limit
 from ..concurrency.futures import retrieve_exception
-from ..concurrency.question_timer import QuestionTimer, wait_within
 from ..concurrency.thread_pool import ThreadPool
+from ..concurrency.time_limits import OnAbandon, QuestionTimer, await_with_limit, wait_within
 from ..context import Context, Progress
 from ..errors import ToolError, Transient
 from ..spec import Tool
@@ -40,7 +39,7 @@ from ..values.unsendable_value import UnsendableValue
 from .propagation import must_propagate
 from .resources import build_resources, build_resources_in_thread
 
-__all__ = ["TimedOut", "ToolAttempt", "build_progress_reporter", "finish_within"]
+__all__ = ["TimedOut", "ToolAttempt", "await_within", "build_progress_reporter"]
 
 _log = logging.getLogger("toolkit")
 
@@ -51,16 +50,14 @@ class TimedOut(Transient):
     """Raised if one attempt takes longer than its limit."""
 
 
-async def finish_within(
-    coroutine: Coroutine[Any, Any, Any], waits_for: Any, seconds: float, cleanup_seconds: float, on_abandon: OnAbandon
-) -> Any:
+async def await_within(work: Awaitable[Any], seconds: float, cleanup_seconds: float, on_abandon: OnAbandon) -> Any:
     """
-    Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*.
+    Await *work*. After *seconds* it is cancelled, and has *cleanup_seconds* to clean up.
 
-    After *seconds* it is cancelled, and has *cleanup_seconds* to clean up. A value that it returns meanwhile counts.
+    A value that it returns meanwhile counts.
 
     Raises:
-        TimedOut: The coroutine took longer.
+        TimedOut: It took longer.
     """
     is_stuck = False
 
@@ -72,13 +69,11 @@ async def finish_within(
     timer = asyncio.timeout(seconds)
     try:
         async with timer:
-            return await finish_with_limit(coroutine, waits_for, cleanup_seconds, abandon)
+            return await await_with_limit(work, cleanup_seconds, abandon)
     except Exception:
         if timer.expired():
             raise _build_timeout(seconds, is_stuck=is_stuck) from None
         raise
-    finally:
-        del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
 
 def _build_timeout(seconds: float, *, is_stuck: bool) -> TimedOut:

@@ -17,8 +17,7 @@ from weakref import ref
 
 from .._plumbing.wording import format_seconds
 from ..concurrency.abandoned import CancellableJob, StuckCall, caller_of, log_abandoned, log_stuck_in_thread
-from ..concurrency.cleanup_limit import await_with_limit
-from ..concurrency.question_timer import QuestionTimer
+from ..concurrency.time_limits import QuestionTimer, await_with_limit
 from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient
@@ -39,7 +38,7 @@ from .settings import Settings
 from .tool_logger import ToolLogger
 
 if TYPE_CHECKING:
-    from .questions.book import CallQuestions
+    from .questions import CallQuestions
 
 __all__ = [
     "abandon_job",
@@ -174,34 +173,28 @@ def _build_context(
     timer: QuestionTimer | None,
     loop: asyncio.AbstractEventLoop | None,
 ) -> Context:
-    tool = frame.plan.tool
-    if tool.signature.injected:
-        context = _build_full_context(frame, sources, limit, timer)
-    else:  # neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag
-        context = Context(facts=tool.facts, call=frame.call)
-    if frame.settings.on_progress is not None:
+    call, tool, settings = frame.call, frame.plan.tool, frame.settings
+    if not tool.signature.injected:
+        # Neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag.
+        context = Context(facts=tool.facts, call=call)
+    else:
+        resources = [item for source in reversed(sources) for item in source.items()]
+        arguments = copy_json(frame.arguments)
+        context = Context(
+            facts=tool.facts,
+            call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
+            attempt=frame.attempts,
+            deadline=None if limit is None else settings.clock() + limit,
+            resources={kind: item for kind, item in resources if item is not PER_CALL},
+            logger=ToolLogger(tool.name),
+            permissions=frame.build_access_judge(),
+            open_questions=partial(_open_questions, frame.plan.name, frame.answers, ref(frame)),
+            ask_at_once=None if timer is None else partial(_ask_at_once, settings, ref(frame), timer),
+            make_key=partial(_find_or_make_key, call),
+        )
+    if settings.on_progress is not None:
         context.on_progress = build_progress_reporter(partial(_report, ref(frame)), loop)
     return context
-
-
-def _build_full_context(
-    frame: CallFrame, sources: list[Mapping[Any, Any]], limit: float | None, timer: QuestionTimer | None
-) -> Context:
-    call, tool, settings = frame.call, frame.plan.tool, frame.settings
-    resources = {kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL}
-    arguments = copy_json(frame.arguments)
-    return Context(
-        facts=tool.facts,
-        call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
-        attempt=frame.attempts,
-        deadline=None if limit is None else settings.clock() + limit,
-        resources=resources,
-        logger=ToolLogger(tool.name),
-        permissions=frame.build_access_judge(),
-        open_questions=partial(_open_questions, frame.plan.name, frame.answers, ref(frame)),
-        ask_at_once=None if timer is None else partial(_ask_at_once, settings, ref(frame), timer),
-        make_key=partial(_find_or_make_key, call),
-    )
 
 
 def _find_limit(frame: CallFrame) -> float | None:
@@ -328,12 +321,9 @@ def _find_ending(error: BaseException, settings: Settings) -> Ending:
 
     An `Interrupt` or a `Transient` leaves the call open. Every other error ends it.
     """
-    if isinstance(error, _SPECIAL_ERRORS):
-        if isinstance(error, (AuthNeeded, Changed)) or (isinstance(error, DefinitionError) and not settings.raise_bugs):
-            return error
-        if (needed := find_answers_needed(error)) is not None:
-            return needed
-    return _classify(error, settings)
+    if isinstance(error, (AuthNeeded, Changed)) or (isinstance(error, DefinitionError) and not settings.raise_bugs):
+        return error
+    return find_answers_needed(error) or _classify(error, settings)
 
 
 def _classify(error: BaseException, settings: Settings) -> ToolError:
@@ -345,11 +335,8 @@ def _classify(error: BaseException, settings: Settings) -> ToolError:
     return tool_error
 
 
-_SPECIAL_ERRORS = (AuthNeeded, Changed, AnswersNeeded, BaseExceptionGroup, DefinitionError)
-
-
 def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref[CallFrame]) -> CallQuestions:
-    from .questions.book import CallQuestions  # few tools ask
+    from .questions import CallQuestions  # few tools ask
 
     call = owner()
     return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
@@ -357,7 +344,7 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
 
 async def _ask_at_once(settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
-    from .questions.live import ask_at_once  # few tools ask
+    from .questions import ask_at_once  # few tools ask
 
     call = owner()
     if call is None:

@@ -28,15 +28,7 @@ __all__ = ["Batch"]
 
 
 class _BatchCall:
-    """
-    One call of a batch.
-
-    Attributes:
-        call: The call.
-        tool: Its tool, or None if there is none. The call itself reports that.
-        plan: The plan of its tool, or None if there is no tool, or its signature cannot be read.
-        result: The result, once there is one.
-    """
+    """One call of a batch. It has no tool and no plan if there is no such tool, which the call itself reports."""
 
     def __init__(self, call: ToolCall, tool: Tool | None, planner: Planner) -> None:
         self.call = call
@@ -129,16 +121,13 @@ class Batch:
                 group, may_wait = [], False
             if is_safe:
                 group.append(item)
-                may_wait = may_wait or self._may_wait(item)
+                plan = item.plan  # without a plan, the call fails at once
+                asks = plan is not None and (self._settings.chain.before or not plan.may_run(item.call.session))
+                may_wait = may_wait or bool(asks)
             else:
                 yield [item]
         if group:
             yield group
-
-    def _may_wait(self, item: _BatchCall) -> bool:
-        """Return whether the call may have to wait for a person."""
-        plan = item.plan
-        return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(item.call.session))
 
     async def _run_alone(self, item: _BatchCall) -> None:
         task = asyncio.current_task()
@@ -215,9 +204,8 @@ async def _is_concurrency_safe(tool: Tool | None, call: ToolCall) -> bool:
     """Return whether a call may run beside others. If that cannot be determined, return False."""
     if tool is None:
         return True
-    fact = tool.facts.concurrency_safe
-    if isinstance(fact, bool):
-        return fact
+    if isinstance(tool.facts.concurrency_safe, bool):
+        return tool.facts.concurrency_safe
     try:
         return await may_run_concurrently(tool, tool.about.checker.check(call.arguments))
     except BaseException as error:

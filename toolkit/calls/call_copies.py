@@ -1,20 +1,44 @@
 """
-Copies of calls, so that a caller's own objects are never modified, and never read again while a call runs.
+Calls as a caller gives them, and copies of them.
+
+A caller's own objects are never modified, and never read again while a call runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from typing import Any, TypedDict
 
-from ..results import GeneratedId, ToolCall, ToolResult
+from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .propagation import must_propagate
 
-__all__ = ["UnreadableMetadata", "copy_batch", "copy_call"]
+__all__ = ["BatchKeywords", "CallKeywords", "SharedKeywords", "UnreadableMetadata", "copy_batch", "copy_call"]
 
 _MAX_TEXT_CHARS = 200
+
+
+class SharedKeywords(TypedDict, total=False):
+    """The keyword arguments of `call`, `call_many` and `resume` of a dispatcher."""
+
+    session: Session | None
+    principal: str | None
+    resources: Mapping[Any, Any] | None
+    timeout_seconds: float | None
+
+
+class CallKeywords(SharedKeywords, total=False):
+    """The keyword arguments of `call`."""
+
+    id: str | None
+    request_id: str | None
+
+
+class BatchKeywords(SharedKeywords, total=False):
+    """The keyword arguments of `call_many`."""
+
+    run_call: Callable[[ToolCall], Coroutine[Any, Any, ToolResult]] | None
 
 
 def copy_call(
@@ -50,7 +74,7 @@ def copy_call(
     copied = ToolCall(
         call.name,
         call.arguments,
-        call.id or call_id or _make_id(call_numbers, used_ids),
+        call.id or call_id or next(name for name in map(build_call_id, call_numbers) if name not in used_ids),
         session,
         call.principal or principal or (None if session is None else session.principal),
         call.turn,
@@ -90,10 +114,6 @@ def copy_batch(
         for call, call_id in zip(copies, unique_ids(ids), strict=True):
             call.id = call_id
     return copies
-
-
-def _make_id(call_numbers: Iterator[int], used_ids: Collection[str]) -> str:
-    return next(name for number in call_numbers if (name := GeneratedId(f"call_{number}")) not in used_ids)
 
 
 def _check_text(text: Any, subject: str) -> str:

@@ -31,8 +31,7 @@ def finish(frame: CallFrame) -> None:
     plan, result = frame.plan, stamp(frame)
     max_chars = plan.max_chars
     if frame.is_plain:
-        is_written = plan.plain_output_type is not None or result.deferred_text is None
-        if is_written and len(result.text) > max_chars:  # a text that is not written yet is cut when it is
+        if result.deferred_text is None and len(result.text) > max_chars:  # a text that is written later is cut then
             truncation.truncate_result(result, max_chars, plan, frame.session, frame.principal)
         return
     if frame.last_attempt is not None:
@@ -84,7 +83,7 @@ def _add_notes(frame: CallFrame, result: ToolResult) -> None:
 
 def _render_notes(frame: CallFrame, max_chars: int) -> str:
     """Return the notes for the model, each in a line of its own; at most *max_chars* characters."""
-    from ..approvals.edits import describe_edits  # few calls need notes
+    from ..approvals.comparisons import describe_edits  # few calls need notes
 
     lines = describe_edits(frame.edits).splitlines()
     outcome = None if frame.repeats is None else frame.repeats.outcome

@@ -20,9 +20,10 @@ from .error_results import build_error_result, build_hook_error_result
 from .propagation import must_propagate
 
 if TYPE_CHECKING:
-    from .approval import stage
+    from .approval import case, claim
 else:  # most calls that fail ask no person
-    stage = LazyModule(f"{__package__}.approval.stage")
+    case = LazyModule(f"{__package__}.approval.case")
+    claim = LazyModule(f"{__package__}.approval.claim")
 
 __all__ = ["build_failure", "build_hook_failure", "has_to_raise"]
 
@@ -36,7 +37,7 @@ async def build_failure(frame: CallFrame, error: BaseException) -> ToolResult:
     refusal = error if has_to_raise(frame, error) else _find_refusal(frame, error)
     if refusal is not None:
         if frame.approval_case is not None:
-            await stage.record_cut_short(frame, error)
+            await claim.record_cut_short(frame, error)
         raise refusal
     says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
     ending: Exception = ToolkitError(describe_value(error))
@@ -68,12 +69,15 @@ def has_to_raise(frame: CallFrame, error: BaseException) -> bool:
 
 def _find_refusal(frame: CallFrame, error: BaseException) -> BaseException | None:
     """Return the error to raise if the answer of a person cannot be accepted, and nothing has happened yet."""
-    if frame.answer is None or stage.get_case(frame).claimed_record is not None:
+    if frame.answer is None:
+        return None
+    approval_case = case.get_case(frame)
+    if approval_case.claimed_record is not None:
         return None
     from ..approvals.records import ApprovalError  # few calls are resumed
     from ..policies.audit import AuditError
 
-    if isinstance(error, AuditError) and stage.get_case(frame).open_record is not None:
+    if isinstance(error, AuditError) and approval_case.open_record is not None:
         refusal = ApprovalError(f"the answer cannot be written down, so it is not used: {error}", why="store")
         refusal.__cause__ = error
         return refusal

@@ -13,14 +13,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..concurrency.abandoned import log_abandoned
-from ..concurrency.cleanup_limit import await_with_limit
-from ..concurrency.deadline import NO_DEADLINE, Deadline
+from ..concurrency.time_limits import NO_DEADLINE, Deadline, await_with_limit
 from ..context import Progress
 from ..hooks.base import ShownCall
 from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from .plan import CallPlan
 from .settings import Settings
 
@@ -39,34 +38,7 @@ Interrupt: TypeAlias = "AuthNeeded | Changed | AnswersNeeded"
 """What a tool raises if a person has to act before it can continue."""
 
 
-class _RareFields:
-    """The fields of a `CallFrame` that few calls set, with their defaults."""
-
-    __slots__ = ()
-
-    requested: ToolCall | None = None
-    resources: Mapping[Any, Any] = MappingProxyType({})
-    deadline = NO_DEADLINE
-    ask_reasons: Sequence[str] = ()
-    is_modified = False
-    replacement: ToolResult | None = None
-    judgement: Judgement | None = None
-    approved: ApprovalRequest | None = None
-    edits: tuple[ArgumentEdit, ...] = ()
-    answers: tuple[AnsweredQuestion, ...] = ()
-    repeats: Record | None = None
-    last_attempt: ToolAttempt | None = None
-    last_error: BaseException | None = None
-    interrupt: Interrupt | None = None
-    is_given_up = False
-    has_run = False
-    inner_result: ToolResult | None = None
-    hook_value: Any = None
-    passing_id = 0
-    is_over = False
-
-
-class CallFrame(_RareFields):
+class CallFrame:
     """
     The state of one call, which the stages share.
 
@@ -92,7 +64,7 @@ class CallFrame(_RareFields):
         is_modified: Whether a before-hook has changed the arguments.
         replacement: The result that a before-hook has given in place of running the tool.
         answer: The stored request and the answer of a person, if the call continues after it.
-        approval_case: The `ApprovalCase`, if the call was judged. `approval.stage.get_case` makes it.
+        approval_case: The `ApprovalCase`, if the call was judged. `approval.case.get_case` makes it.
         judgement: The last judgement of the call. The approval stage sets this and the next four fields.
         approved: The request that a person agreed to. The rules, checks, hooks and modes that asked in it do not ask
             again.
@@ -108,32 +80,31 @@ class CallFrame(_RareFields):
         is_given_up: Whether the caller no longer waits for the thread that runs the tool.
         has_run: Whether an around-hook has run the tool.
         inner_result: The last result that the tool or an inner around-hook has given to an around-hook.
-        hook_value: What an around-hook has returned, until it is read.
         passing_id: The identity of an error that has to be raised.
         is_over: Whether the call has its result, so that no progress is reported any more.
     """
 
-    # Every call sets and reads these. They are slots, because a slot is read more quickly than a default of the class.
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "answer",
-        "approval_case",
-        "arguments",
-        "attempts",
-        "decoded",
-        "is_limited",
-        "is_plain",
-        "number",
-        "plan",
-        "principal",
-        "repairs",
-        "result",
-        "retries",
-        "session",
-        "shown",
-        "started",
-    )
+    # Few calls set these, so their defaults are on the class.
+    requested: ToolCall | None = None
+    resources: Mapping[Any, Any] = MappingProxyType({})
+    deadline = NO_DEADLINE
+    ask_reasons: Sequence[str] = ()
+    is_modified = False
+    replacement: ToolResult | None = None
+    judgement: Judgement | None = None
+    approved: ApprovalRequest | None = None
+    edits: tuple[ArgumentEdit, ...] = ()
+    answers: tuple[AnsweredQuestion, ...] = ()
+    repeats: Record | None = None
+    last_attempt: ToolAttempt | None = None
+    last_error: BaseException | None = None
+    interrupt: Interrupt | None = None
+    is_given_up = False
+    has_run = False
+    inner_result: ToolResult | None = None
+    passing_id = 0
+    is_over = False
+    shown: ShownCall | None = None
 
     def __init__(
         self,
@@ -143,9 +114,8 @@ class CallFrame(_RareFields):
         session: Session | None = None,
         principal: str | None = None,
     ) -> None:
-        clock = plan.clock
         self.plan = plan
-        self.started = clock()
+        self.started = plan.clock()
         self.number = number or next(plan.call_numbers)
         self.arguments = arguments
         self.decoded: Any = UNSURE
@@ -158,7 +128,6 @@ class CallFrame(_RareFields):
         self.retries: Sequence[str] = ()
         self.answer: tuple[Record, Decision] | None = None
         self.approval_case: object | None = None
-        self.shown: ShownCall | None = None
 
     @classmethod
     def of(cls, plan: CallPlan, call: ToolCall) -> CallFrame:
@@ -210,9 +179,17 @@ class CallFrame(_RareFields):
     # Time.
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
-        limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        return await (limited if self.deadline.at is None else self.deadline.within(limited))
+        """
+        Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit.
+
+        Raises:
+            TimeoutError: It takes longer than the time left.
+        """
+        limited: Awaitable[T] = await_with_limit(work, self.plan.settings.cleanup_seconds, self._abandon_check)
+        if self.deadline.at is None:
+            return await limited
+        async with asyncio.timeout(self.deadline.seconds_left()):
+            return await limited
 
     def extend_deadline(self) -> None:
         """Leave enough time to end the call properly, also if its own time is over."""

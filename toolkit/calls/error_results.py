@@ -12,8 +12,7 @@ from typing import Any
 
 from .._plumbing.tracebacks import drop_library_frames
 from ..errors import BadArgs, Problem, Safety, ToolError, Transient
-from ..policies.redaction import Redaction
-from ..policies.secret_problems import without_secrets
+from ..policies.redaction import Redaction, without_secrets
 from ..results import Kind, ToolResult
 from ..session import Session
 from ..values.rendering import as_json, as_text, replace_surrogates
@@ -32,7 +31,6 @@ _KINDS: list[tuple[type[ToolError], Kind]] = [
     (SelfCancelled, "cancelled"),
     (ToolError, "failed"),
 ]
-_KIND_BY_CLASS: dict[type[BaseException], Kind] = dict(_KINDS)
 
 
 def build_error_result(
@@ -70,23 +68,10 @@ def build_error_result(
 
 
 def _add_problems(problems: Sequence[Problem], details: dict[str, Any]) -> dict[str, Any]:
-    return {"problems": _problems_as_json(problems), **details}
-
-
-def _problems_as_json(problems: Sequence[Problem]) -> Any:
-    """Return what `as_json` returns for the fields of *problems*. Most need none of its care, and this is quicker."""
-    entries = []
-    for problem in problems:
-        path, message = problem.path, problem.message
-        if len(problems) > _MAX_PLAIN_PROBLEMS or not _PLAIN_KEYS.issuperset(map(type, path)):
-            return as_json([{"path": problem.path, "message": problem.message} for problem in problems])
-        keys = [key if isinstance(key, int) or key.isascii() else replace_surrogates(key) for key in path]
-        entries.append({"path": keys, "message": message if message.isascii() else replace_surrogates(message)})
-    return entries
-
-
-_PLAIN_KEYS = frozenset({str, int})
-_MAX_PLAIN_PROBLEMS = 1000
+    return {
+        "problems": as_json([{"path": problem.path, "message": problem.message} for problem in problems]),
+        **details,
+    }
 
 
 def add_schema_hint(result: ToolResult, plan: CallPlan, session: Session | None) -> ToolResult:
@@ -116,12 +101,7 @@ def build_hook_error_result(
 
 
 def _kind(error: BaseException) -> Kind:
-    if type(error) in _KIND_BY_CLASS:
-        return _KIND_BY_CLASS[type(error)]
-    for family, kind in _KINDS:
-        if isinstance(error, family):
-            return kind
-    return "internal"
+    return next((kind for family, kind in _KINDS if isinstance(error, family)), "internal")
 
 
 def _message(error: BaseException) -> str:

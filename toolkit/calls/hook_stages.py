@@ -88,7 +88,7 @@ async def tell_after_hooks(frame: CallFrame) -> None:
             frame.result = render_hook_result(answer)
         except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
             if has_to_raise(frame, error) and frame.approval_case is not None:
-                from .approval.stage import record_cut_short
+                from .approval.claim import record_cut_short
 
                 await record_cut_short(frame, error)
             frame.result = build_hook_failure(frame, error, step, "after")

@@ -15,7 +15,6 @@ import itertools
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -246,11 +245,7 @@ def find_output_reader(
     """Return the tool of *table* by which *session* may read kept outputs; None if there is none."""
     if session is None or session.state.get(_STATE_KEY, "") is None:
         return None
-    readers = _list_readers(table)
+    readers = (tool for tool in table.tools.values() if is_output_reader(tool))
     permitted = (tool for tool in readers if judges.could_allow(tool, names_of(tool, table.aliases), session))
     tool = next(permitted, None)
     return None if tool is None else KeptOutputReader(tool, session, principal)
-
-
-def _list_readers(table: Table) -> Iterator[Tool]:
-    return (tool for tool in table.tools.values() if tool.facts.metadata and is_output_reader(tool))

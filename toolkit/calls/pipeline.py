@@ -26,12 +26,13 @@ from .tool_run import start
 
 if TYPE_CHECKING:
     from . import around_hooks, attempts, call_failures, hook_stages
-    from .approval import stage
+    from .approval import claim, stage
 else:  # a call that no hook and no judge sees, and that succeeds at once, enters none of these stages
     around_hooks = LazyModule(f"{__package__}.around_hooks")
     attempts = LazyModule(f"{__package__}.attempts")
     call_failures = LazyModule(f"{__package__}.call_failures")
     hook_stages = LazyModule(f"{__package__}.hook_stages")
+    claim = LazyModule(f"{__package__}.approval.claim")
     stage = LazyModule(f"{__package__}.approval.stage")
 
 __all__ = ["run_call"]
@@ -69,7 +70,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
                     await stage.settle_interrupt(frame, attempts.run_attempts)
         elif frame.result is None:
             if plan.is_recorded:
-                await stage.record_intent(frame)
+                await claim.record_intent(frame)
             run = around_hooks.run_in_hooks if plan.has_around_hooks else attempts.run_attempts
             frame.result = await run(frame)
             if frame.interrupt is not None:
@@ -81,7 +82,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
         await hook_stages.tell_after_hooks(frame)
     finish(frame)
     if frame.approval_case is not None or plan.is_recorded:
-        await stage.record_outcome(frame)
+        await claim.record_outcome(frame)
     try:
         return frame.result
     finally:

@@ -12,13 +12,13 @@ from typing import Any, Literal, TypeAlias
 from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
-from ..functions.coroutines import is_coroutine_function, may_suspend
+from ..functions.callables import is_coroutine_function, may_suspend
 from ..hooks.base import ShownCall, Step, prepare_shown_calls
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
 from ..values.arrays import Shape
-from ..values.codecs import UNSURE
+from ..values.codecs.code_writer import UNSURE
 from ..values.rendering import copy_arguments
 from ..values.schemas.vocabulary import stated_types
 from ..verdicts import allow_any_call
@@ -63,45 +63,6 @@ class CallPlan:
         defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it.
     """
 
-    __slots__ = (
-        "_secrets",
-        "abandoned",
-        "after_hooks",
-        "before_hooks",
-        "call_numbers",
-        "called_name",
-        "catalog",
-        "check_and_convert",
-        "checker",
-        "checks_output",
-        "clock",
-        "defers_text",
-        "direct_call",
-        "encode",
-        "encode_quickly",
-        "function",
-        "gate",
-        "has_around_hooks",
-        "is_direct",
-        "is_recorded",
-        "max_chars",
-        "may_be_judged",
-        "may_detach",
-        "name",
-        "names",
-        "needs_redaction",
-        "output_has_metadata",
-        "output_is_exact",
-        "output_shape",
-        "output_validator",
-        "plain_output_type",
-        "settings",
-        "show_call",
-        "timeout_seconds",
-        "tool",
-        "validate",
-    )
-
     def __init__(
         self,
         tool: Tool,
@@ -111,28 +72,22 @@ class CallPlan:
         called_name: str | None = None,
     ) -> None:
         facts, signature, chain = tool.facts, tool.signature, settings.chain
+        output = signature.output
         self.tool = tool
         self.catalog = catalog
         self.name = tool.name
         self.function = tool.function
         self.checker = tool.about.checker
         self.check_and_convert: Callable[[Any, int], Any] = (
-            self.checker.compile_check() if settings.validation == "fast" else _never_sure
+            self.checker.compile_check() if settings.validation == "fast" else lambda arguments, depth: UNSURE
         )
-        self.encode = None if signature.output is None else signature.output.encode
+        self.encode = None if output.codec is None else output.codec.encode
         self.checks_output = settings.check_output
         # With an exact codec, everything that can be encoded fits the output schema, and needs no further check.
-        self.output_is_exact = signature.output_is_exact
-        self.output_has_metadata = signature.output_has_metadata
-        self.output_shape = _find_output_shape(signature.output_schema)
+        self.output_is_exact = output.is_exact
+        self.output_has_metadata = output.has_metadata
+        self.output_shape = _find_output_shape(output.schema)
         self.output_validator: Any = None
-        # A value of exactly this type is its own JSON form, so it needs no encoding.
-        output = signature.output
-        self.plain_output_type = (
-            output.type
-            if output is not None and output.type in (int, str) and output.schema in _PLAIN_SCHEMAS
-            else None
-        )
         self.encode_quickly: Callable[[Any, int], Any] = tool.about.encode_output
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
@@ -141,7 +96,6 @@ class CallPlan:
         self.gate = settings.build_gate(tool, self.names)
         self.validate = facts.validate
         self.may_detach = bool(facts.background)
-        # Every call reads these three, and a slot of the plan is read more quickly than a field of the settings.
         self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
         self._secrets = signature.secrets
         self.settings = settings
@@ -239,10 +193,3 @@ def _find_output_shape(schema: Mapping[str, Any] | None) -> Shape | None:
     if "array" in types:
         return None if "object" in types else "array"
     return "object" if "object" in types else None
-
-
-_PLAIN_SCHEMAS = ({"type": "string"}, {"type": "integer"})
-
-
-def _never_sure(arguments: Any, depth: int) -> Any:
-    return UNSURE

@@ -82,7 +82,17 @@ class Planner:
         self.check_resources()
         for mistake in self._settings.find_rule_mistakes(self._catalog):
             warnings.warn(mistake, ToolkitWarning, stacklevel=4)
-        return self._catalog.subscribe(_NewToolChecker(self._settings.resources)), self.drop_plans_on_change()
+        resources = self._settings.resources
+
+        def warn_of_missing(change: Change) -> None:
+            for tool in change.added:
+                if names := _list_missing(tool, resources):
+                    message = (
+                        f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have"
+                    )
+                    warnings.warn(message, ToolkitWarning, stacklevel=2)
+
+        return self._catalog.subscribe(warn_of_missing), self.drop_plans_on_change()
 
     def check_resources(self, *, known_tools: Iterable[Tool] = ()) -> None:
         """Raise `DefinitionError` if some tools, other than *known_tools*, need resources that are not provided."""
@@ -100,35 +110,14 @@ class Planner:
 
         The subscription does not keep the planner alive.
         """
-        return self._catalog.watch(_PlanDropper(self))
+        find_planner = weakref.ref(self)
 
+        def drop_plans() -> None:
+            planner = find_planner()
+            if planner is not None:
+                planner.plans_by_name.clear()
 
-class _PlanDropper:
-    """Drops the plans of a planner when it is called."""
-
-    def __init__(self, planner: Planner) -> None:
-        self._planner = weakref.ref(planner)
-
-    def __call__(self) -> None:
-        planner = self._planner()
-        if planner is not None:
-            planner.plans_by_name.clear()
-
-
-class _NewToolChecker:
-    """Checks the tools that are added to a catalog later."""
-
-    def __init__(self, resources: Mapping[object, object]) -> None:
-        self._resources = resources
-
-    def __call__(self, change: Change) -> None:
-        for tool in change.added:
-            if names := _list_missing(tool, self._resources):
-                warnings.warn(
-                    f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have",
-                    ToolkitWarning,
-                    stacklevel=2,
-                )
+        return self._catalog.watch(drop_plans)
 
 
 def _list_missing(tool: Tool, resources: Mapping[object, object]) -> list[str]:

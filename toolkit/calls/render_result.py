@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from ..content import PART_TYPES, AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
-from ..errors import Problem
-from ..results import KINDS, ErrorInfo, ToolResult
+from ..errors import ErrorInfo, Problem
+from ..results import KINDS, ToolResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
-from ..values.strictjson.checks import is_valid_text
 from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
 from .plan import CallPlan
@@ -36,26 +35,18 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     keep it.
     """
     plan = frame.plan
-    is_plain = plan.defers_text and frame.approval_case is None
-    result = _new_result(ToolResult)  # the constructor costs more than the result itself
-    kind = plan.plain_output_type
-    if kind is int and type(value) is int and -(2**62) < value < 2**62:
-        result.text = repr(value)
-        result.value = value
-    elif kind is str and type(value) is str and (value.isascii() or is_valid_text(value)):
-        result.text = result.value = value
-    elif (form := plan.encode_quickly(value, 0)) is UNSURE:
+    form = plan.encode_quickly(value, 0)
+    if form is UNSURE:
         return render_result(value, plan)
-    else:
-        result.value = form
-        result.returned = value
-        if is_plain and frame.session is None and type(form) is not str:
-            result.deferred_text = _write_text, form, plan.max_chars
-        else:
-            result.text = as_text(form)
-    if not is_plain:
-        result.returned = value  # a hook or a mask may change `value`, from which it would be read
-    frame.is_plain = is_plain
+    result = _new_result(ToolResult)  # the constructor costs more than the result itself
+    result.value = form
+    result.returned = value
+    frame.is_plain = plan.defers_text and frame.approval_case is None
+    if frame.is_plain and frame.session is None and type(form) is not str:
+        result.deferred_text = _write_text, form, plan.max_chars
+    else:  # most values that are no text are numbers, for which this is quicker than JSON
+        is_number = type(form) is int and -(2**62) < form < 2**62
+        result.text = repr(form) if is_number else as_text(form)
     return result
 
 

@@ -16,7 +16,7 @@ import contextlib
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from inspect import Parameter
 from types import TracebackType
 from typing import Any, TypeAlias, get_args, get_origin
@@ -49,15 +49,13 @@ def check_resource_keys(resources: Mapping[Any, Any]) -> Mapping[Any, Any]:
         return resources
     for key in resources:
         if isinstance(key, (str, bytes, int, float)):
+            noun = type(key).__name__
+            article = "an" if noun[0] in "aeiou" else "a"
             raise TypeError(
-                f"resources are given by type, and {key!r:.60} is {_with_article(type(key).__name__)}; a tool asks for "
+                f"resources are given by type, and {key!r:.60} is {article} {noun}; a tool asks for "
                 f"one with `db: Inject[Database]`, so write resources={{Database: ...}}"
             )
     return resources
-
-
-def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 async def build_resources(
@@ -254,10 +252,8 @@ async def _enter(manager: Any, stack: contextlib.AsyncExitStack) -> Any:
     value = await manager.__aenter__()
 
     async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
-        try:
+        with _keep_error(error, manager):
             await manager.__aexit__(kind, error, traceback)
-        except Exception as close_error:  # noqa: BLE001 -- `_raise_or_log_close_error` raises it unless that would hide the tool's error
-            _raise_or_log_close_error(error, close_error, manager)
         return False
 
     stack.push_async_exit(leave)
@@ -270,23 +266,25 @@ def _enter_sync(manager: Any, stack: contextlib.ExitStack | contextlib.AsyncExit
     value = manager.__enter__()
 
     def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
-        try:
+        with _keep_error(error, manager):
             manager.__exit__(kind, error, traceback)
-        except Exception as close_error:  # noqa: BLE001 -- `_raise_or_log_close_error` raises it unless that would hide the tool's error
-            _raise_or_log_close_error(error, close_error, manager)
         return False
 
     stack.push(leave)
     return value
 
 
-def _raise_or_log_close_error(error: _Exception, close_error: Exception, manager: Any) -> None:
+@contextlib.contextmanager
+def _keep_error(error: _Exception, manager: Any) -> Iterator[None]:
     """
-    Raise *close_error*, the error from closing a resource, if the tool did not fail or if it is a `ToolError`.
+    Raise what closing the resource *manager* in the block raises only if that does not hide *error*, of the tool.
 
     A `ToolError` explains to the model why the tool failed. Any other error after a failure is only logged.
     """
-    if error is None or isinstance(close_error, ToolError):
-        raise close_error
-    if close_error is not error:
-        _log.warning("closing %s failed after the tool had", type(manager).__name__, exc_info=close_error)
+    try:
+        yield
+    except Exception as close_error:
+        if error is None or isinstance(close_error, ToolError):
+            raise
+        if close_error is not error:
+            _log.warning("closing %s failed after the tool had", type(manager).__name__, exc_info=close_error)

@@ -8,8 +8,6 @@ judged afterwards.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,10 +16,9 @@ from ..approvals.comparisons import is_same_request
 from ..approvals.identity import identity_of
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
-from ..concurrency.deadline import Deadline
+from ..approvals.repeated_calls import add_or_get
+from ..concurrency.time_limits import Deadline
 from ..decisions import ApprovalRequest, Decision
-from ..policies.audit import AuditError
-from ..policies.redaction import Redaction
 from ..results import ToolCall, ToolResult
 from ..session import Session, check_session
 from ..values.rendering import describe_value
@@ -34,11 +31,9 @@ from .kept_outputs import keep_no_outputs
 from .pipeline import run_call
 from .plan import CallPlan
 from .resources import check_resource_keys
-from .settings import MAX_NOTE_SECONDS, Settings
+from .settings import Settings
 
-__all__ = ["build_call", "find_record_and_plan", "resume_call"]
-
-_log = logging.getLogger("toolkit")
+__all__ = ["resume_call"]
 
 FindPlan: TypeAlias = Callable[[str], CallPlan | None]
 
@@ -63,14 +58,21 @@ async def resume_call(
 
     Raises:
         ApprovalError: The decision cannot be accepted.
+        ValueError: *request* is a result that does not wait.
     """
+    if isinstance(request, ToolResult):
+        if request.request is None:
+            raise ValueError(f"the result of `{request.tool}` is {request.kind!r}, and waits for no answer")
+        request = request.request
     check_session(session)
-    check_resource_keys({} if resources is None else resources)
+    if resources is not None:
+        check_resource_keys(resources)
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
-        record, plan = await find_record_and_plan(request, approvals, find_plan, in_store, settings.redaction)
-        call = await build_call(record, plan, decision, session, principal, approvals, in_store, claim_mark=claim_mark)
+        record, plan = await _find_record_and_plan(request, settings, find_plan, in_store)
+        await _check_answer(record, decision, session, principal, approvals, in_store, claim_mark)
+        call = _build_call(record, plan, session, claim_mark)
         call.idempotency_key = idempotency_key or digest_parts("toolkit idempotency key", call.id, record.request.id)
         frame = CallFrame.of(plan, call)
         frame.started, frame.answer = started, (record, decision)
@@ -85,25 +87,19 @@ async def resume_call(
     except ApprovalError as error:
         deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
         left = deadline.with_minimum(settings.cleanup_seconds).seconds_left()
-        await _write_refusal(request, decision, error, settings, MAX_NOTE_SECONDS if left is None else left)
+        await _write_refusal(request, decision, error, settings, left)
         raise
 
 
 async def _write_refusal(
-    request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float
+    request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float | None
 ) -> None:
     audit = settings.audit
-    if audit is None:
-        return
-    masked = settings.redaction.mask_value({"reason": str(error), "by": decision.by})
-    line = {"request": _id_of(request)[:64], "approved": decision.approved, "why": error.why, **masked}
-    try:
-        async with asyncio.timeout(seconds):
-            await settings.in_thread(lambda: audit.write("refused", **line))
-    except AuditError as audit_error:  # the call has had no effect, and the person who answered is told
-        _log.error("a refused answer is missing in the audit log: %s", audit_error)
-    except TimeoutError:
-        _log.error("a refused answer may be missing in the audit log: writing takes too long")
+    if audit is not None:
+        masked = settings.redaction.mask_value({"reason": str(error), "by": decision.by})
+        line = {"request": _id_of(request)[:64], "approved": decision.approved, "why": error.why, **masked}
+        writing = settings.in_thread(lambda: audit.write("refused", **line))
+        await settings.write_late("a refused answer", writing, seconds)
 
 
 def _id_of(request: object) -> str:
@@ -114,8 +110,8 @@ def _id_of(request: object) -> str:
         return ""
 
 
-async def find_record_and_plan(
-    handle: object, approvals: Approvals, find_plan: FindPlan, in_store: RunInStore, redaction: Redaction
+async def _find_record_and_plan(
+    handle: object, settings: Settings, find_plan: FindPlan, in_store: RunInStore
 ) -> tuple[Record, CallPlan]:
     """
     Return the record of a request and the plan of its tool.
@@ -123,13 +119,10 @@ async def find_record_and_plan(
     *handle* is the id of the request or the request itself. A caller that gives the request itself has shown it to a
     person, so the store's copy must be the same.
     """
+    approvals = settings.approvals
     record = await _find_record(handle, approvals, find_plan, in_store)
-    request = record.request
-    if (
-        isinstance(handle, ApprovalRequest)
-        and approvals.seal is None
-        and not is_same_request(handle, request, redaction)
-    ):
+    request, is_stored = record.request, approvals.seal is None
+    if isinstance(handle, ApprovalRequest) and is_stored and not is_same_request(handle, request, settings.redaction):
         raise ApprovalError(
             f"request {request.id} in the store says something else than the request that was shown: one of them was "
             "altered; it cannot be used",
@@ -176,8 +169,9 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
             f"the seal of request {handle.id[:64]!r} does not fit: it was forged or altered, or its tool has changed",
             why="forged",
         )
+    record = Record(request=handle, arguments=dict(handle.arguments), identity=identity, answers=handle.answers)
     stored_record: Record = await in_store(
-        "keep request", repr(handle.id[:64]), lambda store: _add_or_get(store, handle, identity)
+        "keep request", repr(handle.id[:64]), lambda store: add_or_get(store, record)
     )
     if stored_record.request.digest != handle.digest:
         # Two callers have chosen the same id. The person who answers has seen only one of the requests.
@@ -189,17 +183,6 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
     return stored_record
 
 
-def _add_or_get(store: Any, request: ApprovalRequest, identity: str) -> Record:
-    """Return the record of a sealed request: the stored one if the request came back before, otherwise a new one."""
-    new_record = Record(request=request, arguments=dict(request.arguments), identity=identity, answers=request.answers)
-    try:
-        store.add(new_record)
-    except ValueError:
-        stored: Record | None = store.get(request.id)
-        return new_record if stored is None else stored
-    return new_record
-
-
 def _require_plan(request: ApprovalRequest, find_plan: FindPlan) -> CallPlan:
     plan = find_plan(request.tool)
     if plan is None:
@@ -209,22 +192,19 @@ def _require_plan(request: ApprovalRequest, find_plan: FindPlan) -> CallPlan:
     return plan
 
 
-async def build_call(
+async def _check_answer(
     record: Record,
-    plan: CallPlan,
     decision: Decision,
     session: Session | None,
     principal: str | None,
     approvals: Approvals,
     in_store: RunInStore,
-    *,
-    claim_mark: str = "",
-) -> ToolCall:
+    claim_mark: str,
+) -> None:
     """
-    Return the call that *record* is about. An unfinished claim with *claim_mark* is no reason to refuse.
+    Raise `ApprovalError` if *decision* comes too late, a second time, or for another principal or session.
 
-    Raises:
-        ApprovalError: *decision* comes too late, a second time, or for another principal or session.
+    An unfinished claim with *claim_mark* is no reason to refuse.
     """
     request = record.request
     # This check comes first and does not name the right session, so that a caller learns nothing about other requests.
@@ -250,6 +230,11 @@ async def build_call(
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
     if session is None and decision.grant is not None:
         raise ApprovalError("a grant is for a session; give the request's own with resume(session=...)", why="grant")
+
+
+def _build_call(record: Record, plan: CallPlan, session: Session | None, claim_mark: str) -> ToolCall:
+    """Return the call that *record* is about."""
+    request = record.request
     if session is None and request.session is not None:
         session = Session(id=request.session, principal=request.principal)
         keep_no_outputs(session)  # the caller's own session would not have them

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import copy
 import itertools
+import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -24,10 +25,10 @@ from .._option_checks import (
     require_list,
 )
 from ..concurrency.abandoned import AbandonedCalls, log_abandoned
-from ..concurrency.cleanup_limit import await_with_limit, finish_with_limit
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
+from ..concurrency.time_limits import await_with_limit
 from ..context import Progress
-from ..errors import ToolError
+from ..errors import ToolError, ToolkitError
 from ..hooks.base import Chain, Step
 from ..policies.redaction import Redaction, RedactionRule
 from ..verdicts import allow_any_call
@@ -49,6 +50,8 @@ else:  # most calls succeed at once
     retry = LazyModule("toolkit.policies.retry")
 
 __all__ = ["MAX_NOTE_SECONDS", "DispatcherOptions", "Settings"]
+
+_log = logging.getLogger("toolkit")
 
 MAX_NOTE_SECONDS = 30.0
 """How long a call that already has a result waits for the audit log, unless the call sets a closer limit."""
@@ -281,6 +284,20 @@ class Settings:
         """Run a blocking user function that is not a tool: an asker, a preview."""
         return await run_in_thread(self.hook_threads, work, "a preview or an asker")
 
+    async def write_late(self, subject: str, writing: Awaitable[object], seconds: float | None = None) -> None:
+        """
+        Await *writing*, which adds a line to the audit log about *subject*, for at most *seconds*.
+
+        What the line says has happened already, so a failure is only logged.
+        """
+        try:
+            async with asyncio.timeout(MAX_NOTE_SECONDS if seconds is None else seconds):
+                await writing
+        except ToolkitError as error:
+            _log.error("%s is missing in the audit log: %s", subject, error)
+        except TimeoutError:
+            _log.error("%s may be missing in the audit log: writing takes too long", subject)
+
     @contextlib.contextmanager
     def lend_threads(self) -> Iterator[None]:
         """
@@ -352,10 +369,6 @@ class DispatcherHookRunner:
     def await_hook(self, work: Awaitable[Any], step: Step) -> Coroutine[Any, Any, Any]:
         """Return a coroutine that awaits *work*. After a cancellation its cleanup has a limit; then it is abandoned."""
         return await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
-
-    def finish_hook(self, work: Coroutine[Any, Any, Any], waits_for: Any, step: Step) -> Awaitable[Any]:
-        """Await the rest of *work*, whose first step ran in the same task and yielded *waits_for*, with that limit."""
-        return finish_with_limit(work, waits_for, self._cleanup_seconds, partial(self._abandon, step))
 
     def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
         log_abandoned(f"the hook {step.name}", self._cleanup_seconds)

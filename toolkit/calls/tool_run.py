@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._lazy_names import LazyModule
 from ..concurrency.abandoned import CancellableJob, run_job
-from ..concurrency.cleanup_limit import finish_with_limit
+from ..concurrency.time_limits import await_with_limit
 from ..values.rendering import is_stream
 from .call_frame import CallFrame
 
@@ -42,21 +42,14 @@ def start(frame: CallFrame) -> Awaitable[Any]:
 async def _wait_for_function(frame: CallFrame) -> Any:
     """Await a function that may wait for something, so that it can be cancelled."""
     plan, cleanup_seconds = frame.plan, frame.settings.cleanup_seconds
-    coroutine = plan.function(**frame.decoded)
-    try:
-        waits_for = coroutine.send(None)
-    except StopIteration as end:
-        return end.value
+    work = plan.function(**frame.decoded)
 
     def give_up(task: asyncio.Task[Any]) -> None:
         attempts.abandon_task(frame, task)
 
-    try:
-        if plan.timeout_seconds is None:
-            return await finish_with_limit(coroutine, waits_for, cleanup_seconds, give_up)
-        return await attempt.finish_within(coroutine, waits_for, plan.timeout_seconds, cleanup_seconds, give_up)
-    finally:
-        del waits_for  # it may hold the error, and the traceback of the error holds this frame
+    if plan.timeout_seconds is None:
+        return await await_with_limit(work, cleanup_seconds, give_up)
+    return await attempt.await_within(work, plan.timeout_seconds, cleanup_seconds, give_up)
 
 
 async def _run_in_thread(frame: CallFrame) -> Any:

@@ -7,11 +7,11 @@ The same holds for a text that the tool has cut itself, if the tool gives the wh
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .._lazy_names import LazyModule
 from ..content import Part, ResourcePart, TextPart
 from ..results import ToolResult
 from ..session import Session
@@ -19,11 +19,7 @@ from ..values.part_texts import has_text, render_part
 from .plan import CallPlan
 
 if TYPE_CHECKING:
-    import unicodedata
-
-    from .kept_outputs import KeptOutputReader  # not loaded here, because few results are cut
-else:
-    unicodedata = LazyModule("unicodedata")
+    from .kept_outputs import KeptOutputReader  # not loaded here, because few sessions can read what is cut off
 
 __all__ = ["HANDLE_KEY", "keep_full_text", "truncate_resources", "truncate_result", "truncate_text"]
 
@@ -49,10 +45,14 @@ def truncate_result(
     *plan* is the plan of the call's tool. If its catalog has a tool that reads kept outputs, and *session* may call it,
     the whole text is kept in *session*, for *principal*. It is `result.full_text` if the tool has set that.
     """
-    cut = _cut_text(result, result.text, _render_whole(result), max_chars, _find_reader(plan, session, principal), plan)
+    whole, reader = _render_whole(result), _find_reader(plan, session, principal)
+    if plan is None or reader is None or not _has_room_for_handle(whole, max_chars, reader):
+        cut = truncate_text(result.text, max_chars)
+    else:
+        handle = _keep(result, whole, reader, plan)
+        cut = _truncate_kept_text(result.text, whole, max_chars, reader, handle)
     result.full_text = None
     if isinstance(result.value, str) and result.value == result.text:
-        result.returned = result.returned  # a result of the fast path would take it from the value, which is cut here
         result.value = cut
     if result.parts:
         result.parts = _truncate_parts(result.parts, max_chars)
@@ -143,15 +143,6 @@ def _find_end(text: str, length: int) -> int:
 # Texts that are kept.
 
 
-def _cut_text(
-    result: ToolResult, text: str, whole: str, max_chars: int, reader: KeptOutputReader | None, plan: CallPlan | None
-) -> str:
-    """Return *text* cut to *max_chars* characters. Keep *whole* if it can be read, and note its handle in *result*."""
-    if plan is None or reader is None or not _has_room_for_handle(whole, max_chars, reader):
-        return truncate_text(text, max_chars)
-    return _truncate_kept_text(text, whole, max_chars, reader, _keep(result, whole, reader, plan))
-
-
 def _keep(result: ToolResult, whole: str, reader: KeptOutputReader, plan: CallPlan) -> str:
     """Keep *whole*, note its handle in *result*, and return the handle."""
     handle = reader.keep(whole, tool=plan.name, max_chars=plan.max_chars)
@@ -201,11 +192,7 @@ def _count_common_chars(text: str, whole: str) -> int:
 
 
 def _render_whole(result: ToolResult) -> str:
-    """
-    Return the whole text of *result*.
-
-    After it come the texts and values of the parts that it does not contain.
-    """
+    """Return the whole text of *result*, and after it the texts and values of the parts that it does not contain."""
     whole = result.text if result.full_text is None else result.full_text
     texts = [render_part(part) for part in result.parts if has_text(part)]
     return "\n".join([whole, *(text for text in texts if text not in whole)])

@@ -7,23 +7,20 @@ After-hooks still see their results. The results are masked, cut to size and wri
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
-from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from ..catalogs.views import CatalogView
-from ..errors import ToolkitError, UnknownTool, find_nearest_in_steps
+from ..errors import UnknownTool, find_nearest
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
 from .error_results import build_hook_error_result
 from .plan import CallPlan
 from .propagation import must_propagate
-from .settings import MAX_NOTE_SECONDS, Settings
+from .settings import Settings
 from .truncation import keep_full_text, truncate_result
-
-if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
-    from ..policies.audit import AuditLog
 
 __all__ = [
     "TRIO_REFUSAL",
@@ -31,14 +28,10 @@ __all__ = [
     "finish_unstarted",
     "is_under_trio",
     "refuse_under_trio",
-    "run_in_steps",
 ]
 
-_log = logging.getLogger("toolkit")
-
-T = TypeVar("T")
-
 _MAX_SUGGESTIONS = 20
+_MANY_NAMES = 200
 
 
 async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Settings) -> ToolResult:
@@ -46,22 +39,13 @@ async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Setting
     table = catalog.table
     is_permitted = settings.judges.build_visibility_check(catalog, call.session)
     names = [*table.tools, *table.aliases]
-    near = await run_in_steps(find_nearest_in_steps(call.name, names, max_items=_MAX_SUGGESTIONS))
+    find = partial(find_nearest, call.name, names, max_items=_MAX_SUGGESTIONS)
+    # With many names the search would hold up the event loop.
+    near = find() if len(names) < _MANY_NAMES else await asyncio.to_thread(find)
     # A suggestion must not lead the model to a tool that the rules of this session forbid.
     suggestions = [name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))]
     error = UnknownTool(call.name, suggestions)
     return await finish_unstarted(call, ToolResult.failure("not_found", str(error), cause=error), None, settings)
-
-
-async def run_in_steps(steps: Generator[None, None, T]) -> T:
-    """Return what *steps* returns. After each of its steps, other tasks of the event loop have their turn."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        await asyncio.sleep(0)
 
 
 async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:
@@ -88,23 +72,14 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
         truncate_result(result, max_chars, plan, call.session, call.principal)
     else:
         keep_full_text(result, max_chars, plan, call.session, call.principal)
-    if settings.audit is not None:
-        await _write_outcome(settings.audit, call, result, plan, settings)
+    audit = settings.audit
+    if audit is not None:
+        line: dict[str, Any] = {} if plan is None else dict(plan.audit_origin)
+        line |= {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind}
+        line |= {"attempts": 0, "session": call.session_key or None}
+        writing = settings.in_thread(lambda: audit.write("outcome", **line))
+        await settings.write_late(f"the outcome of call {call.id}", writing)
     return result
-
-
-async def _write_outcome(
-    audit: AuditLog, call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings
-) -> None:
-    line = {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind, "attempts": 0}
-    line |= {} if plan is None else plan.audit_origin
-    try:
-        async with asyncio.timeout(MAX_NOTE_SECONDS):
-            await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
-    except ToolkitError as error:  # the call has had no effect, so the error is only logged
-        _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
-    except TimeoutError:
-        _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", call.id)
 
 
 TRIO_REFUSAL = (

@@ -18,12 +18,7 @@ from ..facts import check_name
 from ..spec import Tool
 from .snapshot import Table, describe_place, is_foreign
 
-__all__ = [
-    "check_foreign_names",
-    "fold_name",
-    "leave_out_misleading",
-    "reason_against",
-]
+__all__ = ["check_foreign_names", "fold_name", "leave_out_misleading", "reason_against"]
 
 _log = logging.getLogger("toolkit")
 
@@ -33,37 +28,21 @@ The namespaces that OpenAI's models use. They address every tool as `functions.N
 namespaces.
 """
 
-RESERVED_NAMES = frozenset(
-    {
-        # Anthropic's tools: the provider runs them, or the model was trained on their schemas.
-        "code_execution",
-        "computer",
-        "str_replace_based_edit_tool",
-        "str_replace_editor",
-        "tool_search_tool_bm25",
-        "tool_search_tool_regex",
-        "web_fetch",
-        "web_search",
-        # OpenAI's tools.
-        "apply_patch",
-        "code_interpreter",
-        "computer_use_preview",
-        "file_search",
-        "image_generation",
-        "local_shell",
-        "python",
-        "web_search_preview",
-        # Gemini's tools.
-        "google_search",
-        "google_search_retrieval",
-        "url_context",
-        # The agent's own tools.
-        "exit_plan",
-        "tool_search",
-    }
-)
+_ANTHROPIC_NAMES = """
+code_execution computer str_replace_based_edit_tool str_replace_editor tool_search_tool_bm25 tool_search_tool_regex
+web_fetch web_search
 """
-The names that a provider or the agent uses for its own tools. Plain words that many servers use (`read`) are not here.
+_OPENAI_NAMES = """
+apply_patch code_interpreter computer_use_preview file_search image_generation local_shell python web_search_preview
+"""
+_GEMINI_NAMES = "google_search google_search_retrieval url_context"
+_AGENT_NAMES = "exit_plan tool_search"
+
+RESERVED_NAMES = frozenset(f"{_ANTHROPIC_NAMES} {_OPENAI_NAMES} {_GEMINI_NAMES} {_AGENT_NAMES}".split())
+"""
+The names that a provider or the agent uses for its own tools: the provider runs them, or its model was trained on them.
+
+Plain words that many servers use (`read`) are not here.
 """
 
 
@@ -76,8 +55,12 @@ def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) ->
     names = {**{name: name for name in table.tools}, **table.aliases}
     names_to_check = names if newcomers is None else [name for name in newcomers if name in names]
     for name in names_to_check:
-        if is_foreign(table.tools[names[name]]):
-            _check_reserved(name, table.tools[names[name]])
+        tool = table.tools[names[name]]
+        if is_foreign(tool) and (reason := reason_against(name)) is not None:
+            raise CatalogError(
+                f"{describe_place(tool)} cannot be called `{name}`: {reason}; "
+                f'add it under another name, with `prefixed("...")` or `renamed("...")`'
+            )
     for lookalikes in _group_lookalikes(names, names_to_check):
         _check_lookalikes(lookalikes, names, table.tools)
 
@@ -98,11 +81,7 @@ def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Tabl
 
 
 def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Table:
-    """
-    Return *table* without the tools from outside whose names are in *owners*, reserved, or not legal names.
-
-    The names of the tools from outside that stay are added to *owners*.
-    """
+    """Return *table* without the misleading tools from outside, and add the names of those that stay to *owners*."""
     tools: dict[str, Tool] = {}
     for key, names in _all_names(table, prefix).items():
         tool = table.tools[key]
@@ -118,10 +97,7 @@ def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Tabl
 
 def _all_names(table: Table, prefix: str) -> dict[str, list[str]]:
     """Return the name and the aliases of each tool, with *prefix*, by the tool's name in *table*."""
-    names = {name: [f"{prefix}{name}"] for name in table.tools}
-    for alias, name in table.aliases.items():
-        names[name].append(f"{prefix}{alias}")
-    return names
+    return {name: [f"{prefix}{alias}" for alias in (name, *aliases)] for name, aliases in table.group_aliases().items()}
 
 
 def _is_legal_name(name: str) -> bool:
@@ -130,15 +106,6 @@ def _is_legal_name(name: str) -> bool:
     except DefinitionError:
         return False
     return True
-
-
-def _check_reserved(name: str, tool: Tool) -> None:
-    reason = reason_against(name)
-    if reason is not None:
-        raise CatalogError(
-            f"{describe_place(tool)} cannot be called `{name}`: {reason}; "
-            f'add it under another name, with `prefixed("...")` or `renamed("...")`'
-        )
 
 
 def reason_against(name: str) -> str | None:
@@ -152,11 +119,7 @@ def reason_against(name: str) -> str | None:
 
 
 def _check_lookalikes(lookalikes: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
-    """
-    Raise `DuplicateTool` if two tools have names that look alike and one of the tools comes from outside.
-
-    One tool may have several names that look alike.
-    """
+    """Raise `DuplicateTool` if *lookalikes* are names of two tools, and one of the tools comes from outside."""
     for first, other in itertools.combinations(lookalikes, 2):
         first_tool, other_tool = tools[names[first]], tools[names[other]]
         if first_tool is not other_tool and (is_foreign(first_tool) or is_foreign(other_tool)):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import compress
-from operator import is_not
 from typing import TypeAlias
 
 from .._option_checks import describe_type
@@ -61,6 +59,13 @@ class Table:
             wire_name = _to_wire_name(name)
             match = next((tool for own, tool in self.tools.items() if _to_wire_name(own) == wire_name), None)
         return match
+
+    def group_aliases(self) -> dict[str, list[str]]:
+        """Return the aliases of each tool, by its name."""
+        aliases: dict[str, list[str]] = {name: [] for name in self.tools}
+        for alias, name in self.aliases.items():
+            aliases[name].append(alias)
+        return aliases
 
 
 @record(frozen=True, slots=True)
@@ -132,8 +137,7 @@ def diff_tables(before: Table, after: Table, names: Collection[str] | None = Non
 
 def _missing(tools: Mapping[str, Tool], others: Mapping[str, Tool]) -> tuple[Tool, ...]:
     """Return those of *tools* that do not have the same name in *others*."""
-    # Maps are faster than a loop here, and a view compares all its tools after each change.
-    return tuple(compress(tools.values(), map(is_not, map(others.get, tools), tools.values())))
+    return tuple(tool for name, tool in tools.items() if others.get(name) is not tool)
 
 
 def describe_place(tool: Tool) -> str:

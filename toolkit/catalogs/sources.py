@@ -42,11 +42,10 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
     if isinstance(source, CatalogView):
         # The source catalog may have added aliases, so its aliases count and not only those that the tool's author
         # stated.
-        table = source.table
-        aliases_by_name: dict[str, list[str]] = {name: [] for name in table.tools}
-        for alias, name in table.aliases.items():
-            aliases_by_name[name].append(alias)
-        return [CatalogEntry(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
+        aliases = source.table.group_aliases()
+        return [CatalogEntry(tool, tuple(aliases[name])) for name, tool in source.table.tools.items()]
+    if type(source) in (list, tuple, set, frozenset):
+        return [entry for member in source for entry in collect_entries(member)]
     return [
         CatalogEntry(tool, tool.facts.aliases, not tool.options and is_same_callable(tool.function, source))
         for tool in _tools_of(source)

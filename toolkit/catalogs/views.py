@@ -7,6 +7,7 @@ follows its source when the source changes. The order is always insertion order,
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .._lazy_names import LazyModule
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.markdown import show_catalog
 from ..errors import CatalogError, DefinitionError, UnknownTool
 from ..facts import check_name
 from ..functions.callables import is_same_callable
@@ -23,8 +25,8 @@ from .snapshot import Change, Listener, Table, check_listener, diff_tables, has_
 # These modules are loaded for the first search, session or tool from outside; most programs start without any.
 if TYPE_CHECKING:
     from ..formats import Definitions
+    from ..functions.tool_definition import Definition
     from ..session import Session
-    from ..tool_definition import Definition
     from . import foreign_names
     from .search import Ranker
     from .search.finder import Finder, SearchResults
@@ -37,8 +39,7 @@ __all__ = ["CatalogView"]
 class CatalogView:
     """A collection of tools by name. A catalog and every view of a catalog have these methods."""
 
-    # The prefix that this view puts before its names, if the view's tools can clash with others. It is None for other
-    # views.
+    # The prefix that this view puts before its names; None for views whose tools cannot clash with others.
     _new_prefix: str | None = None
 
     def __init__(self, sources: tuple[CatalogView, ...], derive: Callable[..., Table]) -> None:
@@ -54,19 +55,14 @@ class CatalogView:
         """The tools and aliases as they are now."""
         tables = tuple(source.table for source in self._sources)
         derived = self._derived
-        # Tables are never changed, so the same objects mean that nothing has changed. The derived table is stored
-        # together with the tables that it was derived from, because another thread may derive one from newer tables at
-        # the same time.
+        # Tables are never changed, so the same objects mean that nothing has changed. They are stored together with
+        # what was derived from them, because another thread may derive a table from newer ones at the same time.
         if derived is None or derived[0] != tables:
             self._derived = derived = tables, self._derive_table(tables)
         return derived[1]
 
     def _derive_table(self, tables: tuple[Table, ...]) -> Table:
-        """
-        Return the table that follows from *tables*.
-
-        A tool from outside is left out if it was added later and clashes with another tool.
-        """
+        """Return the table that follows from *tables*, without tools from outside that were added later and clash."""
         try:
             return self._derive(*tables)
         except (CatalogError, DefinitionError):
@@ -102,6 +98,8 @@ class CatalogView:
     def names(self) -> list[str]:
         """Return the names of all tools, without aliases."""
         return list(self.table.tools)
+
+    _repr_markdown_ = show_catalog
 
     def __repr__(self) -> str:
         names = self.names() or ["empty"]
@@ -158,21 +156,15 @@ class CatalogView:
             return list(cached[2])
         return [*cached[2], *(tool.definition for tool in self.offered(session)[len(cached[2]) :])]
 
-    def _find_definitions(
-        self,
-        format: str,  # noqa: A002 -- as above
-        session: Session | None,
-        options: dict[str, Any],
-    ) -> Definitions:
+    def _find_definitions(self, provider: str, session: Session | None, options: dict[str, Any]) -> Definitions:
         """Return the definitions in a provider's format. They are made again only if something differs."""
-        from ..formats import definitions_for
-        from ..formats.shared_definitions import SharedDefinitions
+        from ..formats import Definitions, definitions_for
 
         key = self.table, getattr(session, "loaded", session), options
-        cached = self._cached_formats.get(format)
+        cached = self._cached_formats.get(provider)
         if cached is None or cached[0] != key:
-            self._cached_formats[format] = cached = key, definitions_for(format, self, session, **options)
-        return SharedDefinitions(cached[1], cached[1].notes)
+            self._cached_formats[provider] = cached = key, definitions_for(provider, self, session, **options)
+        return Definitions(map(dict.copy, cached[1]), cached[1].notes)  # a caller may change its definitions
 
     def search(
         self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
@@ -189,24 +181,16 @@ class CatalogView:
         The first search builds an index, which takes about a second for ten thousand tools. In an event loop, write
         `await asyncio.to_thread(catalog.search, query)`. The dispatcher runs `tool_search` in a thread.
         """
-        return self._search_filtered(query, limit, group, ranker, ())
+        return self._search(query, limit, (), group=group, ranker=ranker)
 
-    def _search_filtered(
-        self,
-        query: str,
-        limit: int,
-        group: str | None,
-        ranker: Ranker | None,
-        predicates: tuple[Callable[[Tool], bool], ...],
+    def _search(
+        self, query: str, limit: int, predicates: tuple[Callable[[Tool], bool], ...], **options: Any
     ) -> SearchResults:
         if self._finder is None:
             from .search.finder import Finder
 
             self._finder = Finder()
-        table = self.table
-        return self._finder.search(
-            table.tools, table.aliases, query, limit, group=group, predicates=predicates, ranker=ranker
-        )
+        return self._finder.search(self.table, query, limit, predicates=predicates, **options)
 
     def summary(self, *, max_tokens: int = 1000) -> str:
         """Return the names of all tools by group, in at most *max_tokens* (estimated): a few lines for a prompt."""
@@ -236,13 +220,7 @@ class CatalogView:
 
         A change of aliases also counts.
         """
-        ends = [source.watch(forget) for source in self._sources]
-
-        def end_all() -> None:
-            for end in ends:
-                end()
-
-        return end_all
+        return _join_ends([source.watch(forget) for source in self._sources])
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call *listener* with every change from now on, and return a function that stops this."""
@@ -257,13 +235,7 @@ class CatalogView:
             if change.added or change.removed:
                 listener(change)
 
-        ends = [source.subscribe(report_change) for source in self._sources]
-
-        def end_all() -> None:
-            for end in ends:
-                end()
-
-        return end_all
+        return _join_ends([source.subscribe(report_change) for source in self._sources])
 
     def filtered(self, keep: Callable[[Tool], bool]) -> CatalogView:
         """
@@ -274,7 +246,6 @@ class CatalogView:
         `get` and `search` call *keep* only for the tools that they look at. A listing calls *keep* for all tools the
         first time after a change.
         """
-
         return _FilteredView(self, keep)
 
     def merged(self, *others: CatalogView) -> CatalogView:
@@ -297,7 +268,6 @@ class CatalogView:
 
     def prefixed(self, prefix: str) -> CatalogView:
         """Return a view of all tools, with *prefix* before each name and alias."""
-
         check_name(f"{prefix}x", f"prefix {prefix!r}")
 
         def rename(tool: Tool, aliases: tuple[str, ...]) -> Tool:
@@ -309,14 +279,11 @@ class CatalogView:
         transform = _CachedTransform(rename)
 
         def derive(table: Table) -> Table:
-            aliases = {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()}
-            aliases_by_name: dict[str, list[str]] = {}
-            for alias, name in aliases.items():
-                aliases_by_name.setdefault(name, []).append(alias)
             tools = {
-                f"{prefix}{name}": (tool, tuple(aliases_by_name.get(f"{prefix}{name}", ())))
-                for name, tool in table.tools.items()
+                f"{prefix}{name}": (table.tools[name], tuple(f"{prefix}{alias}" for alias in aliases))
+                for name, aliases in table.group_aliases().items()
             }
+            aliases = {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()}
             return _check_names(Table(transform(tools), aliases))
 
         view = CatalogView((self,), derive)
@@ -349,21 +316,23 @@ class CatalogView:
         )
 
 
-def _check_names(table: Table) -> Table:
-    """
-    Return *table*, or raise `CatalogError` if the name of a tool from outside is misleading.
+def _join_ends(ends: list[Callable[[], None]]) -> Callable[[], None]:
+    """Return a function that calls all of *ends*."""
+    stack = contextlib.ExitStack()
+    for end in ends:
+        stack.callback(end)
+    return stack.close
 
-    The caller has given the tools of *table* new names, or has put them together with other tools.
-    """
+
+def _check_names(table: Table) -> Table:
+    """Return *table*, whose names are new together, or raise `CatalogError` if one from outside is misleading."""
     if has_foreign(table.tools.values()):
         foreign_names.check_foreign_names(table)
     return table
 
 
 class _FilteredView(CatalogView):
-    """
-    A view of the tools of a source for which *predicate* returns true. A search in this view uses the source's index.
-    """
+    """A view of the tools of a source for which *predicate* returns true. A search uses the source's index."""
 
     def __init__(self, source: CatalogView, predicate: Callable[[Tool], bool]) -> None:
         def derive(table: Table) -> Table:
@@ -377,15 +346,10 @@ class _FilteredView(CatalogView):
         tool = self._sources[0].get(name)  # one call of the predicate is quicker than filtering all tools
         return tool if tool is not None and self._predicate(tool) else None
 
-    def _search_filtered(
-        self,
-        query: str,
-        limit: int,
-        group: str | None,
-        ranker: Ranker | None,
-        predicates: tuple[Callable[[Tool], bool], ...],
+    def _search(
+        self, query: str, limit: int, predicates: tuple[Callable[[Tool], bool], ...], **options: Any
     ) -> SearchResults:
-        return self._sources[0]._search_filtered(query, limit, group, ranker, (self._predicate, *predicates))  # noqa: SLF001 -- also a view
+        return self._sources[0]._search(query, limit, (self._predicate, *predicates), **options)  # noqa: SLF001 -- also a view
 
 
 class _CachedTransform:

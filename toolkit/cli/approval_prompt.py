@@ -1,9 +1,10 @@
 """
-An asker for the person at the terminal, which leaves a request open if the person presses Ctrl-C.
+Questions to the person at the terminal: about a call that needs approval, and plain questions.
 
-Python handles a signal in the main thread, and an asker that blocks runs in another one. So the handler of the signal
-calls `InterruptiblePrompt.interrupt`, which ends the question. The request then waits, as if no person had been asked,
-and the call does not run. A later command can ask about the request again.
+The asker leaves a request open if the person presses Ctrl-C. Python handles a signal in the main thread, and an asker
+that blocks runs in another one. So the handler of the signal calls `InterruptiblePrompt.interrupt`, which ends the
+question. The request then waits, as if no person had been asked, and the call does not run. A later command can ask
+about the request again.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from typing import TextIO, cast
 from .._plumbing.forks import unlock_in_children
 from ..approvals import TerminalPrompt
 from ..decisions import ApprovalRequest, Decision
+from .interruptible_loop import wake_on_signal
 from .kept_rules import UserRules
 
-__all__ = ["InterruptiblePrompt", "make_prompt"]
+__all__ = ["InterruptiblePrompt", "confirm", "make_prompt"]
 
 _TERMINAL = "/dev/tty"
 
@@ -38,6 +40,7 @@ class InterruptiblePrompt:
 
     Attributes:
         open_requests: The requests that Ctrl-C left without an answer, in the order in which they came.
+        is_interrupted: Whether the person pressed Ctrl-C at a question. From then on no question is asked.
     """
 
     blocking = True
@@ -46,25 +49,20 @@ class InterruptiblePrompt:
         self, terminal: str = _TERMINAL, *, pause: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
     ) -> None:
         self.open_requests: list[ApprovalRequest] = []
+        self.is_interrupted = False
         self._terminal = terminal
         self._pause = pause
         # A signal may come while the handler of another one holds the lock, so the same thread can take it again.
         self._lock = unlock_in_children(threading.RLock())
         self._one_at_a_time = unlock_in_children(threading.Lock())
         self._waker: socket.socket | None = None
-        self._is_interrupted = False
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the person pressed Ctrl-C at a question. From then on no question is asked."""
-        return self._is_interrupted
 
     def interrupt(self) -> bool:
         """End the question that is being asked, and return whether there is one. A signal handler may call this."""
         with self._lock:
             if self._waker is None:
                 return False
-            self._is_interrupted = True
+            self.is_interrupted = True
             with contextlib.suppress(OSError):  # an earlier signal has filled the socket
                 self._waker.send(b"\0")
             return True
@@ -73,17 +71,15 @@ class InterruptiblePrompt:
         """Return the person's answer; return None if the person pressed Ctrl-C, or if the request has expired."""
         decision = None
         with self._one_at_a_time:
-            if not self._is_interrupted:
+            if not self.is_interrupted:
                 with self._pause(), self._open_answers() as answers:
-                    decision = self._make_prompt(answers).ask(request)
+                    prompt = TerminalPrompt(input=answers, terminal=self._terminal, keeper=UserRules())
+                    decision = prompt.ask(request)
             # An answer that came together with Ctrl-C does not count.
-            if self._is_interrupted:
+            if self.is_interrupted:
                 self.open_requests.append(request)
                 return None
         return decision
-
-    def _make_prompt(self, answers: TextIO) -> TerminalPrompt:
-        return TerminalPrompt(input=answers, terminal=self._terminal, keeper=UserRules())
 
     @contextlib.contextmanager
     def _open_answers(self) -> Iterator[TextIO]:
@@ -142,3 +138,19 @@ def _can_open(terminal: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def confirm(question: str, terminal: str = _TERMINAL) -> bool:
+    """Ask *question* at *terminal*. Return True only if the answer is `y` or `yes`; False if there is no terminal."""
+    with contextlib.suppress(ImportError, OSError), open(terminal, "r+b", buffering=0) as device:
+        import termios  # some systems have neither this module nor a terminal of this name
+
+        if not device.isatty():
+            return False
+        termios.tcflush(device, termios.TCIFLUSH)  # text that was typed before the question is no answer to it
+        device.write(f"{question} [y]es, [n]o: ".encode())
+        with wake_on_signal() as receiver:
+            # Ctrl-C just before `readline` would be noticed only after the next line. So the signal itself wakes this.
+            select.select([device.fileno(), receiver.fileno()], [], [])
+        return device.readline().strip().lower() in (b"y", b"yes")
+    return False

@@ -21,7 +21,6 @@ from ..values.strictjson.checks import loads
 
 __all__ = ["arguments_of", "parse_json_arguments"]
 
-_ALL_TYPES = frozenset(JSON_TYPES)
 _MAX_REFERENCES = 32
 
 
@@ -69,12 +68,7 @@ def parse_json_arguments(text: str | bytes) -> dict[str, Any]:
 
 
 def _property_schema(schema: Mapping[str, Any], name: str) -> Any:
-    """
-    Return the schema of the property *name*.
-
-    For a name that `properties` does not mention, it is the schema of a pattern that matches, or else that of
-    `additionalProperties`.
-    """
+    """Return the schema of a property: its own, that of a pattern that fits its name, or `additionalProperties`."""
     properties = _as_mapping(schema.get("properties"))
     if name in properties:
         return properties[name]
@@ -89,7 +83,7 @@ def _parse_values(
 ) -> Any:
     kinds = _allowed_types(schema, root)
     if len(values) == 1:
-        value = _parse_value(values[0], schema, kinds, root)
+        value = _parse_value(values[0], schema, root)
         # If the schema permits only a list, a value that is no list is the one item of the list.
         return (
             [_parse_item(values[0], schema, 0, root)] if kinds == {"array"} and not isinstance(value, list) else value
@@ -104,13 +98,14 @@ def _parse_item(text: str, schema: Any, index: int, root: Mapping[str, Any]) -> 
     for option in _union_members(schema, root):
         first = option.get("prefixItems")
         if isinstance(first, list) and index < len(first):
-            return _parse_value(text, first[index], _allowed_types(first[index], root), root)
+            return _parse_value(text, first[index], root)
         if "items" in option:
-            return _parse_value(text, option["items"], _allowed_types(option["items"], root), root)
-    return _parse_value(text, {}, _ALL_TYPES, root)
+            return _parse_value(text, option["items"], root)
+    return _parse_value(text, {}, root)
 
 
-def _parse_value(text: str, schema: Any, allowed_types: frozenset[str], root: Mapping[str, Any]) -> Any:
+def _parse_value(text: str, schema: Any, root: Mapping[str, Any]) -> Any:
+    allowed_types = _allowed_types(schema, root)
     choices = [choice for option in _union_members(schema, root) for choice in _choices(option)]
     if text in choices:
         return text
@@ -126,31 +121,26 @@ def _parse_value(text: str, schema: Any, allowed_types: frozenset[str], root: Ma
 
 def _type_names(value: Any) -> frozenset[str]:
     """Return the names that JSON Schema has for the type of *value*."""
-    for kind, names in _TYPE_NAMES:
-        if isinstance(value, kind):
-            return names
-    return frozenset({"null"})
+    return _TYPE_NAMES.get(type(value), frozenset({"null"}))
 
 
-_TYPE_NAMES: list[tuple[type, frozenset[str]]] = [
-    (bool, frozenset({"boolean"})),
-    (int, frozenset({"integer", "number"})),
-    (float, frozenset({"number"})),
-    (str, frozenset({"string"})),
-    (list, frozenset({"array"})),
-    (dict, frozenset({"object"})),
-]
+_TYPE_NAMES: dict[type, frozenset[str]] = {
+    bool: frozenset({"boolean"}),
+    int: frozenset({"integer", "number"}),
+    float: frozenset({"number"}),
+    str: frozenset({"string"}),
+    list: frozenset({"array"}),
+    dict: frozenset({"object"}),
+}
 
 
-def _allowed_types(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
+def _allowed_types(schema: Any, root: Mapping[str, Any]) -> set[str]:
     """Return the types that *schema* permits; all types if it does not say."""
-    return frozenset(kind for option in _union_members(schema, root) for kind in _member_types(option))
-
-
-def _member_types(option: Mapping[str, Any]) -> frozenset[str]:
-    if choices := _choices(option):
-        return frozenset(name for choice in choices for name in _type_names(choice))
-    return frozenset(stated_types(option) or JSON_TYPES)
+    types: set[str] = set()
+    for option in _union_members(schema, root):
+        choices = _choices(option)
+        types |= set().union(*map(_type_names, choices)) if choices else set(stated_types(option) or JSON_TYPES)
+    return types
 
 
 def _choices(option: Mapping[str, Any]) -> list[Any]:

@@ -1,33 +1,45 @@
 """
-The rules under which a call from the command line runs.
+The rules under which a call from the command line runs, and the resources that it gets.
 
-They come from the settings of the user and of the project, and from the options of the command. A command that makes
-calls is declared with `call_options`.
+The rules come from the settings of the user and of the project, and from the options of the command. The resources are
+values for the `Inject` parameters of tools, from `--with MODULE:NAME`. A command that makes calls is declared with
+`call_options`.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 
 from ..approvals import Approvals, ApprovalStore, Asker
 from ..builders import dispatcher_options
+from ..calls.resources import PER_CALL, missing_resources
+from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
+from ..errors import DefinitionError
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
+from ..spec import Tool
+from ..testing.load_target import load_object
 from .failures import Failure
 from .output import Output
-from .resources import complete_resources, load_resources, with_option
 from .settings_options import Body, note_settings, note_unused, settings_options
-from .settings_servers import servers_option
 from .targets import Target
 
-__all__ = ["CallOptions", "CallPolicy", "call_options", "dispatcher_for"]
+__all__ = ["CallOptions", "call_options", "dispatcher_for", "load_resources", "resources_of_call", "with_option"]
 
+with_option = click.option(
+    "--with",
+    "resource_names",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="Values for Inject parameters: a dictionary from types to values, or a function that returns one.",
+)
 _audit_option = click.option(
     "--audit", type=click.Path(dir_okay=False), help="Append each verdict and each result to this audit log."
 )
@@ -36,6 +48,12 @@ _ask_option = click.option(
     "asks",
     default=True,
     help="Whether to ask you in the terminal. Without asking, a call that needs approval waits, and the command ends.",
+)
+_servers_option = click.option(
+    "--servers/--no-servers",
+    "starts_servers",
+    default=True,
+    help="Whether to start the MCP servers of your settings, whose tools the model gets too.",
 )
 
 _OWN_TO_A_DISPATCHER = (
@@ -46,42 +64,11 @@ _OWN_TO_A_DISPATCHER = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallPolicy:
-    """
-    The policy that the options of the command state.
-
-    Attributes:
-        settings: The settings, with the mode and the rules of the command in them.
-        audit: The path of the log to which verdicts and outcomes are written.
-        asker: The asker for calls that need approval. If it is None, no person is asked, and such a call waits.
-        store: The store of the requests that wait. None keeps them in memory.
-        resources: Values for the `Inject` parameters of tools, by type.
-        needed_by: The names of the tools that may be called, which need their resources. None means all tools.
-    """
-
-    settings: MergedSettings
-    audit: str | None = None
-    asker: Asker | None = None
-    store: ApprovalStore | None = None
-    resources: Mapping[Any, Any] = field(default_factory=dict)
-    needed_by: tuple[str, ...] | None = None
-
-    def resources_of_call(self, target: Target) -> Mapping[Any, Any] | None:
-        """Return the resources that go with every call, because the dispatcher of *target* is a program's own."""
-        return self.resources if target.dispatcher is not None and self.resources else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
     """
     What the options of a command say about the calls that it makes.
 
-    Attributes:
-        settings: The settings of the files, the environment and the command.
-        audit: The path of an audit log.
-        resource_names: The names of the dictionaries with resources.
-        asks: Whether the user is asked in the terminal.
-        starts_servers: Whether an agent that is made by the settings gets the tools of their servers.
+    With `starts_servers`, an agent that is made by the settings gets the tools of their servers.
     """
 
     settings: MergedSettings
@@ -90,22 +77,15 @@ class CallOptions:
     asks: bool = False
     starts_servers: bool = False
 
-    def make_policy(self, **others: Any) -> CallPolicy:
-        """Load the resources, and return the policy with *others*, its fields that are no options."""
-        resources = load_resources(self.resource_names)
-        return CallPolicy(settings=self.settings, audit=self.audit, resources=resources, **others)
-
 
 def call_options(*, for_model: bool = False, may_ask: bool = False) -> Callable[[Body], Body]:
     """
     Declare the options of a command that makes calls. The command gets them as `options`, a `CallOptions`.
 
-    Args:
-        for_model: Whether there are options about the model and the servers whose tools it gets.
-        may_ask: Whether the command can ask the user in the terminal.
+    *for_model* adds the options about the model and its servers, and *may_ask* the one about asking in the terminal.
     """
     declarations: list[Callable[[Body], Body]] = [settings_options(for_model=for_model), _audit_option]
-    declarations += [_ask_option] * may_ask + [with_option] + [servers_option] * for_model
+    declarations += [_ask_option] * may_ask + [with_option] + [_servers_option] * for_model
     names = {option.name for option in fields(CallOptions)}
 
     def declare(body: Body) -> Body:
@@ -122,31 +102,111 @@ def call_options(*, for_model: bool = False, may_ask: bool = False) -> Callable[
     return declare
 
 
-def dispatcher_for(target: Target, policy: CallPolicy, output: Output, **options: Any) -> Dispatcher:
+def dispatcher_for(
+    target: Target,
+    options: CallOptions,
+    output: Output,
+    *,
+    resources: Mapping[Any, Any] | None = None,
+    asker: Asker | None = None,
+    store: ApprovalStore | None = None,
+    needed_by: tuple[str, ...] | None = None,
+    **others: Any,
+) -> Dispatcher:
     """
-    Return a dispatcher for *target* under *policy* and its settings.
+    Return a dispatcher for *target* under the settings and the options of a command.
 
     Write a note for each setting that does not count. If *target* names a dispatcher, the result extends it: rules,
     modes and hooks are added to those that it has. Its own limits and safety checks hold, and it asks people in its
-    own way.
+    own way. Without an *asker*, a call that needs approval waits. *needed_by* are the names of the tools that may be
+    called, which need their *resources*; by default all tools.
 
     Raises:
         Failure: A tool needs a resource that is not given, or the dispatcher of *target* cannot have another audit log.
     """
-    note_settings(policy.settings, output)
-    from_settings = dispatcher_options(policy.settings)
+    note_settings(options.settings, output)
+    from_settings = dispatcher_options(options.settings)
     if target.safety is not None:
         from_settings["safety"] = target.safety
     if target.dispatcher is not None:
-        if policy.audit is not None:
+        if options.audit is not None:
             raise Failure("--audit: a dispatcher has its own audit log; write Dispatcher(..., audit=AuditLog(path))")
-        note_unused(policy.settings, _OWN_TO_A_DISPATCHER, "the target is a dispatcher, which has its own", output)
+        note_unused(options.settings, _OWN_TO_A_DISPATCHER, "the target is a dispatcher, which has its own", output)
         permissions, hooks = from_settings["permissions"], from_settings["hooks"]
-        return target.dispatcher.extended(target.catalog, permissions=permissions, hooks=hooks, **options)
+        return target.dispatcher.extended(target.catalog, permissions=permissions, hooks=hooks, **others)
     return Dispatcher(
         target.catalog,
-        approvals=Approvals(policy.store, ask=policy.asker),
-        audit=None if policy.audit is None else AuditLog(policy.audit),
-        resources=complete_resources(target.catalog, policy.resources, needed_by=policy.needed_by),
-        **{**from_settings, **options},
+        approvals=Approvals(store, ask=asker),
+        audit=None if options.audit is None else AuditLog(options.audit),
+        resources=_complete_resources(target.catalog, resources or {}, needed_by=needed_by),
+        **{**from_settings, **others},
     )
+
+
+def resources_of_call(target: Target, resources: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
+    """Return the *resources* that go with every call, because the dispatcher of *target* is a program's own."""
+    return resources if target.dispatcher is not None and resources else None
+
+
+def load_resources(names: Iterable[str]) -> dict[Any, Any]:
+    """Return the resources of all objects that *names* name, each as `module:name`."""
+    resources: dict[Any, Any] = {}
+    for name in names:
+        if not name.partition(":")[2]:
+            raise Failure(f"--with {name}: name the dictionary in the module too: {name}:resources")
+        for kind, value in _read_mapping(name).items():
+            if kind in resources:
+                type_name = getattr(kind, "__name__", None) or repr(kind)
+                raise Failure(f"--with {name}: {type_name} has a value already; give one for each type")
+            resources[kind] = value
+    return resources
+
+
+def _read_mapping(name: str) -> Mapping[Any, Any]:
+    value = load_object(name)
+    if callable(value) and not isinstance(value, Mapping):
+        try:
+            value = value()
+        except Exception as error:
+            raise Failure(f"--with {name}: it raised {type(error).__name__}: {error}") from error
+    if inspect.iscoroutine(value):
+        value.close()
+        raise Failure(f"--with {name}: it is async; give a dictionary, whose values may be async functions")
+    if not isinstance(value, Mapping):
+        raise Failure(
+            f"--with {name}: expected a dictionary from types to values, such as {{Database: Database()}}, or a "
+            f"function that returns one; got {type(value).__name__}"
+        )
+    return value
+
+
+def _complete_resources(
+    catalog: CatalogView, resources: Mapping[Any, Any], *, needed_by: Collection[str] | None = None
+) -> dict[Any, Any]:
+    """
+    Return *resources* for a dispatcher of *catalog*; raise `Failure` if a tool wants a type that has no value.
+
+    *needed_by* are the names of the tools that may be called; all tools if it is None. For the types that only other
+    tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
+    """
+    tools = list(catalog) if needed_by is None else [catalog[name] for name in needed_by if catalog.get(name)]
+    missing = {tool.name: names for tool in tools if (names := _list_missing(tool, resources))}
+    if missing:
+        wants = "; ".join(f"`{name}` wants {', '.join(kinds)}" for name, kinds in missing.items())
+        raise Failure(f"resources are missing: {wants}; give them with --with MODULE:NAME, a dictionary by type")
+    others = {kind: PER_CALL for tool in catalog for kind in _injected_types(tool) if kind not in resources}
+    return {**(others if needed_by is not None else {}), **resources}
+
+
+def _list_missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
+    try:
+        return missing_resources(tool, resources)
+    except DefinitionError:
+        return []  # a name in the annotations is not defined yet; the call reports it
+
+
+def _injected_types(tool: Tool) -> list[Any]:
+    try:
+        return list(tool.signature.injected.values())
+    except DefinitionError:
+        return []

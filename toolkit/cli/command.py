@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import click
 
 from .completion.known_names import complete_arguments, complete_target, complete_tool
-from .failures import report_errors
+from .failures import Failure, report_errors
 from .output import Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
-__all__ = ["arguments_argument", "subcommand", "target_argument", "tool_argument"]
+__all__ = ["SECONDS", "arguments_argument", "read_prompt", "subcommand", "target_argument", "tool_argument"]
 
 _COMMON_OPTIONS = ("as_json", "shape", "debug")
 
@@ -31,20 +31,22 @@ class _TargetType(click.types.StringParamType):
         return "Name a file such as tools.py, a module such as shop.tools, or builtin."
 
 
+SECONDS = click.FloatRange(min=0, min_open=True)
+"""The type of an option that is a length of time."""
+
 target_argument = click.argument("target", type=_TargetType(), shell_complete=complete_target)
 tool_argument = click.argument("name", shell_complete=complete_tool)
 arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]...", shell_complete=complete_arguments)
 
 
-def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], click.Command]:
+def subcommand(
+    name: str, *, piped: OutputFormat = "json", group: click.Group | None = None
+) -> Callable[[Body], click.Command]:
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
-    All text that a tool or a module prints goes to standard error, because standard output is the command's own.
-
-    Args:
-        name: The name of the command.
-        piped: The output format if standard output is no terminal.
+    All text that a tool or a module prints goes to standard error, because standard output is the command's own. The
+    output format is *piped* if standard output is no terminal. The command is one of *group*, if that is given.
     """
 
     def declare(body: Body) -> click.Command:
@@ -73,6 +75,16 @@ def subcommand(name: str, *, piped: OutputFormat = "json") -> Callable[[Body], c
         command = click.command(name, cls=TargetCommand if takes_target else None)(function)
         # The help lists the command's own options first.
         command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)
+        if group is not None:
+            group.add_command(command)
         return command
 
     return declare
+
+
+def read_prompt(prompt: str | None) -> str:
+    """Return the *prompt* of a command, or standard input if it is `-`; raise `Failure` if that is empty or missing."""
+    text = sys.stdin.read() if prompt == "-" else prompt
+    if text is None or not text.strip():
+        raise Failure("the prompt is empty; say what to do")
+    return text

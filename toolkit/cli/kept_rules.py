@@ -29,12 +29,7 @@ _ALLOW_KEY = re.compile(r"^[ \t]*(?:allow|\"allow\"|'allow')[ \t]*=[ \t]*\[", re
 
 
 class UserRules:
-    """
-    The rules in the user's settings file, to which "always" answers are added.
-
-    Args:
-        path: The path of the file; by default the usual one, which need not exist.
-    """
+    """The rules in the user's settings file at *path*, which need not exist; "always" answers are added to them."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = configuration_folder() / SETTINGS_FILE if path is None else path

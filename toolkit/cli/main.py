@@ -13,31 +13,17 @@ from collections.abc import Sequence
 import click
 
 from .._plumbing.distribution import DISTRIBUTION
+from ..errors import find_nearest
 from .completion.shell_scripts import register_completion_classes
 
 __all__ = ["cli", "main"]
 
-_COMMANDS = {
-    "list": "commands.list",
-    "show": "commands.show",
-    "schema": "commands.schema",
-    "search": "commands.search",
-    "call": "commands.call",
-    "explain": "commands.explain",
-    "check": "commands.check",
-    "eval": "commands.eval",
-    "agent": "commands.agent",
-    "chat": "commands.chat",
-    "serve": "commands.serve",
-    "settings": "commands.settings",
-    "trust": "commands.trust",
-    "mcp": "commands.mcp",
-    "worker": "commands.worker",
-    "runs": "commands.runs",
-    "stats": "commands.stats",
-    "init": "commands.init",
-    "completion": "commands.completion",
-}
+_COMMANDS = (
+    *("list", "show", "schema", "search", "call", "explain", "check", "eval", "agent", "chat", "serve"),
+    *("settings", "trust", "mcp", "worker", "runs", "stats", "init", "completion"),
+)
+_FILE_NAMES = {"stats": "audit_summary", "init": "new_project"}
+"""The names of the files that are not called as their commands."""
 
 
 class _Commands(click.Group):
@@ -49,8 +35,17 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f".{_COMMANDS[cmd_name]}", __package__).command
+        file_name = _FILE_NAMES.get(cmd_name, cmd_name)
+        command: click.Command = importlib.import_module(f".commands.{file_name}", __package__).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = find_nearest(args[0], _COMMANDS, max_items=1)
+        if args[0] not in _COMMANDS and near:
+            ctx.fail(f"there is no command `{args[0]}`; did you mean `toolkit {near[0]}`?")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -40,7 +40,6 @@ __all__ = [
     "read_requests",
     "require_run",
     "run_argument",
-    "show_database",
     "use_host",
 ]
 
@@ -84,13 +83,7 @@ queue_option = click.option(
 
 
 def find_database(address: str | None) -> str:
-    """
-    Return the address of the database: the one of the option, or that of the settings.
-
-    Raises:
-        Failure: No database is named.
-        SettingsError: There are mistakes in the settings, or the address is none.
-    """
+    """Return the address of the database: the one of the option, or that of the settings."""
     database: str | None = load_command_settings(database=address)["database"]
     if database is None:
         raise Failure(
@@ -100,21 +93,10 @@ def find_database(address: str | None) -> str:
     return database
 
 
-def show_database(database: str) -> str:
-    """Return the address of a database without its password, for people."""
-    return shown_value(database)
-
-
 @contextlib.contextmanager
 def open_existing_journal(database: str) -> Iterator[Journal]:
-    """
-    Yield the journal in *database* until the end of the block.
-
-    Raises:
-        Failure: There is no such file. A command that only looks must not make an empty database.
-        DurableError: The database cannot be used.
-    """
-    from ..durable.journal.opening import open_journal
+    """Yield the journal in *database* until the end of the block. A database that does not exist is not made."""
+    from ..durable.journal.run_journal import open_journal
 
     path = Path(database.removeprefix(_SQLITE))
     if database.startswith(_SQLITE) and not path.exists():
@@ -127,11 +109,7 @@ def use_host(database: str, queue: str, kind: str | None, work: Callable[[Durabl
     """
     Return what *work* returns for a host of the runs in *database*. The host works on no run itself.
 
-    Args:
-        database: The address of the database.
-        queue: The name of the queue in which workers look for runs.
-        kind: The kind of the runs; None if the host need not know it. Then it leaves all that follows to a worker.
-        work: What is done with the host.
+    *kind* is the kind of the runs. If it is None, the host need not know it, and leaves all that follows to a worker.
     """
     from ..durable import DurableHost
 
@@ -149,12 +127,7 @@ async def _refuse_activation(activation: Activation) -> ActivationEnd:
 
 
 def read_requests(row: RunRow) -> tuple[ApprovalRequest, ...]:
-    """
-    Return the requests that people have to answer before the run goes on, with those that are decided already.
-
-    Raises:
-        DurableError: The outcome of the run cannot be read.
-    """
+    """Return the requests that people have to answer before the run goes on, with those that are decided already."""
     if row.status != "waiting" or row.outcome is None:
         return ()
     try:
@@ -188,7 +161,7 @@ def require_run(journal: Journal, run_id: str, database: str) -> RunRow:
     if row is None:
         nearest = find_nearest(run_id, (other.id for other in iterate_runs(journal)))
         hint = f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else "'toolkit runs list' lists all runs"
-        raise Failure(f"there is no run {run_id!r} in {show_database(database)}; {hint}", EXITS["not_found"])
+        raise Failure(f"there is no run {run_id!r} in {shown_value(database)}; {hint}", EXITS["not_found"])
     return row
 
 

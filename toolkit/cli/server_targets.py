@@ -95,12 +95,7 @@ def open_server(target: str, settings: MergedSettings | None = None) -> Iterator
     """
     Yield the tools of the servers that *target* names, which can be called until the end of the block.
 
-    Args:
-        target: The target.
-        settings: The settings that may name the server; those of the current folder unless given.
-
-    Raises:
-        CatalogError: No server could be reached, or the target cannot be used.
+    The *settings* may name the server; they are those of the current folder unless given.
     """
     try:
         servers = _build_servers(target, settings)
@@ -117,7 +112,7 @@ def open_server(target: str, settings: MergedSettings | None = None) -> Iterator
 
 def _build_servers(target: str, settings: MergedSettings | None) -> Any:
     from ..mcp import Pins, RemoteServer, Servers
-    from ..mcp.importing.settings_servers import PINS_FILE
+    from ..mcp.importing.server_file import PINS_FILE
 
     pins = Pins(configuration_folder() / PINS_FILE)
     if target.startswith(SETTINGS_PREFIX):

@@ -57,17 +57,18 @@ set_option = click.option(
     help="A setting for this command, as in toolkit.toml: budget.tokens=10000. 'toolkit settings' lists the keys.",
 )
 
+max_turns_option = click.option(
+    "--max-turns",
+    "limits__max_turns",
+    type=click.IntRange(min=1),
+    help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
+)
 
 _MODEL_OPTIONS = (
     click.option("--provider", type=click.Choice(list(PROVIDERS)), help="The provider of the model."),
     click.option("--model", help="The name of the model, as the provider writes it."),
     click.option("--system", help="The system prompt."),
-    click.option(
-        "--max-turns",
-        "limits__max_turns",
-        type=click.IntRange(min=1),
-        help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
-    ),
+    max_turns_option,
     click.option("--base-url", help="The address of another server that uses the provider's format."),
     click.option(
         "--key-from",
@@ -78,21 +79,28 @@ _MODEL_OPTIONS = (
 _MODEL_KEYS = ("provider", "model", "system", "limits__max_turns", "base_url", "key_from")
 
 
-def settings_options(*, for_model: bool = False) -> Callable[[Body], Body]:
+def settings_options(*, for_model: bool = False, for_calls: bool = True) -> Callable[[Body], Body]:
     """
-    Declare the options of a command that are settings. The command gets the merged settings as `settings`.
+    Declare the options that are settings. The command gets the merged `settings`.
 
-    Args:
-        for_model: Whether there are options about the model too, such as `--provider`.
+    Those about the model are declared if it is *for_model*, and those about turns, permissions and rules *for_calls*.
     """
-    options = (*(_MODEL_OPTIONS if for_model else ()), mode_option, rule_option, set_option)
+    options = [
+        *(option for option in _MODEL_OPTIONS if for_model and (for_calls or option is not max_turns_option)),
+        *((mode_option, rule_option) if for_calls else ()),
+        set_option,
+    ]
 
     def declare(body: Body) -> Body:
         @functools.wraps(body)
         def run(
-            *arguments: Any, mode: Mode | None, rules: tuple[str, ...], assignments: tuple[str, ...], **parameters: Any
+            *arguments: Any,
+            assignments: tuple[str, ...],
+            mode: Mode | None = None,
+            rules: tuple[str, ...] = (),
+            **parameters: Any,
         ) -> int | None:
-            values = {key: parameters.pop(key) for key in _MODEL_KEYS if for_model}
+            values = {key: parameters.pop(key, None) for key in _MODEL_KEYS if for_model}
             settings = load_command_settings(assignments, rules=rules, mode=mode, **values)
             return body(*arguments, settings=settings, **parameters)
 
@@ -105,16 +113,10 @@ def load_command_settings(
     assignments: Iterable[str] = (), *, rules: Iterable[str] = (), **options: Any
 ) -> MergedSettings:
     """
-    Return the settings for a command in the current folder.
+    Return the settings for a command in the current folder, with the texts of `--set` and of `--rule`.
 
-    Args:
-        assignments: The texts of `--set`.
-        rules: The texts of `--rule`.
-        options: The values of options that have their own name, by key with `__` for the dot: `limits__max_turns=3`.
-            An option that is None was not given. These count before `--set`.
-
-    Raises:
-        SettingsError: There are mistakes; the error lists all of them.
+    *options* are those that have their own names, by key with `__` for the dot: `limits__max_turns=3`. One that is None
+    was not given. They count before *assignments*.
     """
     folder = Path.cwd()
 

@@ -32,10 +32,9 @@ from .server_targets import COMMAND_PREFIX, is_address, is_server, open_server
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
     from ..settings import MergedSettings
 
-__all__ = ["LOADERS", "Target", "open_target", "split_targets"]
+__all__ = ["Target", "open_target", "split_targets"]
 
 FunctionFinder: TypeAlias = Callable[[str], CatalogView]
-Loader: TypeAlias = "Callable[[str, FunctionFinder, MergedSettings | None], contextlib.AbstractContextManager[Target]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +72,8 @@ def open_target(
         DuplicateTool: Two targets have a tool of the same name.
     """
     with contextlib.ExitStack() as stack:
-        parts = []
-        for name in split_targets(target):
-            load = next(load for recognises, load in LOADERS if recognises(name))
-            parts.append(stack.enter_context(load(name, find_functions or catalog_of, settings)))
+        names = split_targets(target)
+        parts = [stack.enter_context(_open_one(name, find_functions or catalog_of, settings)) for name in names]
         yield parts[0] if len(parts) == 1 else _merge(target, parts)
 
 
@@ -99,42 +96,22 @@ def _merge(target: str, parts: Sequence[Target]) -> Target:
 
 
 @contextlib.contextmanager
-def _load_code(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
-    if ":" in _check_target(target):
-        value = load_object(target)
-        if isinstance(value, Dispatcher):
-            yield Target(value.catalog, dispatcher=value)
-            return
-    yield Target(find_functions(target))
+def _open_one(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
+    if target == BUILTIN:
+        lists = ("protected", "unprotected")
+        protection = {} if settings is None else {name: settings[f"files.{name}"] for name in lists}
+        with builtin.Workspace(".", **protection) as workspace:
+            yield Target(builtin.builtin_catalog(workspace), workspace.safety())
+    elif is_server(target):
+        with open_server(target, settings) as catalog:
+            yield Target(catalog)
+    else:
+        yield _load_code(target, find_functions)
 
 
-@contextlib.contextmanager
-def _load_builtin(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
-    lists = ("protected", "unprotected")
-    protection = {} if settings is None else {name: settings[f"files.{name}"] for name in lists}
-    with builtin.Workspace(".", **protection) as workspace:
-        yield Target(builtin.builtin_catalog(workspace), workspace.safety())
-
-
-@contextlib.contextmanager
-def _load_server(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
-    with open_server(target, settings) as catalog:
-        yield Target(catalog)
-
-
-LOADERS: list[tuple[Callable[[str], object], Loader]] = [
-    (lambda target: target == BUILTIN, _load_builtin),
-    (is_server, _load_server),
-    (lambda target: True, _load_code),
-]
-"""
-The loaders, each with a function that recognises its targets. The first loader that recognises a target loads it.
-"""
-
-
-def _check_target(target: str) -> str:
-    """Return *target*; raise `CatalogError` with a clear message if it is a path that is no Python file."""
-    where = target.partition(":")[0]
+def _load_code(target: str, find_functions: FunctionFinder) -> Target:
+    where, colon, _ = target.partition(":")
     if is_path(where) and not where.endswith(".py"):
         raise CatalogError(f"{where} is no Python file; name one that ends in `.py`, or a module, `package.module`")
-    return target
+    value = load_object(target) if colon else None
+    return Target(value.catalog, dispatcher=value) if isinstance(value, Dispatcher) else Target(find_functions(target))

@@ -1,13 +1,17 @@
 """
-The hooks and the skills of the user and of the project in the current folder.
+The hooks, the skills and the MCP servers of the user and of the project in the current folder.
 
-A program decides itself which hooks and skills its dispatcher has. The command line has no such program, so it uses
-the files in the usual places, and those that the settings name. A project's files count only if the user trusts the
+A program decides itself which hooks, skills and servers its dispatcher has. The command line has no such program, so it
+uses the files in the usual places, and what the settings name. A project's files count only if the user trusts the
 folder.
+
+A model gets the tools of all servers that the settings switch on. A command for one tool, such as `toolkit call`, works
+on its target alone; there the target `mcp:NAME` is a server of the settings.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -20,13 +24,15 @@ from ..errors import ToolkitError
 from ..hooks import ShellHooks
 from ..settings.trust import PROJECT_FOLDER, Trust, configuration_folder
 from ..spec import Tool
+from ..values.visible import make_visible
 from .output import Output
-from .targets import Target
+from .server_targets import SETTINGS_PREFIX
+from .targets import Target, open_target, split_targets
 
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
     from ..settings import MergedSettings
 
-__all__ = ["name_hooks_before", "with_skills"]
+__all__ = ["name_hooks_before", "open_extended_target"]
 
 
 def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
@@ -42,26 +48,59 @@ def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
                 yield shell_hook.source or "a shell hook"
 
 
-def with_skills(
-    target: Target, output: Output, *, unless: str | None = None, settings: MergedSettings | None = None
-) -> Target:
+@contextlib.contextmanager
+def open_extended_target(
+    name: str,
+    output: Output,
+    *,
+    unless: str | None = None,
+    settings: MergedSettings | None = None,
+    starts_servers: bool = False,
+) -> Iterator[Target]:
     """
-    Return *target* with the skills of the user and of the project beside its tools.
+    Yield the tools of the target *name* with the user's skills and servers beside them, until the end of the block.
 
-    Write a note for each skill that is left out, and for each one that does not count.
+    A skill or a server that cannot be used is left out, and a note says why. All servers have ended after the block.
 
-    Args:
-        target: The tools.
-        output: Where notes are written.
-        unless: The name of a tool. If *target* has it, the skills are not needed, and the result is *target* itself.
-        settings: The settings, which may name further folders with skills.
+    If the target has the tool *unless*, the skills are not needed, and left out. With *starts_servers*, there are the
+    tools of the servers of the settings, without those that are part of the target already.
     """
-    if unless is not None and target.catalog.get(unless) is not None:
-        return target
-    return replace(target, catalog=_add_skills(target.catalog, output, settings))
+    with contextlib.ExitStack() as stack:
+        target = stack.enter_context(open_target(name, settings=settings))
+        catalog = target.catalog
+        if starts_servers and settings is not None:
+            catalog = _add_servers(name, catalog, settings, output, stack)
+        # The skills stand above the servers, because a skill may list the tools of a server.
+        if unless is None or catalog.get(unless) is None:
+            catalog = _add_skills(catalog, target, output, settings)
+        yield replace(target, catalog=catalog)
 
 
-def _add_skills(catalog: CatalogView, output: Output, settings: MergedSettings | None) -> CatalogView:
+def _add_servers(
+    name: str, catalog: CatalogView, settings: MergedSettings, output: Output, stack: contextlib.ExitStack
+) -> CatalogView:
+    """Return *catalog* with the tools of the servers, which are closed with *stack*."""
+    opened = {part.removeprefix(SETTINGS_PREFIX) for part in split_targets(name) if part.startswith(SETTINGS_PREFIX)}
+    entries = settings["mcp_servers"].items()
+    names = [server for server, entry in entries if entry.enabled and server not in opened]
+    if not names:
+        return catalog
+    output.note(f"starting MCP servers: {', '.join(names)}", "dim")
+    try:
+        from ..mcp import Servers  # here, because it needs a package that only servers need
+
+        servers = Servers.from_settings(settings, catalog, names=names)
+    except ToolkitError as error:
+        output.note(f"MCP servers are not started: {error}")
+        return catalog
+    tools = stack.enter_context(servers)
+    for problem in tools.problems:
+        output.note(f"MCP server {make_visible(problem, keep_lines=False)}")
+    return tools
+
+
+def _add_skills(catalog: CatalogView, target: Target, output: Output, settings: MergedSettings | None) -> CatalogView:
+    """Return *catalog* with the skills of the user and of the project, unless *target* is a catalog with skills."""
     own_folder, project = configuration_folder() / "skills", Path.cwd()
     parts = () if settings is None else settings.parts_of("skills.folders")
     further = [Path(part.value) for part in parts if part.layer != "project" and Path(part.value) != own_folder]
@@ -71,7 +110,7 @@ def _add_skills(catalog: CatalogView, output: Output, settings: MergedSettings |
         return catalog
     from ..skills import Skills  # here, because it loads the whole agent, and most users have no skills
 
-    if isinstance(catalog, Skills):
+    if isinstance(target.catalog, Skills):
         return catalog
     try:
         skills = Skills(catalog, own_folder, *further, project=project, trust=Trust())

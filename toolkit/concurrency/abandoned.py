@@ -175,9 +175,6 @@ class AbandonedCalls:
             with contextlib.suppress(RuntimeError):
                 waiter.loop.call_soon_threadsafe(set_outcome, waiter.future, None)
 
-    def _blockers(self, caller: Caller, tool: str) -> list[str]:
-        return [call.tool for call in self._calls() if call.holds_up(caller, tool)]
-
     def _calls(self) -> list[StuckCall]:
         closed = [token for token, (_, loop) in self._running.items() if loop is not None and loop.is_closed()]
         for token in closed:
@@ -188,7 +185,7 @@ class AbandonedCalls:
     def blockers(self, caller: Caller, tool: str) -> list[str]:
         """Return the names of the tools whose calls hold up a call of *tool* that must run alone, each name once."""
         with self._lock:
-            return list(dict.fromkeys(self._blockers(caller, tool)))
+            return list(dict.fromkeys(call.tool for call in self._calls() if call.holds_up(caller, tool)))
 
     def still_runs(self, caller: Caller, digest: str) -> bool:
         """Return whether the same call of the same caller still runs."""

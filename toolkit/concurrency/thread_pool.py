@@ -115,7 +115,6 @@ class ThreadPool:
         make_thread: Callable[..., threading.Thread] = threading.Thread,
     ) -> None:
         self._size = max_threads
-        self._max_replaced = max_threads
         self._name = name
         self._make_thread = make_thread
         self._idle_seconds = idle_seconds
@@ -223,7 +222,7 @@ class ThreadPool:
                 thread.join()
 
     def _max_threads(self) -> int:
-        return self._size + self._lent_slots + min(len(self._given_up), self._max_replaced)
+        return self._size + self._lent_slots + min(len(self._given_up), self._size)
 
     def _start_if_needed(self, job: ThreadJob) -> None:
         """Start one thread if no idle thread will take *job* and the pool may have another thread."""
@@ -259,16 +258,15 @@ class ThreadPool:
                 # This comes last. The event loop wakes up, and then waits for this thread until it waits itself.
                 last_job.report()
                 del last_job  # otherwise a waiting thread would keep the values of the last call alive
-            self._condition.wait_for(self._has_reason_to_wake, self._idle_seconds)
+            self._condition.wait_for(
+                lambda: self._jobs or self._closed or self._has_too_many_threads(), self._idle_seconds
+            )
             if not self._jobs or self._has_too_many_threads():
                 self._remove_thread(thread)
                 return None
             self._idle.discard(thread)
             job = self._running[thread] = self._jobs.popleft()
             return job
-
-    def _has_reason_to_wake(self) -> bool:
-        return bool(self._jobs) or self._closed or self._has_too_many_threads()
 
     def _has_too_many_threads(self) -> bool:
         return len(self._threads) > self._max_threads()

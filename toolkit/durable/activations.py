@@ -12,10 +12,10 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..agent.decision_attempts import is_temporary
+from ..agent.resume import is_temporary
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..concurrency.uninterrupted import run_to_end
@@ -47,12 +47,9 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performed:
     """
-    What became of an activation.
+    What became of an activation and its job; *row* is None if it was lost or given back.
 
-    Attributes:
-        delivery: What becomes of the job by which it was started.
-        row: The run after it; None if it was lost or given back.
-        error: The exception that ended it, for a caller who works on the run himself.
+    *error* is the exception that ended it, for a caller who works on the run himself.
     """
 
     delivery: Delivery
@@ -76,6 +73,7 @@ class _Active:
             self.task.cancel()
 
 
+@dataclass(eq=False)
 class Activations:
     """
     The activations of one host.
@@ -83,24 +81,15 @@ class Activations:
     *on_end* is called with the row of a run whose activation has ended, or that was given back and has no job.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        kinds: RunKinds,
-        *,
-        worker: str,
-        max_lives: int,
-        on_end: Callable[[RunRow], Awaitable[None]],
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._kinds = kinds
-        self._journal = journal
-        self._worker = worker
-        self._max_lives = max_lives
-        self._on_end = on_end
-        self._clock = clock
-        self._threads = ThreadPool(_MAX_THREADS, name="toolkit-durable")
-        self._active: dict[str, _Active] = {}
+    journal: Journal
+    kinds: RunKinds
+    _: KW_ONLY
+    worker: str
+    max_lives: int
+    on_end: Callable[[RunRow], Awaitable[None]]
+    clock: Callable[[], float] = time.time
+    _threads: ThreadPool = field(init=False, default_factory=lambda: ThreadPool(_MAX_THREADS, name="toolkit-durable"))
+    _active: dict[str, _Active] = field(init=False, default_factory=dict)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Return what *work* returns in a thread, which is a call of the journal or of the engine."""
@@ -130,16 +119,12 @@ class Activations:
                 continue
             _log.warning("run %r is given back, because its event loop was closed before it ended", run_id)
             with contextlib.suppress(RunTakenOver):
-                self._journal.give_back(run_id, active.row.epoch, now=self._clock())
+                self.journal.give_back(run_id, active.row.epoch, now=self.clock())
             if self._active.get(run_id) is active:
                 del self._active[run_id]
 
     async def give_back_all(self, grace_seconds: float, *, only_jobs: bool) -> None:
-        """
-        Give the activations back: between two steps, or anywhere when *grace_seconds* have passed.
-
-        With *only_jobs*, those stay that a caller works on here and now.
-        """
+        """Give back all activations, or only those of jobs, between two steps. Cancel them after *grace_seconds*."""
         await self.in_thread(self.give_back_stopped)
         latest = time.monotonic() + grace_seconds
         cancelled_at: dict[_Active, float] = {}
@@ -157,15 +142,9 @@ class Activations:
         self, row: RunRow, *, resources: Mapping[Any, Any] | None = None, is_job: bool = False
     ) -> Performed:
         """
-        Take the next epoch of the run *row*, and work on it.
+        Take the next epoch of the run *row*, and work on it. The run is given back if the caller is cancelled.
 
-        Args:
-            resources: The resources of the caller, for this activation.
-            is_job: Whether a job of the engine asks for it. The job goes back to the engine if the run is given back.
-
-        Raises:
-            asyncio.CancelledError: The caller was cancelled. The run was given back.
-            DurableError: The journal cannot be used, and the run was not taken.
+        The *resources* are those of the caller. If *is_job*, a job of the engine asks for this, and is given back, too.
         """
         run_id = row.id
         if run_id in self._active:
@@ -189,12 +168,12 @@ class Activations:
         row = active.row
         try:
             active.row = await self.in_thread(
-                lambda: self._journal.activate(
+                lambda: self.journal.activate(
                     row.id,
-                    worker=self._worker,
-                    version=self._kinds.list_versions().get(row.kind, ""),
-                    now=self._clock(),
-                    max_lives=self._max_lives,
+                    worker=self.worker,
+                    version=self.kinds.list_versions().get(row.kind, ""),
+                    now=self.clock(),
+                    max_lives=self.max_lives,
                     epoch=row.epoch,
                 )
             )
@@ -235,15 +214,15 @@ class Activations:
 
     async def _activate(self, active: _Active, resources: Mapping[Any, Any] | None) -> ActivationEnd:
         row = active.row
-        kind = self._kinds.require(row)
-        step_rows = await self.in_thread(lambda: self._journal.read_steps(row.id))
+        kind = self.kinds.require(row)
+        step_rows = await self.in_thread(lambda: self.journal.read_steps(row.id))
         steps = JournalSteps(
-            self._journal,
+            self.journal,
             row,
             step_rows,
             is_ending=lambda: active.gate.is_closed,
             threads=self._threads,
-            read_time=self._clock,
+            read_time=self.clock,
         )
         active.gate.open(steps, row.epoch)
         decisions = {
@@ -253,23 +232,20 @@ class Activations:
             row=row,
             steps=active.gate,
             decisions=decisions,
-            now=self._clock(),
+            now=self.clock(),
             spent_seconds=measure_steps(step_rows.values()),
             resources=resources,
         )
-        if row.deadline is None:
-            return await kind.activate(activation)
+        remaining = None if row.deadline is None else row.deadline - self.clock()
+        if remaining is None or remaining > 0:
+            try:
+                async with asyncio.timeout(remaining) as deadline:
+                    return await kind.activate(activation)
+            except TimeoutError:
+                if not deadline.expired():
+                    raise
         reason = "the deadline of the run has passed"
-        remaining = row.deadline - self._clock()
-        if remaining <= 0:
-            return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
-        try:
-            async with asyncio.timeout(remaining) as deadline:
-                return await kind.activate(activation)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
+        return ActivationEnd(status="stopped", outcome=await self._describe_stop(row, "stopped", reason))
 
     async def _record(self, active: _Active, task: asyncio.Task[ActivationEnd]) -> Performed:
         """Write how the activation has ended, or give it back if it did not come to an end."""
@@ -325,12 +301,12 @@ class Activations:
             _log.warning("run %r: the decision about the request %r was refused: %s", row.id, request_id, reason)
         # A run that is retried is resumed from where it waited, with the same decisions.
         used = [] if status in CUT_SHORT else list(row.decisions)
-        due_at = self._kinds.find_due_time(row, outcome) if status == "waiting" else None
+        due_at = self.kinds.find_due_time(row, outcome) if status == "waiting" else None
 
         def write() -> RunRow:
             if refused:
-                self._journal.note(row.id, row.epoch, "refused", describe_refusals(refused), now=self._clock())
-            return self._journal.end(
+                self.journal.note(row.id, row.epoch, "refused", describe_refusals(refused), now=self.clock())
+            return self.journal.end(
                 row.id,
                 row.epoch,
                 status,
@@ -338,29 +314,29 @@ class Activations:
                 used_decisions=used,
                 problem=problem,
                 due_at=due_at,
-                now=self._clock(),
+                now=self.clock(),
             )
 
         return await persist(lambda: self.in_thread(write), _END, is_ending=lambda: active.gate.is_closed)
 
     async def _describe_stop(self, row: RunRow, status: RunStatus, reason: str) -> Mapping[str, Any]:
         try:
-            steps = await self.in_thread(lambda: self._journal.read_steps(row.id))
+            steps = await self.in_thread(lambda: self.journal.read_steps(row.id))
         except DurableError as error:
             _log.warning("run %r: its steps cannot be read, so its outcome does not have them: %s", row.id, error)
             steps = {}
-        return self._kinds.describe_stop(row, status, reason, steps)
+        return self.kinds.describe_stop(row, status, reason, steps)
 
     async def _is_newest(self, taken: RunRow) -> bool:
         """Return whether no other process has the run *taken*, so that no other process can write how it ended."""
-        row = await persist(lambda: self.in_thread(lambda: self._journal.get(taken.id)), _END)
+        row = await persist(lambda: self.in_thread(lambda: self.journal.get(taken.id)), _END)
         return row is not None and (row.epoch, row.status) == (taken.epoch, "running")
 
     async def _give_back(self, active: _Active) -> Performed:
         run_id, epoch = active.row.id, active.row.epoch
         try:
             row = await persist(
-                lambda: self.in_thread(lambda: self._journal.give_back(run_id, epoch, now=self._clock())),
+                lambda: self.in_thread(lambda: self.journal.give_back(run_id, epoch, now=self.clock())),
                 _END,
                 is_ending=lambda: active.gate.is_closed,
             )
@@ -373,7 +349,7 @@ class Activations:
     async def _leave(self, active: _Active) -> Performed:
         """Leave the run to the process that has it now. If it was cancelled, this process is the last one."""
         try:
-            row = await self.in_thread(lambda: self._journal.get(active.row.id))
+            row = await self.in_thread(lambda: self.journal.get(active.row.id))
         except DurableError as error:
             _log.warning("run %r was taken over, and cannot be read: %s", active.row.id, error)
             row = None
@@ -383,7 +359,7 @@ class Activations:
 
     async def _tell_end(self, row: RunRow) -> None:
         try:
-            await self._on_end(row)
+            await self.on_end(row)
         except DurableError as error:
             _log.warning("run %r: its next job could not be enqueued; a worker will do it: %s", row.id, error)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..agent.final_answers import AnswerFormat
-from ..agent.saved.kept_turns import add_kept_turns
+from ..agent.saved.kept_turns import KeptTurns
 from ..agent.saved.run_fields import Status, Stop
 from ..agent.saved.run_seal import dump_run, load_run
 from ..agent.saved.runs import Run, read_answer
@@ -45,15 +45,11 @@ def describe_stop(row: RunRow, status: RunStatus, reason: str, steps: Mapping[st
 
 
 def add_turns(row: RunRow, steps: Mapping[str, StepRow], ended: Run[Any]) -> Run[Any]:
-    """
-    Return *ended*, the end of the run *row*, with the conversation and the usage that its *steps* have.
-
-    If they cannot be read, *ended* stays as it is: it has those of the last wait.
-    """
+    """Return *ended*, the end of the run *row*, with the conversation and usage of its *steps*, if they can be read."""
     order, records = row.decisions.get(PLAN_ORDER), {key: step.record for key, step in steps.items()}
     try:
         prompt = None if order is None else unpack_message(order)
-        run = add_kept_turns(_load_last(row), records, ended.reason, prompt=prompt, shorten_key=shorten_key)
+        run = KeptTurns(_load_last(row), records, ended.reason, shorten_key).add(prompt)
     except ValueError as error:
         _log.warning("run %r: its steps cannot be read, so its conversation ends early: %s", row.id, error)
         return ended

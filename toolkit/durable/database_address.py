@@ -20,14 +20,7 @@ _PASSWORD = re.compile(
 
 
 def resolve_address(database: str) -> str:
-    """
-    Return the address *database* in the form that the journal, the engine and the approvals all read.
-
-    The path of a file is absolute in it, so that it stays the same when the current folder changes.
-
-    Raises:
-        DurableError: It is no address of a database (`why="store"`).
-    """
+    """Return *database* as the journal, the engine and the approvals read it: the path of a file is absolute in it."""
     if not isinstance(database, str) or "://" not in database:
         raise DurableError(
             f'a database is given by its address, such as "sqlite:///runs.sqlite" or "postgresql://host/name"; got '

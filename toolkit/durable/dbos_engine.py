@@ -58,13 +58,7 @@ class DbosEngine(Engine):
     """
     The engine of one database. `Engine` says what its methods do.
 
-    Args:
-        url: The address of the database, such as "sqlite:////data/runs.sqlite" or "postgresql://host/name".
-        name: The name of the queue. Runs of different queues in one database have different workers.
-        poll_seconds: How often a worker looks for jobs.
-
-    Attributes:
-        place: The address without its password, for people.
+    Runs of different queues (*name*) in one database have different workers. `place` is the address without password.
     """
 
     def __init__(self, url: str, *, name: str = "toolkit", poll_seconds: float = 0.1) -> None:

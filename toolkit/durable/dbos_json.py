@@ -11,18 +11,14 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dbos import DBOSClient, Serializer
 
-from .._plumbing.forks import unlock_in_children
 from .errors import DurableError
 
-__all__ = ["SERIALIZER_NAME", "JsonSerializer", "refuse_pickles"]
-
-SERIALIZER_NAME = "toolkit_json"
+__all__ = ["JsonSerializer", "refuse_pickles"]
 
 _ERROR_KEY = "toolkit.error"
 
@@ -32,7 +28,7 @@ class JsonSerializer(Serializer):
 
     def name(self) -> str:
         """Return the name that DBOS writes beside each value."""
-        return SERIALIZER_NAME
+        return "toolkit_json"
 
     def serialize(self, data: Any) -> str:
         """Return *data* as JSON text. An exception is kept as its type and its message."""
@@ -56,40 +52,22 @@ class JsonSerializer(Serializer):
         return data
 
 
-_lock = unlock_in_children(threading.Lock())
-_refusals = 0
-
-
 @contextlib.contextmanager
 def refuse_pickles() -> Iterator[None]:
-    """Make DBOS refuse to read a pickle in this process until the end of the block."""
-    global _refusals  # noqa: PLW0603 -- DBOS has one such class in a process, so there is one count of its refusals
-    with _lock:
-        _guard_pickle_class()
-        _refusals += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _refusals -= 1
-
-
-def _guard_pickle_class() -> None:
-    """Replace the method by which DBOS reads pickles with one that raises an error while `refuse_pickles` holds."""
+    """Make DBOS refuse to read a pickle in this process until the end of the block. A process has one worker."""
     # The default of this public parameter is the class that DBOS uses for pickles.
     pickle_class = type(inspect.signature(DBOSClient).parameters["serializer"].default)
     read = pickle_class.deserialize
-    if getattr(read, "is_guarded", False):
-        return
 
     def deserialize(self: Any, serialized_data: str) -> Any:
-        if _refusals:
-            raise DurableError(
-                "a row of the engine was written by another serializer, as a pickle; it is not read, because a pickle "
-                "can run any code",
-                why="store",
-            )
-        return read(self, serialized_data)
+        raise DurableError(
+            "a row of the engine was written by another serializer, as a pickle; it is not read, because a pickle can "
+            "run any code",
+            why="store",
+        )
 
-    deserialize.is_guarded = True  # type: ignore[attr-defined]  # a mark on a function
     pickle_class.deserialize = deserialize  # DBOS has no option to turn pickles off
+    try:
+        yield
+    finally:
+        pickle_class.deserialize = read

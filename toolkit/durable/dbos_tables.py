@@ -36,13 +36,7 @@ _OTHERS = "SELECT sql FROM sqlite_master WHERE type <> 'table' AND sql IS NOT NU
 
 
 def prepare_tables(url: str) -> None:
-    """
-    Make the tables of DBOS in the database at *url*, or bring those of an older version up to date.
-
-    Raises:
-        sqlite3.Error: The file cannot be used.
-        SQLAlchemyError: The database cannot be used.
-    """
+    """Make the tables of DBOS in the database at *url*, or bring those of an older version up to date."""
     path = find_sqlite_path(url)
     if path is not None:
         mend_clock()

@@ -21,9 +21,9 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from ..agent.agent import Agent
-from ..agent.decision_attempts import resume_with_decisions
 from ..agent.inner_agents import read_own_session, with_approval_store
 from ..agent.prompts import EXECUTE_PROMPT
+from ..agent.resume import resume_with_decisions
 from ..agent.saved.runs import Run
 from ..agent.stepped_runs import SteppedRun, check_plan_is_open, derive_session_id, find_dispatcher
 from ..approvals.identity import digest_tools
@@ -37,10 +37,9 @@ from .engine import RunLimits
 from .errors import DurableError
 from .host import DurableHost
 from .journal.records import PLAN_ORDER, EventRow, RunRow, RunStatus
-from .run_input import create_or_find, pack_input, pack_prompt, unpack_prompt, unpack_session
-from .run_jobs import AT_REST
-from .run_kinds import Activation, ActivationEnd
-from .run_requests import RunRequests, keeps_approvals, open_approvals_beside
+from .journal.run_changes import OVER
+from .run_input import create_or_find, pack_prompt, unpack_prompt, unpack_session
+from .run_kinds import Activation, ActivationEnd, RunRequests, keeps_approvals, open_approvals_beside
 
 __all__ = ["DurableAgent"]
 
@@ -92,10 +91,7 @@ class DurableAgent(Generic[T]):
             self.host = database
         else:
             limits = RunLimits(
-                concurrency=concurrency,
-                total_concurrency=total_concurrency,
-                per_principal=per_principal,
-                rate=rate,
+                concurrency=concurrency, total_concurrency=total_concurrency, per_principal=per_principal, rate=rate
             )
             self.host = DurableHost(
                 database, limits=limits, max_lives=max_lives, takeover_seconds=takeover_seconds, name=name
@@ -121,7 +117,7 @@ class DurableAgent(Generic[T]):
         self,
         prompt: str | UserMessage,
         *,
-        id: str,  # noqa: A002 -- the usual name for it
+        id: str,
         principal: str | None = None,
         deadline_seconds: float | None = None,
         resources: Mapping[Any, Any] | None = None,
@@ -146,11 +142,7 @@ class DurableAgent(Generic[T]):
         return await self._read_complete(await self._create(run, prompt, id, principal))
 
     async def resume(
-        self,
-        id: str,  # noqa: A002 -- as above
-        decisions: Mapping[str, Decision],
-        *,
-        resources: Mapping[Any, Any] | None = None,
+        self, id: str, decisions: Mapping[str, Decision], *, resources: Mapping[Any, Any] | None = None
     ) -> Run[T]:
         """
         Add *decisions*, by the ids of the requests, and go on with the run here and now.
@@ -166,7 +158,7 @@ class DurableAgent(Generic[T]):
 
     async def execute(
         self,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         prompt: str | UserMessage = EXECUTE_PROMPT,
         *,
         mode: Mode | None = "default",
@@ -194,7 +186,7 @@ class DurableAgent(Generic[T]):
         self,
         prompt: str | UserMessage,
         *,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         priority: int = 0,
         principal: str | None = None,
         deadline_seconds: float | None = None,
@@ -209,28 +201,22 @@ class DurableAgent(Generic[T]):
         """Return what *create* returns for the run, which has the session of the agent as it was at the first call."""
         principal, state = read_own_session(self.agent, principal)
         return await create_or_find(
-            partial(create, principal=principal), lambda: self.get(run_id), pack_input(prompt, state)
+            partial(create, principal=principal), lambda: self.get(run_id), {**pack_prompt(prompt), "session": state}
         )
 
-    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
+    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:
         """Add *decisions* and leave the run to any worker, also if none is alive now. The errors are as in `resume`."""
         return await self.host.decide(id, decisions)
 
-    async def cancel(self, id: str, reason: str = "") -> RunRow:  # noqa: A002 -- as above
+    async def cancel(self, id: str, reason: str = "") -> RunRow:
         """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""
         return await self.host.cancel(id, reason)
 
-    async def retry(
-        self,
-        id: str,  # noqa: A002 -- as above
-        *,
-        deadline_seconds: float | None = None,
-        any_version: bool = False,
-    ) -> RunRow:
+    async def retry(self, id: str, *, deadline_seconds: float | None = None, any_version: bool = False) -> RunRow:
         """Leave a run that has failed, was stopped or was cancelled to any worker again; see `DurableHost.retry`."""
         return await self.host.retry(id, deadline_seconds=deadline_seconds, any_version=any_version)
 
-    async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
+    async def get(self, id: str) -> RunRow:
         """Return the row of a run, from which `read_run` makes a `Run`."""
         return await self.host.get(id)
 
@@ -240,7 +226,7 @@ class DurableAgent(Generic[T]):
         """Return the rows of runs, the newest first; *after* is the id of the last run of the page before."""
         return await self.host.list(status=status, kind=_KIND, limit=limit, after=after)
 
-    async def events(self, id: str) -> Sequence[EventRow]:  # noqa: A002 -- as above
+    async def events(self, id: str) -> Sequence[EventRow]:
         """Return what happened in a run, in order."""
         return await self.host.events(id)
 
@@ -286,7 +272,7 @@ class DurableAgent(Generic[T]):
     async def _read_complete(self, row: RunRow) -> Run[T]:
         """Return the run of *row*. If no process has written how it ended, its steps say what it did."""
         run = self.read_run(row)
-        if row.status in AT_REST and not has_end(row):
+        if row.status in OVER and not has_end(row):
             run = add_turns(row, await self.host.steps(row.id), run)
         return run
 

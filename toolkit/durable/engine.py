@@ -47,11 +47,7 @@ class RunLimits:
     rate: tuple[int, float] | None = None
 
     def __post_init__(self) -> None:
-        numbers = {
-            "concurrency": self.concurrency,
-            "total_concurrency": self.total_concurrency,
-            "per_principal": self.per_principal,
-        }
+        numbers = {name: getattr(self, name) for name in ("concurrency", "total_concurrency", "per_principal")}
         check_option_types({**numbers, "rate": self.rate}, _OPTION_TYPES)
         for name, number in numbers.items():
             if number is not None and number < 1:

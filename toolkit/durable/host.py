@@ -30,19 +30,16 @@ from ..errors import ToolkitError
 from ..storage.process_owner import owner
 from .activations import Activations
 from .database_address import resolve_address
-from .decisions import find_refusal
+from .decisions import add_decisions, find_refusal, order_plan
 from .engine import Engine, RunLimits
 from .errors import DurableError
 from .job_worker import JobWorker
-from .journal.opening import open_journal
 from .journal.records import EventRow, RunRow, RunStatus, StepRow
-from .journal.run_journal import Journal
+from .journal.run_journal import Journal, open_journal
 from .over_runs import OverRuns
-from .run_answers import add_decisions, order_plan
 from .run_jobs import check_life_options, check_priority, check_queue_name, check_status, find_deadline
-from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, describe_plain_stop
+from .run_kinds import Activate, DescribeStop, RunKind, RunKinds, RunRequests
 from .run_queue import RunQueue, open_dbos
-from .run_requests import RunRequests
 
 __all__ = ["DurableHost"]
 
@@ -150,7 +147,7 @@ class DurableHost:
         own_kind = RunKind(
             activate=activate,
             find_requests=find_requests,
-            describe_stop=describe_stop or describe_plain_stop,
+            describe_stop=describe_stop,
             requests=requests,
             find_version=find_version,
         )
@@ -159,8 +156,8 @@ class DurableHost:
     async def run(
         self,
         kind: str,
-        id: str,  # noqa: A002 -- the usual name for it
-        input: Mapping[str, Any],  # noqa: A002 -- the name in the journal
+        id: str,
+        input: Mapping[str, Any],
         *,
         principal: str | None = None,
         deadline_seconds: float | None = None,
@@ -179,11 +176,7 @@ class DurableHost:
         return await self._bring_to_rest(id, resources)
 
     async def resume(
-        self,
-        id: str,  # noqa: A002 -- as above
-        decisions: Mapping[str, Decision],
-        *,
-        resources: Mapping[Any, Any] | None = None,
+        self, id: str, decisions: Mapping[str, Decision], *, resources: Mapping[Any, Any] | None = None
     ) -> RunRow:
         """
         Add *decisions* to a run that waits, work on it here and now, and return its row.
@@ -197,13 +190,7 @@ class DurableHost:
             raise refusal
         return row
 
-    async def execute(
-        self,
-        id: str,  # noqa: A002 -- as above
-        order: Mapping[str, Any],
-        *,
-        resources: Mapping[Any, Any] | None = None,
-    ) -> RunRow:
+    async def execute(self, id: str, order: Mapping[str, Any], *, resources: Mapping[Any, Any] | None = None) -> RunRow:
         """
         Carry out the plan of a run here and now, and return its row. *order* says how, for the kind of the run.
 
@@ -239,8 +226,8 @@ class DurableHost:
     async def start(
         self,
         kind: str,
-        id: str,  # noqa: A002 -- as above
-        input: Mapping[str, Any],  # noqa: A002 -- as above
+        id: str,
+        input: Mapping[str, Any],
         *,
         priority: int = 0,
         principal: str | None = None,
@@ -257,7 +244,7 @@ class DurableHost:
 
         return await finish_work(work(), _CLEANUP_SECONDS)
 
-    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:  # noqa: A002 -- as above
+    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:
         """Add *decisions* to a run, and leave it to any worker. This works also if no worker is alive now."""
 
         async def work() -> RunRow:
@@ -268,13 +255,7 @@ class DurableHost:
 
         return await finish_work(work(), _CLEANUP_SECONDS)
 
-    async def retry(
-        self,
-        id: str,  # noqa: A002 -- as above
-        *,
-        deadline_seconds: float | None = None,
-        any_version: bool = False,
-    ) -> RunRow:
+    async def retry(self, id: str, *, deadline_seconds: float | None = None, any_version: bool = False) -> RunRow:
         """
         Leave a run that has failed, was stopped or was cancelled to any worker again. Its steps are kept.
 
@@ -293,7 +274,7 @@ class DurableHost:
 
         return await finish_work(work(), _CLEANUP_SECONDS)
 
-    async def cancel(self, id: str, reason: str = "") -> RunRow:  # noqa: A002 -- as above
+    async def cancel(self, id: str, reason: str = "") -> RunRow:
         """
         Cancel a run that is not over. A process that works on it stops with its next step or its next beat.
 
@@ -325,7 +306,7 @@ class DurableHost:
         engine = await self._queue.open_engine()
         await self._job_worker.work(engine, limits, grace_seconds)
 
-    async def get(self, id: str) -> RunRow:  # noqa: A002 -- as above
+    async def get(self, id: str) -> RunRow:
         """Return the row of a run; raise `DurableError` with `why="unknown"` if there is none."""
         row = await self._in_thread(lambda: self._journal.get(id))
         if row is None:
@@ -339,11 +320,11 @@ class DurableHost:
         check_status(status)
         return await self._in_thread(lambda: self._journal.list(status=status, kind=kind, limit=limit, after=after))
 
-    async def events(self, id: str) -> Sequence[EventRow]:  # noqa: A002 -- as above
+    async def events(self, id: str) -> Sequence[EventRow]:
         """Return what happened in a run, in order."""
         return await self._in_thread(lambda: self._journal.read_events(id))
 
-    async def steps(self, id: str) -> Mapping[str, StepRow]:  # noqa: A002 -- as above
+    async def steps(self, id: str) -> Mapping[str, StepRow]:
         """Return the steps of a run by their keys, with what came of them."""
         return await self._in_thread(lambda: self._journal.read_steps(id))
 

@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ..concurrency.uninterrupted import run_to_end
@@ -21,8 +22,8 @@ from .activations import Activations
 from .engine import Delivery, Engine, RunLimits
 from .errors import DurableError
 from .journal.records import RunRow
+from .journal.run_changes import OVER
 from .journal.run_journal import Journal
-from .run_jobs import AT_REST
 from .run_kinds import RunKinds
 from .takeover import Takeover
 from .workers import BEATS_PER_TAKEOVER, Heart, Observer
@@ -40,39 +41,32 @@ _CLEANUP_SECONDS = 60.0
 _log = logging.getLogger("toolkit")
 
 
+@dataclass(eq=False)
 class JobWorker:
     """The worker of one host. *withdraw_requests* withdraws the open requests of a run that is over."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        activations: Activations,
-        kinds: RunKinds,
-        *,
-        name: str,
-        takeover_seconds: float,
-        withdraw_requests: Callable[[RunRow], Awaitable[object]],
-        clock: Callable[[], float],
-    ) -> None:
-        self._journal = journal
-        self._activations = activations
-        self._kinds = kinds
-        self._withdraw_requests = withdraw_requests
-        self._name = name
-        self._takeover_seconds = takeover_seconds
-        self._clock = clock
-        beat_seconds = takeover_seconds / BEATS_PER_TAKEOVER
-        self._observer = Observer(takeover_seconds, 2 * beat_seconds)
+    journal: Journal
+    activations: Activations
+    kinds: RunKinds
+    _: KW_ONLY
+    name: str
+    takeover_seconds: float
+    withdraw_requests: Callable[[RunRow], Awaitable[object]]
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        beat_seconds = self.takeover_seconds / BEATS_PER_TAKEOVER
+        self._observer = Observer(self.takeover_seconds, 2 * beat_seconds)
         self._heart = Heart(
-            journal,
-            name,
+            self.journal,
+            self.name,
             self._observer,
             beat_seconds=beat_seconds,
             describe=self._describe,
             on_beat=self._handle_beat,
         )
         self._versions: Mapping[str, str] | None = None  # of the runs that it takes from the queue
-        self._data = {"host": socket.gethostname(), "process": os.getpid(), "started_at": clock()}
+        self._data = {"host": socket.gethostname(), "process": os.getpid(), "started_at": self.clock()}
         self._takeover: Takeover | None = None
         self._next_search_at = float("-inf")
         self._search: threading.Thread | None = None
@@ -82,37 +76,35 @@ class JobWorker:
 
     def _describe(self) -> Mapping[str, Any]:
         """Return what people want to know about this worker. Its clock may be another one than theirs."""
-        return {**self._data, "beat_at": self._clock(), "versions": self._versions}
+        return {**self._data, "beat_at": self.clock(), "versions": self._versions}
 
     async def may_activate(self, row: RunRow) -> bool:
         """Return whether no living process works on the run *row*. From now on this host shows that it lives."""
-        await self._activations.in_thread(self._heart.start)
-        if self._activations.has(row.id):
+        await self.activations.in_thread(self._heart.start)
+        if self.activations.has(row.id):
             return False
-        if row.status != "running" or row.worker == self._name:
+        if row.status != "running" or row.worker == self.name:
             return True
-        counters = await self._activations.in_thread(self._journal.read_workers)
+        counters = await self.activations.in_thread(self.journal.read_workers)
         return self._observer.is_dead(row.worker, counters)
 
     async def bring_to_rest(
-        self,
-        get: Callable[[], Awaitable[RunRow]],
-        resources: Mapping[Any, Any] | None,
-        is_closed: Callable[[], bool],
+        self, get: Callable[[], Awaitable[RunRow]], resources: Mapping[Any, Any] | None, is_closed: Callable[[], bool]
     ) -> RunRow:
         """
-        Return the row of a run that is over or waits, and work on the run here and now until then.
+        Work on a run here and now until it is over or waits, and return its row.
 
-        If another process works on the run, its end is awaited. *get* returns the row as it is now, and *is_closed*
-        whether the host was closed.
+        If another process works on the run, its end is awaited. *get* returns the row as it is now.
         """
         wait_seconds = _FIRST_POLL_SECONDS
         while True:
             row = await get()
-            if row.status in AT_REST or (row.status == "waiting" and not self._is_due(row)):
+            # A run that waits can go on if it has decisions, or if the time for them is over.
+            is_due = bool(row.decisions) or (row.due_at is not None and row.due_at <= self.clock())
+            if row.status in OVER or (row.status == "waiting" and not is_due):
                 return row
             if await self.may_activate(row):
-                performed = await self._activations.perform(row, resources=resources)
+                performed = await self.activations.perform(row, resources=resources)
                 if performed.error is not None:
                     raise performed.error
                 if performed.delivery == "done":
@@ -121,10 +113,6 @@ class JobWorker:
                 raise DurableError(f"the host was closed, and a worker goes on with the run {row.id!r}", why="busy")
             await asyncio.sleep(wait_seconds)
             wait_seconds = min(_POLL_SECONDS, wait_seconds * 1.5)
-
-    def _is_due(self, row: RunRow) -> bool:
-        """Return whether a run that waits can go on: it has decisions, or the time for them is over."""
-        return bool(row.decisions) or (row.due_at is not None and row.due_at <= self._clock())
 
     async def work(self, engine: Engine, limits: RunLimits, grace_seconds: float) -> None:
         """Work on jobs until this call is cancelled, or `end` is called."""
@@ -148,13 +136,13 @@ class JobWorker:
     async def _work(
         self, engine: Engine, limits: RunLimits, grace_seconds: float, loop: asyncio.AbstractEventLoop
     ) -> None:
-        in_thread = self._activations.in_thread
-        self._versions = self._kinds.list_versions()
+        in_thread = self.activations.in_thread
+        self._versions = self.kinds.list_versions()
         await in_thread(self._heart.start)
         self._is_ending = False
 
         def start() -> None:
-            engine.start_worker(self._name, lambda run: self._do_job(run, loop), limits)
+            engine.start_worker(self.name, lambda run: self._do_job(run, loop), limits)
 
         # A cancellation waits until the worker has started, because only then it can be stopped.
         starting, cancelled = await run_to_end(in_thread(start), _CLEANUP_SECONDS)
@@ -166,12 +154,12 @@ class JobWorker:
             if cancelled is not None:
                 raise cancelled
             self._takeover = Takeover(
-                self._journal,
+                self.journal,
                 engine,
                 self._observer,
-                kinds=self._kinds,
-                clock=self._clock,
-                settle_seconds=self._takeover_seconds,
+                kinds=self.kinds,
+                clock=self.clock,
+                settle_seconds=self.takeover_seconds,
             )
             self._until_end = loop.create_future()
             await self._until_end
@@ -183,11 +171,11 @@ class JobWorker:
                 _log.error("a worker could not give all its runs back; others will take them over", exc_info=error)
 
     async def _end_work(self, engine: Engine, grace_seconds: float) -> None:
-        in_thread = self._activations.in_thread
+        in_thread = self.activations.in_thread
         await asyncio.gather(
-            in_thread(engine.stop_worker), self._activations.give_back_all(grace_seconds, only_jobs=True)
+            in_thread(engine.stop_worker), self.activations.give_back_all(grace_seconds, only_jobs=True)
         )
-        await in_thread(lambda: engine.take_back(self._name))
+        await in_thread(lambda: engine.take_back(self.name))
 
     def stop(self) -> None:
         """Show no more that this host lives. It has to have ended its activations. This method blocks."""
@@ -214,7 +202,7 @@ class JobWorker:
     async def _activate_job(self, run_id: str) -> Delivery:
         # A worker that puts the jobs of a dead one back removes it from the list only afterwards. So a run that seems
         # to have a living worker is watched for a while before its job is given up.
-        latest = time.monotonic() + 2 * self._takeover_seconds
+        latest = time.monotonic() + 2 * self.takeover_seconds
         while not self._is_ending:
             wait_seconds = _POLL_SECONDS
             try:
@@ -235,31 +223,31 @@ class JobWorker:
     async def _try_job(self, run_id: str) -> Delivery | None:
         """Work on a run, and return what becomes of its job; None if another worker seems to work on the run."""
         row = await self._read_row(run_id)
-        if row is not None and row.status in AT_REST:
+        if row is not None and row.status in OVER:
             # A run that was cancelled by a process without its kind leaves this to a worker.
-            await self._withdraw_requests(row)
+            await self.withdraw_requests(row)
             row = await self._read_row(run_id)  # it may have been retried meanwhile
-        if row is None or row.status in AT_REST:
+        if row is None or row.status in OVER:
             return "done"
-        if not self._kinds.may_work_on(row):
+        if not self.kinds.may_work_on(row):
             if self._takeover is None:
                 return "return"
             self._takeover.leave_to_others(row)
             return "done"
         if not await self.may_activate(row):
             return None
-        return (await self._activations.perform(row, is_job=True)).delivery
+        return (await self.activations.perform(row, is_job=True)).delivery
 
     async def _read_row(self, run_id: str) -> RunRow | None:
-        return await self._activations.in_thread(lambda: self._journal.get(run_id))
+        return await self.activations.in_thread(lambda: self.journal.get(run_id))
 
     def _handle_beat(self) -> None:
         """Stop activations that were taken over, and take over those of dead workers. The heart calls this method."""
-        self._activations.give_back_stopped()
-        for run_id, epoch in self._activations.list_epochs().items():
-            row = self._journal.get(run_id)
+        self.activations.give_back_stopped()
+        for run_id, epoch in self.activations.list_epochs().items():
+            row = self.journal.get(run_id)
             if row is None or row.epoch != epoch:
-                self._activations.fence(run_id, epoch)
+                self.activations.fence(run_id, epoch)
         takeover = self._takeover
         if takeover is None:
             return
@@ -275,7 +263,7 @@ class JobWorker:
             started = time.monotonic()
             try:
                 if self._takeover is takeover:  # the worker has not ended meanwhile
-                    self._versions = self._kinds.list_versions()
+                    self._versions = self.kinds.list_versions()
                 takeover.find_lost_jobs(lambda: self._takeover is takeover)
             except DurableError as error:
                 _log.warning("the search for runs without a job ended early: %s", error)
@@ -283,7 +271,7 @@ class JobWorker:
                 _log.exception("the search for runs without a job failed")
             finally:
                 ended = time.monotonic()
-                self._next_search_at = ended + max(self._takeover_seconds, (ended - started) / _SEARCH_PART)
+                self._next_search_at = ended + max(self.takeover_seconds, (ended - started) / _SEARCH_PART)
 
         if self._search is None or not self._search.is_alive():
             self._search = threading.Thread(target=search, name="toolkit-lost-jobs", daemon=True)

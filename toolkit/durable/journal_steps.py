@@ -12,12 +12,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.uninterrupted import finish_work, run_to_end
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -38,50 +39,34 @@ _log = logging.getLogger("toolkit")
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class JournalSteps(Steps):
     """
-    The steps of one activation of a run.
+    The steps of one activation of a run, which `Journal.activate` has returned as *row*.
 
-    Args:
-        journal: The journal that keeps the steps. Its methods block, so they run in a thread.
-        row: The run, as `Journal.activate` has returned it.
-        steps_read: The steps that the journal had when the activation began.
-        is_ending: Returns whether the process has to end. Then the database is not waited for any more.
-        threads: The threads in which the journal is called. By default, there is one thread for these steps.
-        read_time: The clock for people, in seconds since 1970.
+    If *is_ending* says that the process has to end, the database is not waited for any more.
+
+    Attributes:
+        failure: The error that stopped these steps, such as `RunTakenOver`; None while they work. Every further step
+            raises it, so that nothing happens that is not recorded.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        row: RunRow,
-        steps_read: Mapping[str, StepRow],
-        *,
-        is_ending: Callable[[], bool] = lambda: False,
-        threads: ThreadPool | None = None,
-        read_time: Callable[[], float] = time.time,
-    ) -> None:
-        self._journal = journal
-        self._row = row
-        self._steps = dict(steps_read)
-        self._threads = ThreadPool(1, name="toolkit-journal", idle_seconds=5.0) if threads is None else threads
-        self._is_ending = is_ending
-        self._read_time = read_time
-        self._failure: DurableError | None = None
+    journal: Journal
+    row: RunRow
+    steps_read: Mapping[str, StepRow]
+    _: KW_ONLY
+    is_ending: Callable[[], bool] = lambda: False
+    threads: ThreadPool = field(default_factory=lambda: ThreadPool(1, name="toolkit-journal", idle_seconds=5.0))
+    read_time: Callable[[], float] = time.time
+    failure: DurableError | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._steps = dict(self.steps_read)
 
     @property
     def epoch(self) -> int:
         """The number of the activation."""
-        return self._row.epoch
-
-    @property
-    def failure(self) -> DurableError | None:
-        """
-        The error that stopped these steps, such as `RunTakenOver`; None while they work.
-
-        Once there is one, every further step raises it, so that nothing happens that is not recorded.
-        """
-        return self._failure
+        return self.row.epoch
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         key = shorten_key(key)
@@ -100,9 +85,9 @@ class JournalSteps(Steps):
         if step is not None and step.record is not None:
             return self._load(key, partial(load_call, step.record, session))
         self._check_failure()
-        if self._row.decisions:
+        if self.row.decisions:
             # A process that was replaced must not use up the answer of a person, and may not know it yet.
-            await self._write(lambda now: self._journal.check_newest(self._row.id, self.epoch))
+            await self._write(lambda now: self.journal.check_newest(self.row.id, self.epoch))
         started = time.monotonic()
         before = read_state(session)
         if step is not None and not may_repeat:
@@ -132,35 +117,31 @@ class JournalSteps(Steps):
         return result
 
     async def _write_beginning(self, key: str, call: ToolCall, *, was_begun: bool) -> None:
-        """
-        Record that the call of the step *key* is about to take effect.
-
-        If the task is cancelled meanwhile, the call does not run, so the beginning is taken back.
-        """
-        run_id, epoch = self._row.id, self._row.epoch
+        """Record that the call of the step *key* is about to take effect; take it back if the task is cancelled."""
+        run_id, epoch = self.row.id, self.row.epoch
         if was_begun and self._steps[key].epoch == epoch:
-            return await self._write(lambda now: self._journal.check_newest(run_id, epoch))
+            return await self._write(lambda now: self.journal.check_newest(run_id, epoch))
         if was_begun:
-            write = partial(self._journal.begin_again, run_id, epoch, key)
+            write = partial(self.journal.begin_again, run_id, epoch, key)
         else:
-            write = partial(self._journal.begin, run_id, epoch, key, {"tool": call.name, "call": call.id})
+            write = partial(self.journal.begin, run_id, epoch, key, {"tool": call.name, "call": call.id})
         task, cancelled = await run_to_end(self._write(write), _CLEANUP_SECONDS)
         if cancelled is None:
             task.result()
-            return self._note_beginning(key)
+            # A function that is attempted again comes to this step in the same activation. A job in the background may
+            # have its record by now.
+            step = self._steps.get(key)
+            if step is None or step.state == "began":
+                self._steps[key] = StepRow(key=key, epoch=epoch, state="began")
+            return None
         if not (was_begun or task.cancelled() or task.exception()):
             taking_back, _ = await run_to_end(self._take_back(key), _CLEANUP_SECONDS)
             retrieve_exception(taking_back)
         raise cancelled
 
-    def _note_beginning(self, key: str) -> None:
-        """Remember that the step has begun: a function that is attempted again comes to it in the same activation."""
-        if (step := self._steps.get(key)) is None or step.state == "began":  # a job in the background has its record
-            self._steps[key] = StepRow(key=key, epoch=self._row.epoch, state="began")
-
     async def _take_back(self, key: str) -> None:
         try:
-            await self._in_thread(partial(self._journal.take_back, self._row.id, self._row.epoch, key))
+            await self._in_thread(partial(self.journal.take_back, self.row.id, self.row.epoch, key))
         except DurableError as error:
             _log.warning("the step %r did not run, but the journal says that it began: %s", key, error)
 
@@ -171,20 +152,16 @@ class JournalSteps(Steps):
         With *is_only_copy*, nothing else knows it, and the step cannot be repeated. So it is also written if other
         steps could not be, and if the database comes back only after a while.
         """
-        if not is_only_copy or isinstance(self._failure, RunTakenOver):
+        if not is_only_copy or isinstance(self.failure, RunTakenOver):
             self._check_failure()
         seconds = max(time.monotonic() - started, 0.0)
-        write = partial(self._journal.finish, self._row.id, self._row.epoch, key, record, seconds=seconds)
+        write = partial(self.journal.finish, self.row.id, self.row.epoch, key, record, seconds=seconds)
         if is_only_copy:
-            task, cancelled = await run_to_end(self._persist(key, write), PERSIST_SECONDS)
-            if cancelled is not None:
-                retrieve_exception(task)
-                raise cancelled
-            task.result()
+            await finish_work(self._persist(key, write), PERSIST_SECONDS)
         else:
             await self._write(write)
         # The run may come to this step again in the same activation.
-        self._steps[key] = StepRow(key=key, epoch=self._row.epoch, state="done", record=record, seconds=seconds)
+        self._steps[key] = StepRow(key=key, epoch=self.row.epoch, state="done", record=record, seconds=seconds)
 
     async def _persist(self, key: str, write: Callable[..., None]) -> None:
         attempts = 0
@@ -193,36 +170,32 @@ class JournalSteps(Steps):
             nonlocal attempts
             attempts += 1
             try:
-                await self._in_thread(partial(write, now=self._read_time()))
+                await self._in_thread(partial(write, now=self.read_time()))
             except RunTakenOver:
                 # An attempt before may have been written, although the database could not say so.
                 if attempts == 1 or not await self._in_thread(partial(self._has_record, key)):
                     raise
 
         try:
-            await persist(attempt, f"the result of the step {key!r}", is_ending=self._is_ending)
+            await persist(attempt, f"the result of the step {key!r}", is_ending=self.is_ending)
         except DurableError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
             raise
 
     def _has_record(self, key: str) -> bool:
-        step = self._journal.read_steps(self._row.id).get(key)
-        return step is not None and step.state == "done" and step.epoch == self._row.epoch
+        step = self.journal.read_steps(self.row.id).get(key)
+        return step is not None and step.state == "done" and step.epoch == self.row.epoch
 
     async def _write(self, write: Callable[..., None]) -> None:
-        """
-        Let *write* change the journal, in a thread.
-
-        It is not stopped if the caller is cancelled meanwhile: what has happened has to be recorded.
-        """
+        """Let *write* change the journal, in a thread. A cancellation does not stop it: what happened is recorded."""
         try:
-            await self._in_thread(partial(write, now=self._read_time()))
+            await self._in_thread(partial(write, now=self.read_time()))
         except DurableError as error:
-            self._failure = self._failure or error
+            self.failure = self.failure or error
             raise
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        future = self._threads.run(work, "journal")
+        future = self.threads.run(work, "journal")
         future.add_done_callback(retrieve_exception)
         result: T = await asyncio.shield(future)
         return result
@@ -238,8 +211,8 @@ class JournalSteps(Steps):
             ) from error
 
     def _check_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
 
 
 def measure_steps(steps: Iterable[StepRow]) -> float:

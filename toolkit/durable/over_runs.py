@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from ..approvals.records import ApprovalError
 from .journal.records import RunRow
+from .journal.run_changes import OVER
 from .journal.run_journal import Journal
-from .run_jobs import AT_REST, job_ids
+from .run_jobs import job_ids
 from .run_kinds import RunKinds
 from .run_queue import InThread, RunQueue
 
@@ -36,7 +37,7 @@ class OverRuns:
 
     async def follow_up(self, row: RunRow) -> None:
         """Do what follows from the end of an activation: enqueue the next one, or close the requests of the run."""
-        if row.status not in AT_REST:
+        if row.status not in OVER:
             await self._queue.continue_later(row)
         elif not await self.withdraw_requests(row):
             await self._queue.enqueue(row)
@@ -87,7 +88,7 @@ class OverRuns:
         return int(count)
 
     def _iterate_over(self, before: float) -> Iterator[RunRow]:
-        for status in sorted(AT_REST):
+        for status in sorted(OVER):
             after: str | None = None
             while rows := self._journal.list(status=status, limit=_PAGE, after=after):
                 yield from (row for row in rows if row.updated_at < before)

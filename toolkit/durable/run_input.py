@@ -14,20 +14,7 @@ from ..providers.messages import UserMessage, message_from_json
 from .errors import DurableError
 from .journal.records import RunRow
 
-__all__ = [
-    "create_or_find",
-    "has_same_prompt",
-    "pack_input",
-    "pack_prompt",
-    "unpack_message",
-    "unpack_prompt",
-    "unpack_session",
-]
-
-
-def pack_input(prompt: str | UserMessage, session_state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the input of a run with *prompt*, whose session begins with *session_state*."""
-    return {**pack_prompt(prompt), "session": dict(session_state)}
+__all__ = ["create_or_find", "pack_prompt", "unpack_message", "unpack_prompt", "unpack_session"]
 
 
 def pack_prompt(prompt: str | UserMessage) -> dict[str, Any]:
@@ -54,23 +41,11 @@ def unpack_message(data: Mapping[str, Any]) -> UserMessage:
 
 
 def unpack_session(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """
-    Return what the session of a run with the input *data* begins with.
-
-    Return None if the run was started without an agent, as `toolkit runs start` does.
-
-    Raises:
-        ValueError: It is no state of a session.
-    """
+    """Return what the session of a run begins with; None if no agent has started it (`toolkit runs start`)."""
     state = data.get("session")
     if state is not None and not isinstance(state, Mapping):
         raise ValueError("the `session` of a run has to be an object")
     return state
-
-
-def has_same_prompt(data: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two inputs differ in their sessions at most."""
-    return {**data, "session": None} == {**other, "session": None}
 
 
 async def create_or_find(
@@ -83,9 +58,6 @@ async def create_or_find(
 
     A run that was started with the same prompt and another session is the same run, and keeps its session. *find*
     returns the run with the same id.
-
-    Raises:
-        DurableError: There is a run with this id and another prompt, kind or principal (`why="changed"`).
     """
     try:
         return await create(data)
@@ -93,6 +65,6 @@ async def create_or_find(
         if error.why != "changed":
             raise
         row = await find()
-        if row.input == data or not has_same_prompt(row.input, data):
+        if row.input == data or {**row.input, "session": None} != {**data, "session": None}:
             raise
     return await create(row.input)

@@ -6,20 +6,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from typing import get_args
 
 from .._option_checks import check_option_types
-from ..decisions import ApprovalRequest
 from .engine import MAX_PRIORITY, RunJob
-from .errors import DurableError
 from .journal.records import RunRow, RunStatus
-from .journal.run_changes import OVER
 
 __all__ = [
-    "AT_REST",
     "build_job",
-    "check_decided_requests",
     "check_life_options",
     "check_priority",
     "check_queue_name",
@@ -32,9 +27,6 @@ __all__ = [
 _MAX_DEADLINE_SECONDS = 100 * 365 * 86_400.0
 """An engine counts the milliseconds of a timer, and its clock has an end."""
 _QUEUE_NAME = re.compile(r"[a-z0-9_-]{3,256}")  # what DBOS takes as the name of an application
-
-AT_REST = OVER
-"""The statuses of a run that no worker goes on with."""
 
 
 def build_job(row: RunRow, *, priority: int | None = None, delay_seconds: float = 0.0) -> RunJob:
@@ -110,25 +102,3 @@ def check_status(status: RunStatus | None) -> None:
     """Raise `ValueError` if no run has the status *status*."""
     if status is not None and status not in get_args(RunStatus):
         raise ValueError(f"a run is never {status!r:.60}; use one of {', '.join(get_args(RunStatus))}")
-
-
-def check_decided_requests(
-    row: RunRow, decisions: Mapping[str, object], requests: Collection[ApprovalRequest], now: float
-) -> None:
-    """Raise `DurableError` if one of *decisions* is about a request that has expired, or that *row* does not have."""
-    known = {request.id: request for request in requests}
-    for request_id in decisions:
-        if request_id in known:
-            expires_at = known[request_id].expires_at
-            if row.status == "waiting" and expires_at is not None and expires_at <= now:
-                raise DurableError(
-                    f"the request {request_id!r} of the run {row.id!r} has expired, so it is denied when it goes on",
-                    why="expired",
-                )
-            continue
-        if row.status in AT_REST:
-            raise DurableError(f"the run {row.id!r} is {row.status}, and takes no decision any more", why="over")
-        names = ", ".join(f"{request.id} (`{request.tool}`)" for request in requests) or "no request"
-        raise DurableError(
-            f"the run {row.id!r} does not wait for {str(request_id)[:64]!r}; it waits for {names}", why="unknown"
-        )

@@ -1,20 +1,29 @@
 """
 Kinds of runs: what the program that has them gives to a host, and what it gets for each activation.
+
+The requests for approval of the runs are in a store of approvals that outlives the process.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
+from ..approvals.memory_store import MemoryApprovals
+from ..approvals.policy import Approvals
+from ..approvals.repeated_calls import WITHDRAWN
+from ..approvals.sql_store import SQLiteApprovals
+from ..approvals.store import ApprovalStore
 from ..decisions import ApprovalRequest, Decision
+from ..dispatcher import Dispatcher
 from ..steps.base import Steps
+from ..steps.requests import delete_session_requests, withdraw_session_requests
+from .database_address import find_sqlite_path
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus, StepRow
 from .journal.run_changes import OVER
-from .run_requests import RunRequests
 
 __all__ = [
     "Activate",
@@ -23,7 +32,9 @@ __all__ = [
     "DescribeStop",
     "RunKind",
     "RunKinds",
-    "describe_plain_stop",
+    "RunRequests",
+    "keeps_approvals",
+    "open_approvals_beside",
 ]
 
 _log = logging.getLogger("toolkit")
@@ -68,14 +79,29 @@ class ActivationEnd:
     refused: Mapping[str, Exception] = field(default_factory=dict)
 
 
-class Activate(Protocol):
-    """Works on a run until it is over or waits. If `RunTakenOver` is raised inside, it has to leave this function."""
-
-    def __call__(self, activation: Activation, /) -> Awaitable[ActivationEnd]: ...
-
+Activate: TypeAlias = Callable[[Activation], Awaitable[ActivationEnd]]
+"""Works on a run until it is over or waits. If `RunTakenOver` is raised inside, it has to leave this function."""
 
 DescribeStop: TypeAlias = Callable[[RunRow, RunStatus, str, Mapping[str, StepRow]], Mapping[str, Any]]
 """Returns the outcome of a run that is stopped from outside. Its row has the outcome with which it last waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequests:
+    """The requests of the runs of one kind. The methods raise `ApprovalError` if the store cannot be used."""
+
+    find_dispatcher: Callable[[], Dispatcher]
+    name_session: Callable[[RunRow], str]
+
+    async def withdraw(self, row: RunRow, kept_ids: Collection[str], reason: str) -> None:
+        """Withdraw the requests of a run that is over, but for those with *kept_ids*. A retry makes the calls again."""
+        await withdraw_session_requests(
+            self.find_dispatcher(), self.name_session(row), kept_ids=kept_ids, reason=reason, by=WITHDRAWN
+        )
+
+    async def delete(self, rows: Sequence[RunRow]) -> None:
+        """Delete what the store has about requests of runs that were deleted."""
+        await delete_session_requests(self.find_dispatcher(), {self.name_session(row) for row in rows})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +109,8 @@ class RunKind:
     """A kind of runs. `DurableHost.register` explains the fields."""
 
     activate: Activate
-    find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None
-    describe_stop: DescribeStop
+    find_requests: Callable[[RunRow], Sequence[ApprovalRequest]] | None = None
+    describe_stop: DescribeStop | None = None
     requests: RunRequests | None = None
     find_version: Callable[[], str] = lambda: ""
 
@@ -121,11 +147,7 @@ class RunKinds:
         return {name: kind.find_version() for name, kind in self._kinds.items()}
 
     def may_work_on(self, row: RunRow, versions: Mapping[str, str] | None = None) -> bool:
-        """
-        Return whether a worker here may go on with the run *row*, or close it if it is over.
-
-        *versions* are those of `list_versions`, for a caller that asks about many runs.
-        """
+        """Return whether a worker with these *versions* may go on with the run *row*, or close it if it is over."""
         versions = self.list_versions() if versions is None else versions
         return row.kind in versions and (row.status in OVER or row.version in ("", versions[row.kind]))
 
@@ -153,12 +175,24 @@ class RunKinds:
         """Return the outcome of a run that is stopped; an empty one if the run cannot be read. The end counts."""
         kind = self._kinds.get(row.kind)
         try:
-            return {} if kind is None else kind.describe_stop(row, status, reason, steps)
+            if kind is None or kind.describe_stop is None:
+                return {} if kind is None else {"status": status, "reason": reason}
+            return kind.describe_stop(row, status, reason, steps)
         except Exception as error:  # noqa: BLE001 -- a record of another version may raise any error
             _log.warning("run %r: what it did until it was %s cannot be told: %s", row.id, status, error)
             return {}
 
 
-def describe_plain_stop(row: RunRow, status: RunStatus, reason: str, steps: Mapping[str, StepRow]) -> Mapping[str, Any]:
-    """Return the outcome of a run that is stopped, of a kind that says nothing about it."""
-    return {"status": status, "reason": reason}
+def keeps_approvals(approvals: Approvals) -> bool:
+    """Return whether the requests of *approvals* are still there after the process has ended."""
+    return not isinstance(approvals.store, MemoryApprovals)
+
+
+def open_approvals_beside(database: str) -> ApprovalStore:
+    """Return a store in the file `PATH.approvals.sqlite`, or in the PostgreSQL database *database*."""
+    path = find_sqlite_path(database)
+    if path is not None:
+        return SQLiteApprovals(f"{path}.approvals.sqlite")
+    from ..approvals.postgres_store import PostgresApprovals  # it needs a package of the extra
+
+    return PostgresApprovals(database)

@@ -24,19 +24,9 @@ _engines_of_parents: list[Engine | None] = []
 
 
 class RunQueue:
-    """
-    Gives the runs of a host to workers.
+    """Gives the runs of a host to workers. *build_engine* is called in a thread, when the engine is first needed."""
 
-    *build_engine* returns the engine. It is called in a thread, when the engine is first needed.
-    """
-
-    def __init__(
-        self,
-        build_engine: Callable[[], Engine],
-        in_thread: InThread,
-        *,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, build_engine: Callable[[], Engine], in_thread: InThread, *, clock: Callable[[], float]) -> None:
         self._build_engine = build_engine
         self._in_thread = in_thread
         self._clock = clock
@@ -84,8 +74,7 @@ class RunQueue:
         """
         Let *tell* change what the engine knows about the run *row*.
 
-        The journal says already what the run needs. So if the engine cannot be reached, the workers find it by their
-        search, and the caller has done his part.
+        The journal says what the run needs. So if the engine cannot be reached, workers find the run by their search.
         """
         try:
             engine = await self.open_engine()

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
@@ -28,33 +29,19 @@ class WorkerEnds(RunTakenOver):
     """The worker ends, and gives the run back for another one."""
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class _OpenStep:
-    """
-    A step that was let through.
+    """A step that was let through. It *has_to_end* if it, or one around it, is a call that may not be repeated."""
 
-    Attributes:
-        has_to_end: Whether the step, or one around it, is a call that may not be repeated.
-        inner_steps: The number of steps inside it.
-    """
-
-    __slots__ = ("has_to_end", "inner_steps")
-
-    def __init__(self, *, has_to_end: bool) -> None:
-        self.has_to_end = has_to_end
-        self.inner_steps = 0
+    has_to_end: bool
+    inner_steps: int = 0
 
 
 _current: ContextVar[_OpenStep | None] = ContextVar("toolkit_open_step", default=None)
 
 
 class StepGate(Steps):
-    """
-    Passes steps on from `open` to `close`. It belongs to one activation and one event loop.
-
-    Attributes:
-        is_closed: Whether the activation has to end.
-        epoch: The number of the activation.
-    """
+    """Passes steps on from `open` to `close`, for the activation with the number *epoch*, in one event loop."""
 
     def __init__(self) -> None:
         self.epoch = 0

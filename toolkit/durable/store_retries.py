@@ -30,13 +30,7 @@ async def persist(
     is_ending: Callable[[], bool] = lambda: False,
     ending_seconds: float = 5.0,
 ) -> T:
-    """
-    Return what *write* returns. While the database is gone, try again, for a minute or more.
-
-    Args:
-        subject: Says in the log what could not be written.
-        is_ending: Returns whether the process has to end. After that, a new attempt is made for *ending_seconds* only.
-    """
+    """Return what *write* returns; try again while the database is gone, but not for long once *is_ending* says so."""
     clock = asyncio.get_running_loop().time
     latest: float | None = None
     for wait_seconds in _WAITS_SECONDS:

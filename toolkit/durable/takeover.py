@@ -13,7 +13,8 @@ delivered a little later.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from .engine import Engine
 from .journal.records import RunRow
@@ -32,6 +33,7 @@ _TAKER_SECONDS = 1.0
 _log = logging.getLogger("toolkit")
 
 
+@dataclass(eq=False)
 class Takeover:
     """
     Gives work that was left behind to living workers. The methods block.
@@ -39,39 +41,30 @@ class Takeover:
     *settle_seconds* is how long a run has to be unchanged before its job is missed.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        engine: Engine,
-        observer: Observer,
-        *,
-        kinds: RunKinds,
-        clock: Callable[[], float],
-        settle_seconds: float,
-    ) -> None:
-        self._journal = journal
-        self._engine = engine
-        self._observer = observer
-        self._kinds = kinds
-        self._clock = clock
-        self._settle_seconds = settle_seconds
-        self._left_to_others: dict[str, RunRow] = {}
-        self._left_told: set[tuple[str, str]] = set()
+    journal: Journal
+    engine: Engine
+    observer: Observer
+    _: KW_ONLY
+    kinds: RunKinds
+    clock: Callable[[], float]
+    settle_seconds: float
+    _left_to_others: dict[str, RunRow] = field(init=False, default_factory=dict)
+    _left_told: set[tuple[str, str]] = field(init=False, default_factory=set)
 
     def take_over_dead(self) -> None:
         """Put all that dead workers have left behind into the queue, and remove their counters."""
-        dead = self._observer.find_dead()
+        dead = self.observer.find_dead()
         if not dead:
             return
         covered: set[str] = set()
         for worker in dead:
-            covered |= {run_id_of(job_id) for job_id in self._engine.take_back(worker)}
-        for row in self._journal.list_due(before=self._clock() + 1.0):
+            covered |= {run_id_of(job_id) for job_id in self.engine.take_back(worker)}
+        for row in self.journal.list_due(before=self.clock() + 1.0):
             if row.status == "running" and row.worker in dead and row.id not in covered:
-                self._engine.enqueue(build_job(row))
+                self.engine.enqueue(build_job(row))
         for worker in dead:
             # Last, so that another worker does all this again if this one dies before.
-            self._journal.remove_worker(worker)
+            self.journal.remove_worker(worker)
             _log.warning("worker %s is dead; its runs go on elsewhere", worker)
 
     def leave_to_others(self, row: RunRow) -> None:
@@ -88,46 +81,42 @@ class Takeover:
 
     def pass_on(self) -> None:
         """Give a job to each run that was left to others. It comes later, so that this worker is not kept busy."""
-        workers = self._journal.list_workers() if self._left_to_others else ()
+        workers = self.journal.list_workers() if self._left_to_others else ()
         for run_id, row in list(self._left_to_others.items()):
             if self._is_unchanged(row):
                 has_taker = any(worker.may_work_on(row) for worker in workers)
-                self._engine.enqueue(build_job(row, delay_seconds=_TAKER_SECONDS if has_taker else _PASS_ON_SECONDS))
+                self.engine.enqueue(build_job(row, delay_seconds=_TAKER_SECONDS if has_taker else _PASS_ON_SECONDS))
             self._left_to_others.pop(run_id, None)
 
     def find_lost_jobs(self, may_go_on: Callable[[], bool] = lambda: True) -> None:
-        """
-        Give a job to each run that needs a worker and has no job. A timer of the run is no such job.
-
-        Args:
-            may_go_on: Asked before each page of runs. The search ends if it returns false.
-        """
-        busy_workers = self._engine.list_busy_workers()
-        counters = self._journal.read_workers()
+        """Give a job to each run that needs a worker and has only a timer or none. Stop when *may_go_on* says no."""
+        busy_workers = self.engine.list_busy_workers()
+        counters = self.journal.read_workers()
         for worker in busy_workers:
             if worker not in counters:  # it was taken for dead, took a job when it woke up, and died
-                self._engine.take_back(worker)
-        rows = self._journal.list_due(before=self._clock() - self._settle_seconds)
-        versions = self._kinds.list_versions()
-        due_rows = [row for row in rows if self._kinds.may_work_on(row, versions) and self._is_left(row, counters)]
+                self.engine.take_back(worker)
+        rows = self.journal.list_due(before=self.clock() - self.settle_seconds)
+        versions = self.kinds.list_versions()
+        due_rows = [
+            row
+            for row in rows
+            if self.kinds.may_work_on(row, versions)
+            and (row.status != "running" or self.observer.is_dead(row.worker, counters))
+        ]
         for start in range(0, len(due_rows), _PAGE):
             if not may_go_on():
                 return
             self._add_missing_jobs(due_rows[start : start + _PAGE])
 
-    def _is_left(self, row: RunRow, counters: Mapping[str, int]) -> bool:
-        """Return whether no living worker has *row*."""
-        return row.status != "running" or self._observer.is_dead(row.worker, counters)
-
     def _add_missing_jobs(self, rows: Sequence[RunRow]) -> None:
         rows_by_job = {build_job(row).id: row for row in rows}
-        for job_id in self._engine.find_missing(list(rows_by_job)):
+        for job_id in self.engine.find_missing(list(rows_by_job)):
             row = rows_by_job[job_id]
             # A worker may have done the job since the run was read.
             if self._is_unchanged(row):
                 _log.warning("run %r had no job; it gets one", row.id)
-                self._engine.enqueue(build_job(row))
+                self.engine.enqueue(build_job(row))
 
     def _is_unchanged(self, row: RunRow) -> bool:
-        present = self._journal.get(row.id)
+        present = self.journal.get(row.id)
         return present is not None and (present.epoch, present.status) == (row.epoch, row.status)

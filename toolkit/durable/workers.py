@@ -15,6 +15,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
@@ -32,12 +33,10 @@ _log = logging.getLogger("toolkit")
 
 class Observer:
     """
-    Tells dead workers from living ones, by their counters.
+    Tells dead workers from living ones, by counters that stay the same for *takeover_seconds*.
 
-    Args:
-        takeover_seconds: How long a counter has to stay the same.
-        max_gap_seconds: The longest time between two looks that counts. Without it, an observer that was frozen would
-            take all others for dead when it goes on.
+    The time between two looks counts for at most *max_gap_seconds*. Without that, an observer that was frozen would
+    take all others for dead when it goes on.
     """
 
     def __init__(
@@ -66,46 +65,33 @@ class Observer:
 
         *counters* have to be newer than the knowledge that *worker* was at work, because it may be new.
         """
-        return worker not in counters or is_alive(worker.partition(".")[0]) is False or self._is_silent(worker)
+        is_silent = self._silent_seconds.get(worker, 0.0) >= self._takeover_seconds
+        return worker not in counters or is_alive(worker.partition(".")[0]) is False or is_silent
 
     def find_dead(self) -> Collection[str]:
         """Return the workers that have a counter, and are dead."""
         counters = self._counters
         return [worker for worker in counters if self.is_dead(worker, counters)]
 
-    def _is_silent(self, worker: str) -> bool:
-        return self._silent_seconds.get(worker, 0.0) >= self._takeover_seconds
 
-
+@dataclass(eq=False)
 class Heart:
     """
     A thread that raises the counter of this worker, and calls functions of its host at every beat.
 
-    Args:
-        describe: Returns what the journal says about this worker, for people.
-        on_beat: Called after each beat that reached the database, in the thread of the heart. An exception of it is
-            logged, and the heart goes on.
+    *describe* returns what the journal says about this worker, for people. An exception of *on_beat* is logged.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        worker: str,
-        observer: Observer,
-        *,
-        beat_seconds: float,
-        describe: Callable[[], Mapping[str, Any]],
-        on_beat: Callable[[], None],
-    ) -> None:
-        self._journal = journal
-        self._worker = worker
-        self._observer = observer
-        self._beat_seconds = beat_seconds
-        self._describe = describe
-        self._on_beat = on_beat
-        self._has_to_stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._lock = unlock_in_children(threading.Lock())
+    journal: Journal
+    worker: str
+    observer: Observer
+    _: KW_ONLY
+    beat_seconds: float
+    describe: Callable[[], Mapping[str, Any]]
+    on_beat: Callable[[], None]
+    _has_to_stop: threading.Event = field(init=False, default_factory=threading.Event)
+    _thread: threading.Thread | None = field(init=False, default=None)
+    _lock: threading.Lock = field(init=False, default_factory=lambda: unlock_in_children(threading.Lock()))
 
     def start(self) -> None:
         """Beat once, and go on in a thread. It does nothing if the heart beats already. It blocks."""
@@ -125,18 +111,18 @@ class Heart:
             self._has_to_stop.set()
             thread.join()
             with contextlib.suppress(DurableError):  # the others will find out
-                self._journal.remove_worker(self._worker)
+                self.journal.remove_worker(self.worker)
 
     def _beat(self) -> None:
-        self._journal.beat(self._worker, self._describe())
-        self._observer.look(self._journal.read_workers())
+        self.journal.beat(self.worker, self.describe())
+        self.observer.look(self.journal.read_workers())
 
     def _run(self) -> None:
         was_lost = False
-        while not self._has_to_stop.wait(self._beat_seconds):
+        while not self._has_to_stop.wait(self.beat_seconds):
             try:
                 self._beat()
-                self._on_beat()
+                self.on_beat()
                 was_lost = False
             except DurableError as error:
                 # The others cannot reach the database either, or they take this worker for dead, which is harmless.

@@ -17,8 +17,7 @@ from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow, RunStatus, StepRow
-from ..durable.run_kinds import Activation, ActivationEnd
-from ..durable.run_requests import RunRequests, keeps_approvals, open_approvals_beside
+from ..durable.run_kinds import Activation, ActivationEnd, RunRequests, keeps_approvals, open_approvals_beside
 from ..errors import DefinitionError
 from ..session import Session
 from ..steps.call_step import RunScope
@@ -26,8 +25,7 @@ from ..steps.run_steps import escape_key
 from .graph import Graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
-from .step_calls import StepCaller
-from .step_dispatchers import StepDispatchers
+from .step_calls import StepCaller, StepDispatchers
 from .story import find_steps_done, list_left
 from .value_types import FlowValue
 from .visits import Paused
@@ -53,10 +51,7 @@ class DurableRuns:
     The runs of one flow in one host.
 
     The host keeps this object, and not the other way round, so that a flow keeps no host that the program has dropped.
-
-    Args:
-        find_graph: Returns the graph as it is now. A step may be added between two activations.
-        resources: The resources of all runs, by type. Those that are given for one run come first.
+    *find_graph* returns the graph as it is now: a step may be added between two activations.
     """
 
     def __init__(
@@ -154,10 +149,7 @@ class DurableRuns:
             now=activation.now,
         )
         caller = StepCaller(
-            dispatcher,
-            scope,
-            Session(id=self._name_session(row), principal=row.principal),
-            key=escape_key(row.id),
+            dispatcher, scope, Session(id=self._name_session(row), principal=row.principal), key=escape_key(row.id)
         )
         runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
         outcome = await runner.run(start)

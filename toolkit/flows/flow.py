@@ -13,23 +13,23 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
-from ..agent.decision_attempts import is_temporary
-from ..agent.resume import Decisions
+from ..agent.resume import Decisions, is_temporary
 from ..approvals import ApprovalError
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
+from ..decisions import Decision
 from ..dispatcher import Dispatcher
 from ..durable.host import DurableHost
 from ..durable.journal.records import RunRow
 from ..errors import DefinitionError
 from ..facts import build_facts, check_name
-from ..functions.callables import get_qualname, subject_of
+from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
 from ..session import Session
 from ..spec import get_attached_tool
+from ..steps.base import MemorySteps
 from ..steps.call_step import CallStep, RunScope, find_open_step
-from ..steps.memory_steps import MemorySteps
-from ..steps.requests import check_answers, share_store
+from ..steps.requests import check_answers, name_request, share_store
 from ..steps.run_steps import escape_key
 from ..values.strictjson.canonical import digest_parts
 from .durable_runs import DurableRuns, find_host
@@ -38,10 +38,9 @@ from .graph_builder import build_graph
 from .mermaid import draw_graph
 from .outcomes import Failed, Waiting
 from .runner import FlowRunner
-from .step_calls import StepCaller
-from .step_dispatchers import StepDispatchers
+from .step_calls import StepCaller, StepDispatchers
 from .step_hints import StepHints
-from .step_options import StepOptions, StepSpec, describe_location, split_options
+from .step_options import StepOptions, StepSpec, split_options
 from .story import FlowEvent, tell_events, tell_results
 from .value_types import FlowValue
 from .visits import Paused
@@ -147,7 +146,7 @@ class Flow(Generic[E]):
             function=function,
             tool=tool,
             mistake=mistake,
-            place=describe_location(function),
+            place=":".join(map(str, find_source_location(function))),
             scope=Scope(function),
             **own,
         )
@@ -180,7 +179,7 @@ class Flow(Generic[E]):
         value: object,
         durable: object = None,
         *,
-        id: str | None = None,  # noqa: A002 -- the usual name for it
+        id: str | None = None,
         resources: Mapping[Any, Any] | None = None,
         session: Session | None = None,
         dispatcher: Dispatcher | None = None,
@@ -245,7 +244,7 @@ class Flow(Generic[E]):
     async def resume(
         self,
         waiting: Waiting | str,
-        decisions: Decisions,
+        decisions: Decisions | Decision,
         durable: object = None,
         *,
         resources: Mapping[Any, Any] | None = None,
@@ -253,33 +252,35 @@ class Flow(Generic[E]):
         """
         Go on with a run that waits: `await flow.resume(waiting, {request.id: Decision.approve(by="ada")})`.
 
+        If the run waits for one request, the decision alone is enough: `flow.resume(waiting, Decision.approve())`.
         A durable run is named by its id, in any process: `await flow.resume("release-7", decisions, durable)`.
 
         Raises:
             ApprovalError: The run does not wait for one of these requests, or an answer cannot be accepted.
             DurableError: There is no such run, or it is over.
         """
+        named: Decisions = name_request(decisions, () if isinstance(waiting, str) else waiting.requests)
         if durable is not None:
             runs = self._find_runs(durable)
             run_id = waiting if isinstance(waiting, str) else waiting.id
             await runs.get(run_id)
             runs.check_resources(resources)  # an answer is not accepted for a run that would fail with it
-            return await self._read_outcome(runs, await runs.host.resume(run_id, decisions, resources=resources))
+            return await self._read_outcome(runs, await runs.host.resume(run_id, named, resources=resources))
         if isinstance(waiting, str) or waiting.memory is None:
             raise TypeError("a durable run is resumed with its database: flow.resume(id, decisions, durable)")
         memory: FlowMemory = waiting.memory
         if memory.flow is not self:
             name = memory.flow.name
             raise TypeError(f"the run `{waiting.id}` is one of another flow, `{name}`; resume it with that one")
-        check_answers(decisions, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
-        return await self._run_in_memory(memory, decisions)
+        check_answers(named, waiting.requests, f"the run `{waiting.id}`", "flow.resume(waiting, {})")
+        return await self._run_in_memory(memory, named)
 
     async def start(
         self,
         value: object,
         durable: object,
         *,
-        id: str,  # noqa: A002 -- as above
+        id: str,
         priority: int = 0,
         principal: str | None = None,
         deadline_seconds: float | None = None,
@@ -287,12 +288,7 @@ class Flow(Generic[E]):
         """Leave a durable run to any worker that has registered this flow. Answers go through `host.decide`."""
         start, runs = self.encode_start(value), self._find_runs(durable)
         return await runs.host.start(
-            runs.kind,
-            id,
-            start.to_json(),
-            priority=priority,
-            principal=principal,
-            deadline_seconds=deadline_seconds,
+            runs.kind, id, start.to_json(), priority=priority, principal=principal, deadline_seconds=deadline_seconds
         )
 
     def register(self, durable: object, *, resources: Mapping[Any, Any] | None = None) -> None:

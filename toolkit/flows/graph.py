@@ -20,15 +20,7 @@ __all__ = ["Edge", "Graph", "Route", "StepNode"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepNode:
-    """
-    A step in the graph.
-
-    Attributes:
-        parameter: The name of the parameter that gets the value.
-        check: The tool that checks what the step returned; None if nothing is checked.
-        undo: The tool that removes the effect of the step; None if there is none.
-        back_to: The name of the step that the flow goes back to if this one cannot be done.
-    """
+    """A step in the graph. Its *parameter* gets the value. *back_to* is where the flow goes if it cannot be done."""
 
     name: str
     tool: Tool
@@ -69,13 +61,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """
-    The steps of a flow and the types between them.
-
-    Attributes:
-        nodes: The steps by name, in the order in which they were written.
-        starts: The names of the steps that the flow may begin with.
-    """
+    """The steps of a flow in the order in which they were written, the types between them, and where it may begin."""
 
     nodes: Mapping[str, StepNode]
     types: FlowTypes
@@ -90,7 +76,8 @@ class Graph:
         node = self._takers.get(type_name)
         if node is not None:
             return Route(node, is_fan_out=False)
-        item_node = self._takers.get(_item_name(type_name)) if type_name.startswith("list[") else None
+        item_name = type_name.removeprefix("list[").removesuffix("]")
+        item_node = self._takers.get(item_name) if type_name.startswith("list[") else None
         return None if item_node is None else Route(item_node, is_fan_out=True)
 
     def list_edges(self) -> list[Edge]:
@@ -124,7 +111,3 @@ def list_results(route: Route) -> Iterable[str]:
     if not route.is_fan_out:
         return [ref.name for ref in route.node.returns]
     return [TypeRef(ref.item, is_list=True).name for ref in route.node.returns]
-
-
-def _item_name(type_name: str) -> str:
-    return type_name.removeprefix("list[").removesuffix("]")

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import DefinitionError
-from ..values.codecs import Unresolved, create_hint_reader
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from .graph import Graph, StepNode
 from .mistakes import Mistake, find_mistakes, raise_mistakes
 from .step_hints import StepHints, read_step_hints
@@ -27,14 +28,9 @@ _MAX_NAME_CHARS = 64
 
 def build_graph(flow: str, specs: Mapping[str, StepSpec], declared: Any, known_hints: dict[str, StepHints]) -> Graph:
     """
-    Return the graph of the flow.
+    Return the graph of the flow; raise `DefinitionError` that lists all its mistakes if it has any.
 
-    Args:
-        declared: The annotation in `Flow[...]`; None if there is none.
-        known_hints: The types of the steps that were read before. Those of the others are added.
-
-    Raises:
-        DefinitionError: The graph has mistakes. The error lists all of them.
+    *declared* is the annotation in `Flow[...]`. The types of the steps that were read are added to *known_hints*.
     """
     if not specs:
         raise DefinitionError(f"the flow `{flow}` has no steps; write `@{flow}.step` above a function")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -28,20 +28,9 @@ __all__ = ["FlowOutcome", "FlowRunner"]
 FlowOutcome: TypeAlias = FlowValue | Failed | Paused
 
 
-async def _find_no_retries() -> Sequence[int]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class _StepVisit:
-    """
-    A visit of a step that has passed.
-
-    Attributes:
-        place: How many visits there were before this one and with it.
-        value: The value that the step got, as a whole.
-        items: The visit of each item, and what came of it.
-    """
+    """A visit of a step that has passed, with the whole value that it got, and its *place* among all visits."""
 
     place: int
     node: StepNode
@@ -59,9 +48,7 @@ class _FailedVisit:
     """
     The end of a flow whose step could not be done.
 
-    Attributes:
-        left: What is still there of the step itself.
-        obstacle: Why a retry of the run cannot run the step again; empty if it can.
+    *left* is what is still there of the step itself. The *obstacle* says why a retry cannot run it again, if it cannot.
     """
 
     outcome: Failed
@@ -69,54 +56,40 @@ class _FailedVisit:
     obstacle: str
 
 
+@dataclass(eq=False)
 class FlowRunner:
-    """
-    Runs a flow from a value to its end.
+    """Runs a flow from a value to its end. *find_retries* returns after which activations a failed run was retried."""
 
-    Args:
-        find_retries: Returns after which activations the run was retried, in order, because it had failed. It is called
-            when a step cannot be done.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        caller: StepCaller,
-        *,
-        max_visits: int,
-        find_retries: Callable[[], Awaitable[Sequence[int]]] = _find_no_retries,
-    ) -> None:
-        self._graph = graph
-        self._caller = caller
-        self._max_visits = max_visits
-        self._visit_counts: Counter[str] = Counter()
-        self._history: list[_StepVisit] = []
-        # What the flow went back over and could not undo, with the places of the visits.
-        self._left_behind: list[tuple[int, str]] = []
-        self._find_retries = find_retries
-        self._next_retry = self._retries_used = 0
-        # The items of a step that has failed which have passed, and cannot be undone. A retry does not run them again.
-        self._kept_items: dict[int, ItemVisit] = {}
+    graph: Graph
+    caller: StepCaller
+    _: KW_ONLY
+    max_visits: int
+    find_retries: Callable[[], Awaitable[Sequence[int]]] | None = None
+    _visit_counts: Counter[str] = field(init=False, default_factory=Counter)
+    _history: list[_StepVisit] = field(init=False, default_factory=list)
+    # What the flow went back over and could not undo, with the places of the visits.
+    _left_behind: list[tuple[int, str]] = field(init=False, default_factory=list)
+    _next_retry: int = field(init=False, default=0)
+    _retries_used: int = field(init=False, default=0)
+    # The items of a step that has failed which have passed, and cannot be undone. A retry does not run them again.
+    _kept_items: dict[int, ItemVisit] = field(init=False, default_factory=dict)
 
     async def run(self, value: FlowValue) -> FlowOutcome:
-        """
-        Return the value that the flow ends with, or why it does not end with one.
-
-        Raises:
-            ApprovalError: An answer of a person could not be applied now, although it may be right.
-        """
+        """Return the value that the flow ends with, or why it does not; raise if an answer has to be applied later."""
         outcome = await self._run(value)
-        if isinstance(outcome, Paused) and self._caller.postponed is not None:
-            raise self._caller.postponed
+        if isinstance(outcome, Paused) and self.caller.postponed is not None:
+            raise self.caller.postponed
         return outcome
 
     async def _run(self, value: FlowValue) -> FlowOutcome:
         problems = Problems()
-        while (route := self._graph.find_route(value.type)) is not None:
+        while (route := self.graph.find_route(value.type)) is not None:
             node = route.node
             self._visit_counts[node.name] += 1
-            if self._visit_counts[node.name] > self._max_visits + self._retries_used:
-                failure = self._fail(node, (*problems, self._explain_limit(node)))
+            if self._visit_counts[node.name] > self.max_visits + self._retries_used:
+                reason = f"the flow came to `{node.name}` {self.max_visits} times, which is the most; raise "
+                reason += "`max_visits` if that can be right"
+                failure = self._fail(node, (*problems, reason))
                 if not await self._is_retried(failure):
                     return failure.outcome
                 self._visit_counts[node.name] -= 1  # this visit was none
@@ -155,9 +128,9 @@ class FlowRunner:
 
         An earlier one was for a failure that the flow does not come to any more, because its program was changed.
         """
-        epochs = await self._find_retries()
+        epochs = () if self.find_retries is None else await self.find_retries()
         places = range(self._next_retry, len(epochs))
-        return next((place for place in places if epochs[place] >= self._caller.newest_epoch), None)
+        return next((place for place in places if epochs[place] >= self.caller.newest_epoch), None)
 
     async def _explain_obstacle(self, failure: _FailedVisit) -> Failed:
         """Return how the flow has ended. If a retry was of no use, the outcome says why."""
@@ -169,13 +142,13 @@ class FlowRunner:
     def _prepare_visits(self, route: Route, value: FlowValue) -> list[ItemVisit]:
         number = self._visit_counts[route.node.name]
         if not route.is_fan_out:
-            return [ItemVisit(self._caller, self._graph, route.node, number=number, item=0, value=value)]
+            return [ItemVisit(self.caller, self.graph, route.node, number=number, item=0, value=value)]
         name = route.node.takes.name
         kept, self._kept_items = self._kept_items, {}
         return [
             kept.get(index)
             or ItemVisit(
-                self._caller, self._graph, route.node, number=number, item=index, value=FlowValue(name, item_value)
+                self.caller, self.graph, route.node, number=number, item=index, value=FlowValue(name, item_value)
             )
             for index, item_value in enumerate(value.value, 1)
         ]
@@ -189,7 +162,7 @@ class FlowRunner:
         """
         if len(visits) < 2 or not await self._may_run_together(node, visits):
             return [await self._run_visit(visit, visits, problems, is_alone=True) for visit in visits]
-        limit = asyncio.Semaphore(self._caller.max_concurrency)
+        limit = asyncio.Semaphore(self.caller.max_concurrency)
 
         async def run_within_limit(visit: ItemVisit) -> VisitOutcome:
             async with limit:
@@ -209,7 +182,7 @@ class FlowRunner:
     ) -> VisitOutcome:
         outcome = await visit.run(problems)
         if (isinstance(outcome, Broken) and outcome.is_final) or (isinstance(outcome, Paused) and is_alone):
-            self._caller.held_back.update(other.first_key for other in visits)
+            self.caller.held_back.update(other.first_key for other in visits)
         return outcome
 
     async def _may_run_together(self, node: StepNode, visits: Sequence[ItemVisit]) -> bool:
@@ -230,23 +203,20 @@ class FlowRunner:
         self, node: StepNode, visits: Sequence[ItemVisit], outcomes: Sequence[VisitOutcome]
     ) -> tuple[FlowValue, Problems] | _FailedVisit | Paused:
         """Return the value and the problems to go on with, or how the flow ends, after a step that has not passed."""
-        broken = [
-            (visit, outcome) for visit, outcome in zip(visits, outcomes, strict=True) if isinstance(outcome, Broken)
-        ]
+        results = list(zip(visits, outcomes, strict=True))
+        broken = [(visit, outcome) for visit, outcome in results if isinstance(outcome, Broken)]
+        pairs = [(visit, outcome) for visit, outcome in results if isinstance(outcome, Passed)]
         problems = tuple(
             text if len(visits) == 1 else f"{visit.label}: {text}"
             for visit, outcome in broken
             for text in outcome.problems
         )
-        pairs = [
-            (visit, outcome) for visit, outcome in zip(visits, outcomes, strict=True) if isinstance(outcome, Passed)
-        ]
         left = [text for outcome in outcomes if isinstance(outcome, Broken | Paused) for text in outcome.left]
         siblings = [] if node.tool.facts.read_only else [visit.label for visit, _ in pairs]
         requests = [request for outcome in outcomes if isinstance(outcome, Paused) for request in outcome.requests]
         if any(outcome.is_final for _, outcome in broken):
             reason = f"the flow has ended, because `{node.name}` failed for another item"
-            await self._caller.withdraw(requests, reason)
+            await self.caller.withdraw(requests, reason)
             obstacle = f"`{node.name}` may have done something that was not undone" if siblings or left else ""
             return self._fail(node, problems, [*siblings, *left], obstacle=obstacle)
         if requests:
@@ -333,9 +303,3 @@ class FlowRunner:
     @property
     def _place(self) -> int:
         return sum(self._visit_counts.values())
-
-    def _explain_limit(self, node: StepNode) -> str:
-        return (
-            f"the flow came to `{node.name}` {self._max_visits} times, which is the most; raise `max_visits` if that "
-            f"can be right"
-        )

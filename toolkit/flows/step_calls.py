@@ -9,7 +9,7 @@ If a hook or a person has changed the arguments of a call, they are kept under i
 
 Each record has a digest of the value. If the program was changed meanwhile, so that the step gets another value,
 the record is not used. A request that was made for another value, or for a step that has changed, is made again, and so
-is one that was withdrawn when the run had ended.
+is one that was withdrawn when the run had ended. `StepDispatchers` makes the dispatchers of a flow.
 """
 
 from __future__ import annotations
@@ -20,25 +20,29 @@ import hashlib
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
-from ..agent.decision_attempts import is_temporary, try_patiently
-from ..approvals import ApprovalError
+from ..agent.resume import is_temporary, try_patiently
+from ..approvals import ApprovalError, Approvals
+from ..calls.resources import PER_CALL, check_resource_keys
+from ..catalog import Catalog
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..hooks.base import ShownCall
+from ..permissions import Permissions
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from ..steps.call_step import CallStep, RunScope
+from ..steps.call_step import BEGIN_HOOK, CallStep, RunScope
 from ..steps.expense import Expense
 from ..steps.notes import CallPause, StepNotes, attach_notes, read_pause, read_spent
 from ..steps.requests import ASK_AGAIN, find_answer
 from ..steps.run_steps import RunSteps, escape_key
+from .graph import Graph
 from .outcomes import Problems
 
-__all__ = ["CallHeldBack", "StepCaller", "build_key"]
+__all__ = ["CallHeldBack", "StepCaller", "StepDispatchers", "build_key"]
 
 # The person who answers can correct these and answer again: as another principal, or with another answer.
 _CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers"))
@@ -68,15 +72,10 @@ class _Unanswered(Exception):  # noqa: N818 -- the name says what happened
 
 class StepCaller:
     """
-    Makes the calls of one run of a flow.
-
-    Args:
-        dispatcher: The dispatcher for the tools of the flow. Its last hook is `BEGIN_HOOK`.
-        scope: What the run shares with the runs inside it: the steps, and the answers of people.
-        key: The key of the run, with which all keys begin.
-        outer: The step that the run is a part of, if there is one.
+    Makes the calls of one run of a flow. The last hook of *dispatcher* is `BEGIN_HOOK`.
 
     Attributes:
+        key: The key of the run, with which all keys begin.
         spent: What agents inside the steps have used.
         postponed: Why an answer could not be applied now, although it may be right; None if all could be.
         newest_epoch: The newest activation in which one of the calls was made that were needed so far.
@@ -84,13 +83,7 @@ class StepCaller:
     """
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        scope: RunScope,
-        session: Session,
-        *,
-        key: str,
-        outer: CallStep | None = None,
+        self, dispatcher: Dispatcher, scope: RunScope, session: Session, *, key: str, outer: CallStep | None = None
     ) -> None:
         self._dispatcher = dispatcher
         self._scope = scope
@@ -115,19 +108,14 @@ class StepCaller:
         finish: Callable[[ToolResult], ToolResult] = lambda result: result,
     ) -> ToolResult:
         """
-        Return the result of a call, which was recorded or is made now.
+        Return the result of a call, which was recorded or is made now. It waits if a person has to answer first.
 
-        The result waits if a person has to answer first.
-
-        Args:
-            value: The value with its type that the record is good for; *arguments* unless given.
-            finish: Prepares a result for its record.
-
-        Raises:
-            CallHeldBack: The call is held back, and has no record.
+        The record is good for *value*, which has a type, or else for *arguments*. *finish* prepares a result for it. A
+        call that is held back, and has no record, raises `CallHeldBack`.
         """
         resources = {Problems: problems or Problems()}
-        digest = _compute_digest(arguments if value is None else value)
+        text = json.dumps(arguments if value is None else value, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:32]
         call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
         self._steps.prepare(call, key)
 
@@ -176,15 +164,13 @@ class StepCaller:
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
-        self.newest_epoch = max(self.newest_epoch, _read_epoch(result))
+        # A call that was cut off has no epoch, and neither have records that an earlier version has written.
+        epoch = (result.metadata or {}).get(_EPOCH)
+        self.newest_epoch = max(self.newest_epoch, epoch if isinstance(epoch, int) else 0)
         return result
 
     async def wait_until_over(self, tool: Tool) -> bool:
-        """
-        Wait until no call of *tool* in this run is still under way that was given up, such as one in a thread.
-
-        Return False if that takes longer than the dispatcher lets a call take.
-        """
+        """Wait for calls of *tool* in this run that were given up and still run; return False if they take too long."""
         settings, session_id = self._dispatcher.settings, self._session.id
         return await settings.abandoned.wait_for(
             lambda call: call.caller[0] == session_id and call.tool == tool.name, settings.timeout_seconds
@@ -241,11 +227,7 @@ class StepCaller:
                 await self._dispatcher.resume(request, Decision.deny(reason), session=self._session)
 
     async def _resume(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
-        """
-        Return the result of the call *key*, which a person has answered.
-
-        Return None if the request has to be made again: it was withdrawn, or is about another tool.
-        """
+        """Return the result of the answered call *key*; None if the request was withdrawn, or is about another tool."""
         try:
             return await try_patiently(lambda: self._answer(request, resources, key), self.key)
         except ApprovalError as error:
@@ -284,19 +266,9 @@ def _count_attempt(result: ToolResult) -> ToolResult:
     return result
 
 
-def _compute_digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
-
-
 def _read_digest(result: ToolResult, default: str) -> str:
     # A call that was cut off has no digest, because the steps make its result.
     return str((result.metadata or {}).get(_DIGEST, default))
-
-
-def _read_epoch(result: ToolResult) -> int:
-    # A call that was cut off has none, and so have records that an earlier version has written.
-    epoch = (result.metadata or {}).get(_EPOCH)
-    return epoch if isinstance(epoch, int) else 0
 
 
 def _check_digest(result: ToolResult, digest: str, key: str) -> None:
@@ -306,3 +278,46 @@ def _check_digest(result: ToolResult, digest: str, key: str) -> None:
             f"run was under way; finish the run with the program that began it, or start it again under a new id",
             why="changed",
         )
+
+
+ChooseApprovals: TypeAlias = Callable[[Approvals], Approvals]
+"""Returns the approvals of a run, from those of the dispatcher whose policies hold for the flow."""
+
+
+class StepDispatchers:
+    """Makes dispatchers under the policies of *dispatcher*, or in mode `auto` if the flow was given none."""
+
+    def __init__(self, dispatcher: Dispatcher | None, find_graph: Callable[[], Graph]) -> None:
+        _check_dispatcher(dispatcher)
+        self._own = dispatcher
+        self._find_graph = find_graph
+
+    def build(
+        self,
+        dispatcher: Dispatcher | None,
+        resources: Mapping[Any, Any],
+        choose_approvals: ChooseApprovals = lambda approvals: approvals,
+    ) -> Dispatcher:
+        """Return a dispatcher for the steps with *resources*, under the policies of *dispatcher* or of the flow."""
+        _check_dispatcher(dispatcher)
+        source = dispatcher or self._find_own()
+        nodes = self._find_graph().nodes.values()
+        helpers = [tool for node in nodes for tool in (node.check, node.undo) if tool is not None]
+        tools = Catalog(*(node.tool for node in nodes), *helpers)
+        view = tools.provided({Problems: PER_CALL, **check_resource_keys(resources)})
+        return source.extended(view, hooks=[BEGIN_HOOK], approvals=choose_approvals(source.approvals))
+
+    def build_without_tools(self, choose_approvals: ChooseApprovals) -> Dispatcher:
+        """Return a dispatcher that runs no step. It needs no resources, and knows the store of approvals."""
+        source = self._find_own()
+        return source.extended(Catalog(), approvals=choose_approvals(source.approvals))
+
+    def _find_own(self) -> Dispatcher:
+        if self._own is None:
+            self._own = Dispatcher(Catalog(), permissions=Permissions("auto"))
+        return self._own
+
+
+def _check_dispatcher(dispatcher: object) -> None:
+    if dispatcher is not None and not isinstance(dispatcher, Dispatcher):
+        raise TypeError(f"dispatcher has to be a Dispatcher, got {type(dispatcher).__name__}")

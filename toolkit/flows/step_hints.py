@@ -13,22 +13,18 @@ from ..context import find_injected_type
 from ..errors import DefinitionError
 from ..functions.namespaces import Scope
 from ..functions.signature import style_of
-from ..values.codecs import Codec, Unresolved, create_hint_reader
+from ..values.codecs.base import Codec
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from .step_options import StepSpec
-from .value_types import TypeRef, UnusableHint, read_hints
+from .value_types import TypeRef, read_hints
 
 __all__ = ["StepHints", "count_data_parameters", "read_step_hints"]
 
 
 @dataclass(frozen=True, slots=True)
 class StepHints:
-    """
-    The types of one step.
-
-    Attributes:
-        parameter: The name of the parameter that gets the value.
-        build_codec: Returns the codec of a class that the step names.
-    """
+    """The types of one step. Its *parameter* gets the value, and *build_codec* reads the classes that it names."""
 
     parameter: str
     takes: TypeRef
@@ -57,12 +53,17 @@ def _is_filled(parameter: inspect.Parameter, resolve: Callable[[Any], Any], spec
     options = {} if spec.tool is None else spec.tool.options
     if parameter.name in (options.get("inject") or {}) or parameter.name in (options.get("hidden") or ()):
         return True
+    return _find_injected(parameter, resolve) is not None
+
+
+def _find_injected(parameter: inspect.Parameter, resolve: Callable[[Any], Any]) -> Any:
+    """Return the type that is injected for *parameter*; None if there is none."""
     if parameter.annotation is inspect.Parameter.empty:
-        return False
+        return None
     try:
-        return find_injected_type(parameter.annotation, resolve) is not None
+        return find_injected_type(parameter.annotation, resolve)
     except (DefinitionError, Unresolved, TypeError, ValueError):
-        return False
+        return None
 
 
 def _read_parameter(
@@ -81,19 +82,11 @@ def _read_parameter(
     if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         mistakes.append(f"`{parameter}` takes any number of values, and a step takes one; leave out the stars")
         return None
-    try:
-        refs = read_hints(parameter.annotation, resolve)
-    except Unresolved as missing:
-        mistakes.append(f"`{parameter.name}` names `{missing.name}`, which is not defined; define or import it")
-        return None
-    except DefinitionError as error:
-        mistakes.append(f"`{parameter.name}`: {error}")
-        return None
+    refs = _read_types(f"`{parameter.name}`", parameter.annotation, resolve, mistakes)
     if len(refs) > 1:
         names = " | ".join(ref.name for ref in refs)
         mistakes.append(f"`{parameter.name}` takes `{names}`, and a step takes one type; write a step for each of them")
-        return None
-    return refs[0]
+    return refs[0] if len(refs) == 1 else None
 
 
 def _read_return(
@@ -102,29 +95,30 @@ def _read_return(
     if style_of(spec.function).endswith("generator"):
         mistakes.append("it yields values, and a step returns one; return a list, or a dataclass with a list in it")
         return ()
-    try:
-        if annotation is inspect.Signature.empty:
-            raise UnusableHint("has no annotation, and its type selects the next step; write `-> Plan | Rejected`")
-        refs = tuple(dict.fromkeys(read_hints(annotation, resolve)))
-    except Unresolved as missing:
-        mistakes.append(f"the return value names `{missing.name}`, which is not defined; define or import it")
+    if annotation is inspect.Signature.empty:
+        mistakes.append(
+            "the return value: has no annotation, and its type selects the next step; write `-> Plan | Rejected`"
+        )
         return ()
-    except DefinitionError as error:
-        mistakes.append(f"the return value: {error}")
-        return ()
+    refs = tuple(dict.fromkeys(_read_types("the return value", annotation, resolve, mistakes)))
     lists = [ref.name for ref in refs if ref.is_list]
     if len(lists) > 1:
         mistakes.append(f"it returns {' or '.join(lists)}, which look the same if they are empty; return one of them")
     return refs
 
 
-def count_data_parameters(function: Callable[..., Any]) -> tuple[int, int, dict[str, Any]]:
-    """
-    Return how many values a check or an undo takes at least and at most, and the types to inject by parameter.
+def _read_types(place: str, annotation: Any, resolve: Callable[[Any], Any], mistakes: list[str]) -> list[TypeRef]:
+    try:
+        return read_hints(annotation, resolve)
+    except Unresolved as missing:
+        mistakes.append(f"{place} names `{missing.name}`, which is not defined; define or import it")
+    except DefinitionError as error:
+        mistakes.append(f"{place}: {error}")
+    return []
 
-    Raises:
-        ValueError: The signature cannot be read.
-    """
+
+def count_data_parameters(function: Callable[..., Any]) -> tuple[int, int, dict[str, Any]]:
+    """Return the fewest and the most values that a check or an undo takes, and the types to inject by parameter."""
     scope = Scope(function)
     reader = create_hint_reader(scope.global_names, scope.local_names())
     fewest = most = 0
@@ -134,15 +128,9 @@ def count_data_parameters(function: Callable[..., Any]) -> tuple[int, int, dict[
     except TypeError as error:
         raise ValueError(str(error)) from error
     for parameter in parameters:
-        if parameter.annotation is not inspect.Parameter.empty:
-            try:
-                kind = find_injected_type(parameter.annotation, reader.resolve)
-            except (DefinitionError, Unresolved, TypeError, ValueError):
-                kind = None
-            if kind is not None:
-                injected[parameter.name] = kind
-                continue
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        if (kind := _find_injected(parameter, reader.resolve)) is not None:
+            injected[parameter.name] = kind
+        elif parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             most = 99
         elif parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
             most += 1

@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 
 from ..errors import DefinitionError, find_nearest
 from ..facts import Options
-from ..functions.callables import find_source_location
 from ..functions.namespaces import Scope
 from ..spec import Tool
 
-__all__ = ["CheckAnswer", "StepOptions", "StepSpec", "describe_location", "split_options"]
+__all__ = ["CheckAnswer", "StepOptions", "StepSpec", "split_options"]
 
 CheckAnswer: TypeAlias = "str | Sequence[str] | None"
 
@@ -49,7 +48,7 @@ class StepSpec:
 
     Attributes:
         tool: The tool; None if the function cannot be one, as *mistake* says.
-        place: The file and the line of the function.
+        place: The file and the line of the function, as in `release.py:12`.
         scope: Where the names in its annotations are looked up. It holds the frames of the functions around the step,
             so the flow drops it when the names are read.
     """
@@ -68,13 +67,12 @@ class StepSpec:
     start: bool = False
 
 
-def _is_seconds(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "check": (callable, "a function of the value before and the value after"),
-    "check_timeout_seconds": (_is_seconds, "a number of seconds above 0"),
+    "check_timeout_seconds": (
+        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"),
+        "a number of seconds above 0",
+    ),
     "undo": (callable, "a function of the value before"),
     "attempts": (
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
@@ -92,12 +90,7 @@ _REFUSED = {
 
 
 def split_options(options: Mapping[str, Any], subject: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """
-    Return the options of the tool and those of the step.
-
-    Raises:
-        DefinitionError: An option of the step has a value that it cannot have. The error names all of them.
-    """
+    """Return the options of the tool and those of the step; raise `DefinitionError` that names all mistakes."""
     given = {name: value for name, value in options.items() if value is not None}
     mistakes = [_explain_unknown(name) for name in options if name not in StepOptions.__annotations__]
     mistakes += [f"a step cannot have `{name}`: {_REFUSED[name]}" for name in given.keys() & _REFUSED.keys()]
@@ -117,9 +110,3 @@ def _explain_unknown(name: str) -> str:
     near = find_nearest(name, StepOptions.__annotations__, max_items=1)
     remedy = f"did you mean `{near[0]}`?" if near else f"the options are those of `@tool`, and {', '.join(_CHECKS)}"
     return f"unknown option `{name}`; {remedy}"
-
-
-def describe_location(function: Callable[..., Any]) -> str:
-    """Return the file and the line of a function, as in `release.py:12`."""
-    file, line = find_source_location(function)
-    return f"{file}:{line}"

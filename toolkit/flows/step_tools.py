@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from ..context import Injected
 from ..errors import ToolError
-from ..functions.coroutines import is_coroutine_function
+from ..functions.callables import is_coroutine_function
 from ..spec import Tool
 from .step_hints import count_data_parameters
 from .step_options import StepSpec
@@ -34,12 +34,7 @@ _CHECK_SCHEMA = {
     "required": ["before", "after"],
     "additionalProperties": False,
 }
-_UNDO_SCHEMA = {
-    "type": "object",
-    "properties": {"before": _TAGGED, "after": {"anyOf": [_TAGGED, {"type": "null"}]}},
-    "required": ["before", "after"],
-    "additionalProperties": False,
-}
+_UNDO_SCHEMA = {**_CHECK_SCHEMA, "properties": {"before": _TAGGED, "after": {"anyOf": [_TAGGED, {"type": "null"}]}}}
 
 
 def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:
@@ -49,37 +44,21 @@ def build_check_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> T
     call = _build_caller(spec.check, "check", 2, types, mistakes, lambda answer: read_answer(answer, spec.name))
     if call is None:
         return None
-    options: dict[str, Any] = (
-        {} if spec.check_timeout_seconds is None else {"timeout_seconds": spec.check_timeout_seconds}
-    )
-    return Tool.from_schema(
-        f"{spec.name}.check",
-        f"Check what the step `{spec.name}` returned.",
-        _CHECK_SCHEMA,
-        call,
-        read_only=True,
-        **options,
-    )
+    timeout: dict[str, Any] = {} if (seconds := spec.check_timeout_seconds) is None else {"timeout_seconds": seconds}
+    description = f"Check what the step `{spec.name}` returned."
+    return Tool.from_schema(f"{spec.name}.check", description, _CHECK_SCHEMA, call, read_only=True, **timeout)
 
 
 def build_undo_tool(spec: StepSpec, types: FlowTypes, mistakes: list[str]) -> Tool | None:
-    """
-    Return the tool that undoes a step, or None if there is no undo or a mistake in it.
-
-    The undo of a step has to work if the step has done nothing, so it may run again after it was cut off.
-    """
+    """Return the tool that undoes a step, or None if there is no undo or a mistake in it."""
     if spec.undo is None:
         return None
     call = _build_caller(spec.undo, "undo", 1, types, mistakes, lambda answer: None)
     if call is None:
         return None
-    return Tool.from_schema(
-        f"{spec.name}.undo",
-        f"Remove the effect of the step `{spec.name}`.",
-        _UNDO_SCHEMA,
-        call,
-        idempotent=True,
-    )
+    description = f"Remove the effect of the step `{spec.name}`."
+    # It has to work also if the step has done nothing, so it may run again after it was cut off.
+    return Tool.from_schema(f"{spec.name}.undo", description, _UNDO_SCHEMA, call, idempotent=True)
 
 
 def read_answer(answer: Any, step: str) -> list[str]:

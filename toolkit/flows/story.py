@@ -88,7 +88,8 @@ def tell_events(events: Iterable[EventRow]) -> list[FlowEvent]:
             result = ToolResult.from_json(event.data["record"]["result"])
             told = _tell_call(event.key or "", result, at=event.at, seconds=event.data["seconds"])
         elif event.kind == "began":
-            told = _tell_begin(event)
+            place = _read_key(str(event.data.get("call") or event.key))
+            told = FlowEvent(at=event.at, text=f"{_name_call(place)} began", **place)
         else:
             told = FlowEvent(at=event.at, text=_PLAIN_EVENTS.get(event.kind, event.kind) + _tell_data(event.data))
         story.append(told)
@@ -126,11 +127,6 @@ def _describe_inside(key: str, result: ToolResult) -> str:
 def _tell_data(data: Mapping[str, Any]) -> str:
     details = [str(data[name]) for name in ("status", "reason", "problem") if data.get(name)]
     return f": {', '.join(details)}" if details else ""
-
-
-def _tell_begin(event: EventRow) -> FlowEvent:
-    place = _read_key(str(event.data.get("call") or event.key))
-    return FlowEvent(at=event.at, text=f"{_name_call(place)} began", **place)
 
 
 def _tell_call(key: str, result: ToolResult, *, at: float | None = None, seconds: float = 0.0) -> FlowEvent:
@@ -224,8 +220,11 @@ def _find_left(events: Iterable[EventRow]) -> dict[tuple[str, ...], str]:
             left.pop(visit, None)
         elif action == "run" and result is None:
             left[visit] = _MAYBE
-        elif action == "run" and visit in left and result is not None:
-            _note_result(left, visit, result)
+        elif action == "run" and visit in left and result is not None and result.get("kind") != "waiting":
+            happened = ((result.get("error") or {}).get("details") or {}).get("happened")
+            left[visit] = _MAYBE if happened == "maybe" else ""
+            if happened == "no":
+                del left[visit]
     return left
 
 
@@ -239,16 +238,6 @@ def _read_parts(event: EventRow) -> tuple[str, ...] | None:
         return None
     parts = _split_key(key)
     return parts if len(parts) == _KEY_PARTS else None  # a call in a sub-run of a step has an id of its own
-
-
-def _note_result(left: dict[tuple[str, ...], str], visit: tuple[str, ...], result: Mapping[str, Any]) -> None:
-    if result.get("kind") == "waiting":
-        return
-    happened = ((result.get("error") or {}).get("details") or {}).get("happened")
-    if happened == "no":
-        del left[visit]
-    else:
-        left[visit] = _MAYBE if happened == "maybe" else ""
 
 
 def _show(visit: tuple[str, ...]) -> str:

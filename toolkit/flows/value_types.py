@@ -16,7 +16,7 @@ from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_o
 
 from ..durable.errors import DurableError
 from ..errors import DefinitionError
-from ..values.codecs import Codec
+from ..values.codecs.base import Codec
 from ..values.strictjson.checks import find_flaws
 
 __all__ = ["FlowTypes", "FlowValue", "TypeRef", "UnusableHint", "read_hints"]
@@ -120,12 +120,7 @@ class FlowTypes:
         self._refs: dict[str, TypeRef] = {}
 
     def add(self, ref: TypeRef, build_codec: Callable[[type], Codec]) -> None:
-        """
-        Add a type. *build_codec* returns the codec of its class, and may raise `DefinitionError`.
-
-        Raises:
-            UnusableHint: Another class has the same name.
-        """
+        """Add a type, whose codec *build_codec* returns; raise `UnusableHint` if another class has its name."""
         if ref.item not in self._codecs:
             self._codecs[ref.item] = build_codec(ref.item)
         known = self._refs.setdefault(ref.name, ref)
@@ -152,12 +147,7 @@ class FlowTypes:
         return None
 
     def encode(self, value: Any, ref: TypeRef) -> FlowValue:
-        """
-        Return *value*, which is of the type *ref*, in its JSON form.
-
-        Raises:
-            ValueError: Something in the value is not JSON.
-        """
+        """Return *value*, which is of the type *ref*, in its JSON form; raise `ValueError` if it has none."""
         encode = self._codecs[ref.item].encode
         try:
             form = [encode(item) for item in value] if ref.is_list else encode(value)
@@ -168,12 +158,7 @@ class FlowTypes:
         return FlowValue(ref.name, form)
 
     def read(self, form: Any, ref: TypeRef) -> FlowValue:
-        """
-        Return the value of the type *ref* whose JSON form is *form*, which comes from elsewhere.
-
-        Raises:
-            ValueError: It does not fit the type.
-        """
+        """Return the value of the type *ref* whose form comes from elsewhere; raise `ValueError` if it does not fit."""
         decode = self._codecs[ref.item].decode
         try:
             value = [decode(item) for item in form] if ref.is_list and isinstance(form, list) else decode(form)
@@ -184,12 +169,7 @@ class FlowTypes:
         return self.encode(value, ref)
 
     def decode(self, value: FlowValue, place: str) -> Any:
-        """
-        Return the object that *value* describes.
-
-        Raises:
-            DurableError: The flow has no such type any more, or the type has changed.
-        """
+        """Return the object that *value* describes; raise `DurableError` if its type is gone or has changed."""
         ref = self._refs.get(value.type)
         if ref is None:
             raise DurableError(

@@ -5,21 +5,27 @@ One visit of a step: run it, check what it returned, undo it and run it again, u
        ↘       ↘ undo → run again with the problems, up to `attempts` times → broken
 
 A visit is broken if the last attempt has failed. What the attempts have done is undone by then.
+
+The type of the value that a step returned selects the next step. So it is that of the object which the function
+returned, and is not guessed from the JSON: two classes with the same fields have the same JSON, and mean different
+things.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from .._plumbing.wording import MASK
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
 from ..steps.notes import read_pause
 from .graph import Graph, StepNode
 from .outcomes import Problems
-from .returned_values import find_value
 from .step_calls import CallHeldBack, StepCaller, build_key
-from .value_types import FlowValue
+from .value_types import FlowTypes, FlowValue, TypeRef
 
 __all__ = ["Broken", "HeldBack", "ItemVisit", "Passed", "Paused", "VisitOutcome"]
 
@@ -35,12 +41,9 @@ class Passed:
 @dataclass(frozen=True, slots=True)
 class Broken:
     """
-    The step could not be done.
+    The step could not be done. *left* is what is still there of it, in words.
 
-    Attributes:
-        is_final: Whether the flow has to end, because it is not known what has happened, or an undo has failed, or a
-            hook has ended it.
-        left: What is still there of the step, in words.
+    If it *is_final*, the flow has to end: it is not known what has happened, an undo has failed, or a hook ended it.
     """
 
     problems: tuple[str, ...]
@@ -50,12 +53,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """
-    People have to answer before the step can go on.
-
-    Attributes:
-        left: What is there of the step already, in words.
-    """
+    """People have to answer before the step can go on. *left* is what is there of it already, in words."""
 
     requests: tuple[ApprovalRequest, ...]
     left: tuple[str, ...] = ()
@@ -73,14 +71,8 @@ class ItemVisit:
     """
     The visit of a step for one value.
 
-    Args:
-        number: The number of the visit, from 1.
-        item: The number of the item, from 1, if the step runs for each item of a list; otherwise 0.
-        value: The value that the step gets.
-
-    Attributes:
-        first_key: The key of the first call of the step.
-        label: The step and the item, in words.
+    The *number* of the visit counts from 1, and so does *item* if the step runs for each item of a list. Otherwise it
+    is 0. *first_key* is the key of the first call of the step, and *label* names the step and the item.
     """
 
     def __init__(
@@ -128,7 +120,7 @@ class ItemVisit:
                     return Passed(output, attempt)
             if result.kind == "halted":
                 return Broken(tuple(texts), is_final=True, left=(self.label,) if stands else ())
-            if self._is_in_doubt(result):
+            if may_have_happened(result) and not self._node.may_repeat and self._node.undo is None:
                 return Broken(tuple(texts), is_final=True, left=(f"{self.label}, which may or may not have happened",))
             if result.kind == "ok" or result.attempts or was_cut(result):
                 undone = await self.undo(attempt, output, texts)
@@ -149,10 +141,6 @@ class ItemVisit:
     def decode_arguments(self) -> dict[str, Any]:
         """Return the arguments of the step as its facts see them."""
         return {self._node.parameter: self._graph.types.decode(self._value, f"the record of {self.label}")}
-
-    def _is_in_doubt(self, result: ToolResult) -> bool:
-        """Return whether the step may have happened, and can neither be repeated nor undone."""
-        return may_have_happened(result) and not self._node.may_repeat and self._node.undo is None
 
     def _may_have_effect(self, result: ToolResult) -> bool:
         """Return whether an attempt with this result may have left something behind."""
@@ -184,9 +172,12 @@ class ItemVisit:
             return result
         node, types = self._node, self._graph.types
         try:
-            tagged = find_value(result, node, types)
-        except ValueError as error:
-            return _refuse_value(result, str(error))
+            tagged = _find_value(result, node, types)
+        except ValueError as error:  # the step ran, and returned what cannot go on
+            failure = ToolResult.failure("failed", f"the step ran, but {error}", attempts=result.attempts)
+            failure.tool, failure.call_id = result.tool, result.call_id
+            failure.duration_seconds = result.duration_seconds
+            return failure
         result.text, result.value, result.returned = f"returned {tagged.type}", tagged.to_json(), None
         return result
 
@@ -203,13 +194,7 @@ class ItemVisit:
         return list(result.value)
 
     async def undo(self, attempt: int, output: FlowValue | None, texts: list[str]) -> Broken | Paused | None:
-        """
-        Undo an attempt, and return None if that worked or if the step has no undo.
-
-        Args:
-            output: What the step returned; None if it did not return.
-            texts: Why the attempt is undone.
-        """
+        """Undo an attempt because of *texts*, and return None if that worked or if the step has no undo."""
         if self._node.undo is None:
             return None
         if not await self._caller.wait_until_over(self._node.tool):
@@ -252,8 +237,67 @@ def _find_pause(result: ToolResult) -> Paused | None:
     return Paused((result.request,)) if result.kind == "waiting" and result.request is not None else None
 
 
-def _refuse_value(result: ToolResult, reason: str) -> ToolResult:
-    """Return the result of a step that ran and returned what cannot go on."""
-    failure = ToolResult.failure("failed", f"the step ran, but {reason}", attempts=result.attempts)
-    failure.tool, failure.call_id, failure.duration_seconds = result.tool, result.call_id, result.duration_seconds
-    return failure
+def _find_value(result: ToolResult, node: StepNode, types: FlowTypes) -> FlowValue:
+    """
+    Return what the step returned. If a hook has changed the fields of the value, its type stays.
+
+    The message of a `ValueError` ends the sentence "the step ran, but".
+    """
+    value = result.returned
+    if value is None and result.value is not None:
+        return _read_foreign_value(result.value, node, types)
+    ref = types.find_ref(value, node.returns)
+    if ref is None:
+        raise ValueError(
+            f"it returned {_show_type(value)}, and `{node.name}` ({node.place}) declares {_name_types(node.returns)}; "
+            f"return a value of exactly this type, or add the other one to the annotation"
+        )
+    own = types.encode(value, ref)
+    if node.tool.signature.output.codec is None or _is_same_json(own.value, result.value):
+        return own
+    try:
+        return types.read(result.value, ref)
+    except ValueError as error:
+        raise ValueError(f"a hook changed its value, a `{ref.name}`, to one of another type: {error}") from error
+
+
+def _read_foreign_value(form: Any, node: StepNode, types: FlowTypes) -> FlowValue:
+    """Return a value of which only the JSON is there, because it was masked, or a hook has put it in place."""
+    if MASK in json.dumps(form):
+        raise ValueError(
+            f"its value holds a secret, and was masked as {MASK}; give secrets to the steps that need them as "
+            f"resources, with `Inject[T]`"
+        )
+    values: list[FlowValue] = []
+    problems: list[str] = []
+    for ref in node.returns:
+        try:
+            values.append(types.read(form, ref))
+        except ValueError as error:
+            problems.append(str(error))
+    if len(values) == 1:
+        return values[0]
+    if not values:
+        raise ValueError(f"a hook replaced its value with one of another type: {'; '.join(problems)}")
+    raise ValueError(
+        f"a hook replaced its value with one that can be {_name_types([types[value.type] for value in values])}; let "
+        f"the hook change the value of the result that it got, so that the type stays"
+    )
+
+
+def _is_same_json(one: Any, other: Any) -> bool:
+    try:
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):  # a hook may have put anything there
+        return False
+
+
+def _name_types(refs: Iterable[TypeRef]) -> str:
+    return " or ".join(f"`{ref.name}`" for ref in refs)
+
+
+def _show_type(value: Any) -> str:
+    if type(value) is list:
+        names = sorted({type(item).__name__ for item in value})
+        return f"a list of {' and '.join(names)}" if names else "an empty list"
+    return f"`{type(value).__name__}`"

@@ -5,7 +5,9 @@ There is one file for each provider, and each has the same three functions. `def
 the request, `calls(response)` reads the calls for the dispatcher, and `results(results)` makes the messages for the
 next request. The functions are pure, and import no SDK:
 
-    from toolkit.formats import anthropic
+    from toolkit import formats
+
+    formats.anthropic.definitions(catalog)
 
 They return definitions as a `Definitions` list. Its `notes` say what differs from what the caller asked for.
 """
@@ -13,16 +15,40 @@ They return definitions as a `Definitions` list. Its `notes` say what differs fr
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import CatalogError, find_nearest
 from ..session import Session
 from .base import Definitions, Note, Offering
 
-__all__ = ["FORMATS", "Definitions", "Note", "Offering", "definitions_for"]
+if TYPE_CHECKING:
+    from . import anthropic, bedrock, gemini, mcp, mistral, ollama, openai, openai_responses
+
+__all__ = [
+    "FORMATS",
+    "Definitions",
+    "Note",
+    "Offering",
+    "anthropic",
+    "bedrock",
+    "definitions_for",
+    "gemini",
+    "mcp",
+    "mistral",
+    "ollama",
+    "openai",
+    "openai_responses",
+]
 
 FORMATS = ("anthropic", "openai", "openai_responses", "gemini", "bedrock", "mistral", "ollama", "mcp")
 """The formats that exist. Each is the name of a module in this package."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the module of a format, which is loaded when it is first used."""
+    if name in FORMATS:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def definitions_for(

@@ -101,13 +101,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
         block for block in blocks if get_field(block, "type") == "tool_use" and not get_field(block, "toolset_name")
     ]
     return [
-        build_call(
-            NAMING,
-            catalog,
-            name=get_field(block, "name"),
-            arguments=get_field(block, "input"),
-            id=get_field(block, "id"),
-        )
+        build_call(NAMING, catalog, get_field(block, "name"), get_field(block, "input"), get_field(block, "id"))
         for block in ours
     ]
 

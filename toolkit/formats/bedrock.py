@@ -75,13 +75,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     # A call that the provider ran itself has a type.
     ours = [use for use in uses if use is not None and get_field(use, "type") is None]
     return [
-        build_call(
-            NAMING,
-            catalog,
-            name=get_field(use, "name"),
-            arguments=get_field(use, "input"),
-            id=get_field(use, "toolUseId"),
-        )
+        build_call(NAMING, catalog, get_field(use, "name"), get_field(use, "input"), get_field(use, "toolUseId"))
         for use in ours
     ]
 

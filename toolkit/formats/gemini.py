@@ -19,7 +19,7 @@ from ..session import Session
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
 from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia
-from .responses import build_call, build_response_error, get_field, get_list, has_field
+from .responses import build_call, build_response_error, get_field, get_first_field, get_list, has_field
 from .result_content import check_results, get_provider_id, media_of, text_of, value_of
 from .schemas.dialects import GEMINI
 from .schemas.rewriting import rewrite_schema
@@ -92,26 +92,15 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
 
 
 def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
-    call = _first_field(part, "functionCall", "function_call")
+    call = get_first_field(part, "functionCall", "function_call")
     if call is None:
         return None
-    signature = _first_field(part, "thoughtSignature", "thought_signature")
+    signature = get_first_field(part, "thoughtSignature", "thought_signature")
     if isinstance(signature, bytes):
         signature = base64.b64encode(signature).decode()
     metadata = {"thought_signature": signature} if isinstance(signature, str) else None
-    return build_call(
-        NAMING,
-        catalog,
-        name=get_field(call, "name"),
-        arguments=get_field(call, "args"),
-        id=get_field(call, "id"),
-        metadata=metadata,
-    )
-
-
-def _first_field(part: Any, *names: str) -> Any:
-    """Return the first field of *names* that has a value. JSON names are in camel case, SDK names in snake case."""
-    return next((value for name in names if (value := get_field(part, name)) is not None), None)
+    name, arguments, call_id = (get_field(call, field) for field in ("name", "args", "id"))
+    return build_call(NAMING, catalog, name, arguments, call_id, metadata=metadata)
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:

@@ -1,19 +1,25 @@
-"""The Model Context Protocol from the side of a server: it lists tools, reads a call, and returns results."""
+"""
+The Model Context Protocol from the side of a server: it lists tools, reads a call, and returns results.
+
+Parts become content blocks, and content blocks of other servers become parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..content import ResourcePart
+from ..content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
+from ..errors import ProviderError
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from ..values.part_texts import describe_resource, render_part
 from ..values.schemas.vocabulary import map_subschemas
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
-from .mcp_content import build_block, read_content
-from .responses import build_call, build_response_error, get_field, has_field
+from .media import encode_base64
+from .responses import build_call, build_response_error, get_field, get_first_field, has_field
 from .result_content import check_results, text_of
 from .schemas.merging import types_of
 
@@ -22,6 +28,7 @@ __all__ = ["calls", "definitions", "read_content", "results"]
 NAMING = Naming(provider="MCP", allows_dots=True, max_chars=128)
 
 _WRAPPER_KEY = "result"
+_MEDIA_TYPE = ("mimeType", "mime_type")
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
@@ -31,7 +38,7 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     MCP has no strict tools: *strict* changes nothing, and a note says so.
     """
     notes = [Note("", "MCP has no strict tools; the schemas are sent as usual")] if strict else []
-    return Definitions([_tool(tool) for tool in list_offered_tools(catalog, session, NAMING)], notes)
+    return Definitions([build_definition(tool) for tool in list_offered_tools(catalog, session, NAMING)], notes)
 
 
 def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -44,9 +51,7 @@ def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
     if not has_field(params, "name"):
         raise build_response_error("mcp", request, "name")
     number = None if params is request else get_field(request, "id")
-    return [
-        build_call(NAMING, catalog, name=get_field(params, "name"), arguments=get_field(params, "arguments"), id=number)
-    ]
+    return [build_call(NAMING, catalog, get_field(params, "name"), get_field(params, "arguments"), number)]
 
 
 def results(results: Sequence[ToolResult]) -> list[WireObject]:
@@ -59,7 +64,8 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
     return [_answer(result) for result in check_results(results)]
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def build_definition(tool: Tool) -> dict[str, Any]:
+    """Return *tool* as `tools/list` shows it."""
     facts = tool.facts
     definition: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
     if tool.output_schema is not None:
@@ -119,3 +125,91 @@ def _text(result: ToolResult) -> str:
         if isinstance(part, ResourcePart) and isinstance(part.content, str):
             text = text.replace(render_part(part), describe_resource(part), 1)
     return text
+
+
+def build_block(part: Part) -> dict[str, Any] | None:
+    """Return the content block for *part*; None for texts and values, which the text of a result has."""
+    match part:
+        case ImagePart(data=data, media_type=media_type):
+            return {"type": "image", "data": encode_base64(data), "mimeType": media_type}
+        case AudioPart(data=data, media_type=media_type):
+            return {"type": "audio", "data": encode_base64(data), "mimeType": media_type}
+        case FilePart(uri=uri, media_type=media_type, name=name):
+            return _add_media_type({"type": "resource_link", "uri": uri, "name": name or uri}, media_type)
+        case ResourcePart(uri=uri, content=None, media_type=media_type):
+            return _add_media_type({"type": "resource_link", "uri": uri, "name": uri}, media_type)
+        case ResourcePart(uri=uri, content=str() as text, media_type=media_type):
+            return {"type": "resource", "resource": _add_media_type({"uri": uri, "text": text}, media_type)}
+        case ResourcePart(uri=uri, content=bytes() as data, media_type=media_type):
+            blob = {"uri": uri, "blob": encode_base64(data)}
+            return {"type": "resource", "resource": _add_media_type(blob, media_type)}
+        case _:
+            return None
+
+
+def _add_media_type(block: dict[str, Any], media_type: str | None) -> dict[str, Any]:
+    return block if media_type is None else {**block, "mimeType": media_type}
+
+
+def read_content(blocks: Iterable[Any]) -> list[Part]:
+    """
+    Return the parts that content blocks of a server describe: objects of the SDK, or JSON.
+
+    A link whose name is not its URI becomes a `FilePart`, which has a name. Any other link becomes a `ResourcePart`
+    without content.
+
+    Raises:
+        ProviderError: A block is not valid. The error names its place.
+    """
+    parts = []
+    for index, block in enumerate(blocks):
+        kind = get_field(block, "type")
+        if not isinstance(kind, str) or kind not in _READERS:
+            raise ProviderError(
+                f"mcp: content[{index}]: a block of type {kind!r} cannot be read; known are {', '.join(_READERS)}"
+            )
+        try:
+            parts.append(_READERS[kind](block))
+        except (TypeError, ValueError) as error:
+            raise ProviderError(f"mcp: content[{index}]: a block of type {kind!r} is not valid: {error}") from error
+    return parts
+
+
+def _read_resource(block: Any) -> ResourcePart:
+    resource = get_field(block, "resource")
+    uri, media_type = _read_text(resource, "uri"), get_first_field(resource, *_MEDIA_TYPE) or None
+    if get_field(resource, "blob") is None:
+        return ResourcePart(uri, _read_text(resource, "text"), media_type)
+    if get_field(resource, "text") is not None:
+        raise ValueError("its resource has both `text` and `blob`")
+    return ResourcePart(uri, _read_base64(resource, "blob"), media_type)
+
+
+def _read_link(block: Any) -> Part:
+    uri, media_type = _read_text(block, "uri"), get_first_field(block, *_MEDIA_TYPE) or None
+    if get_field(block, "name") in (None, "", uri):
+        return ResourcePart(uri, None, media_type)
+    return FilePart(uri, media_type, _read_text(block, "name"))
+
+
+_READERS: dict[str, Callable[[Any], Part]] = {
+    "text": lambda block: TextPart(_read_text(block, "text")),
+    "image": lambda block: ImagePart(_read_base64(block, "data"), _read_text(block, *_MEDIA_TYPE)),
+    "audio": lambda block: AudioPart(_read_base64(block, "data"), _read_text(block, *_MEDIA_TYPE)),
+    "resource": _read_resource,
+    "resource_link": _read_link,
+}
+
+
+def _read_text(holder: Any, *names: str) -> str:
+    value = get_first_field(holder, *names)
+    if not isinstance(value, str):
+        raise TypeError(f"`{names[0]}` is {'missing' if value is None else f'no text but {type(value).__name__}'}")
+    return value
+
+
+def _read_base64(holder: Any, name: str) -> bytes:
+    try:
+        return base64.b64decode(_read_text(holder, name), validate=True)
+    except ValueError as error:
+        raise ValueError(f"`{name}` is not base64: {error}") from error

@@ -15,43 +15,33 @@ from typing import Literal, TypeAlias
 
 from ..content import AudioPart, ImagePart, Part, ResourcePart
 
-__all__ = [
-    "IMAGE_FORMATS",
-    "ResultMedia",
-    "encode_base64",
-    "explain_accepted",
-    "find_media",
-]
+__all__ = ["IMAGE_FORMATS", "ResultMedia", "encode_base64", "explain_accepted", "find_media"]
 
 MediaKind: TypeAlias = Literal["image", "audio", "document"]
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFormat:
-    """A format of images, sound or documents: what it is called, and how its files begin."""
+    """A format of images, sound or documents: what it is called, and the pattern that its files begin with."""
 
     kind: MediaKind
     label: str
     media_type: str
-    signature: re.Pattern[bytes]
-
-
-def _format(kind: MediaKind, label: str, media_type: str, signature: bytes) -> MediaFormat:
-    return MediaFormat(kind, label, media_type, re.compile(signature, re.DOTALL))
+    signature: bytes
 
 
 _FORMATS: dict[str, MediaFormat] = {
-    "png": _format("image", "PNG", "image/png", rb"\x89PNG\r\n\x1a\n"),
-    "jpeg": _format("image", "JPEG", "image/jpeg", rb"\xff\xd8\xff"),
-    "gif": _format("image", "GIF", "image/gif", rb"GIF8[79]a"),
-    "webp": _format("image", "WebP", "image/webp", rb"RIFF.{4}WEBP"),
-    "wav": _format("audio", "WAV", "audio/wav", rb"RIFF.{4}WAVE"),
-    "mp3": _format("audio", "MP3", "audio/mpeg", rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]"),
-    "flac": _format("audio", "FLAC", "audio/flac", rb"fLaC"),
-    "ogg": _format("audio", "Ogg", "audio/ogg", rb"OggS"),
-    "aac": _format("audio", "AAC", "audio/aac", rb"\xff[\xf0\xf1\xf8\xf9]"),
-    "aiff": _format("audio", "AIFF", "audio/aiff", rb"FORM.{4}AIF[FC]"),
-    "pdf": _format("document", "PDF", "application/pdf", rb"%PDF-"),
+    "png": MediaFormat("image", "PNG", "image/png", rb"\x89PNG\r\n\x1a\n"),
+    "jpeg": MediaFormat("image", "JPEG", "image/jpeg", rb"\xff\xd8\xff"),
+    "gif": MediaFormat("image", "GIF", "image/gif", rb"GIF8[79]a"),
+    "webp": MediaFormat("image", "WebP", "image/webp", rb"RIFF.{4}WEBP"),
+    "wav": MediaFormat("audio", "WAV", "audio/wav", rb"RIFF.{4}WAVE"),
+    "mp3": MediaFormat("audio", "MP3", "audio/mpeg", rb"ID3|\xff[\xe2\xe3\xf2\xf3\xfa\xfb]"),
+    "flac": MediaFormat("audio", "FLAC", "audio/flac", rb"fLaC"),
+    "ogg": MediaFormat("audio", "Ogg", "audio/ogg", rb"OggS"),
+    "aac": MediaFormat("audio", "AAC", "audio/aac", rb"\xff[\xf0\xf1\xf8\xf9]"),
+    "aiff": MediaFormat("audio", "AIFF", "audio/aiff", rb"FORM.{4}AIF[FC]"),
+    "pdf": MediaFormat("document", "PDF", "application/pdf", rb"%PDF-"),
 }
 
 IMAGE_FORMATS = frozenset(name for name, media_format in _FORMATS.items() if media_format.kind == "image")
@@ -101,7 +91,7 @@ def find_media(part: Part, accepted: Iterable[str]) -> ResultMedia | None:
         case _:
             return None
     for name, media_format in _FORMATS.items():
-        if media_format.kind in kinds and media_format.signature.match(data):
+        if media_format.kind in kinds and re.match(media_format.signature, data, re.DOTALL):
             return ResultMedia(data, name) if name in accepted else None
     return None
 

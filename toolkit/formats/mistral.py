@@ -1,6 +1,4 @@
-"""
-The format of Mistral's chat: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
-"""
+"""The format of Mistral's chat: use `definitions(catalog)`, then `calls(response)`, then `messages += results(...)`."""
 
 from __future__ import annotations
 
@@ -9,10 +7,10 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
+from .base import Definitions, Naming, Offering, WireObject
 from .call_ids import sent_id
-from .chat_completions import chat_calls, chat_function
 from .media import IMAGE_FORMATS, ResultMedia
+from .openai import chat_calls, chat_definitions
 from .result_content import check_results, media_of, text_of
 
 __all__ = ["calls", "definitions", "results"]
@@ -24,11 +22,7 @@ _MEDIA_FORMATS = IMAGE_FORMATS | {"wav", "mp3", "pdf"}
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """Return the value for `tools`. *strict* works as for `openai`, because Mistral accepts OpenAI's form of it."""
-    notes: list[Note] = []
-    entries = [
-        chat_function(tool, NAMING, notes, strict=strict) for tool in list_offered_tools(catalog, session, NAMING)
-    ]
-    return Definitions(entries, notes)
+    return chat_definitions(catalog, session, NAMING, strict=strict)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:

@@ -16,7 +16,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from .base import Definitions, Naming, Note, Offering, WireObject, list_offered_tools
-from .chat_completions import chat_calls
+from .openai import chat_calls
 from .responses import build_response_error, get_field, has_field
 from .result_content import check_results, get_provider_id, media_of, text_of
 from .schemas.merging import definition_of, types_of
@@ -54,11 +54,7 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
     """
     messages = []
     for result in check_results(results):
-        message: dict[str, Any] = {
-            "role": "tool",
-            "tool_name": NAMING.wire(result.tool),
-            "content": text_of(result),
-        }
+        message: dict[str, Any] = {"role": "tool", "tool_name": NAMING.wire(result.tool), "content": text_of(result)}
         call_id = get_provider_id(result)
         if call_id is not None:
             message["tool_call_id"] = call_id

@@ -24,8 +24,8 @@ from .base import (
     list_offered_tools,
 )
 from .call_ids import sent_id
-from .chat_completions import parameters_of
 from .media import IMAGE_FORMATS, ResultMedia
+from .openai import parameters_of
 from .responses import build_call, build_response_error, get_field, get_list, has_field
 from .result_content import check_results, get_found_names, media_of, text_of
 
@@ -91,14 +91,15 @@ def results(
         check_offering(catalog)
     items = []
     for result in check_results(results):
+        call_id = sent_id(result.call_id)
         names = get_found_names(result) if native_loading and catalog is not None else None
-        if names is not None and catalog is not None:
-            tools = [tool for name in names if (tool := catalog.get(name)) is not None]
-            items.append(_build_search_output(result, tools, strict=strict))
+        if names is None or catalog is None:
+            items.append({"type": "function_call_output", "call_id": call_id, "output": _output(result)})
         else:
-            items.append(
-                {"type": "function_call_output", "call_id": sent_id(result.call_id), "output": _output(result)}
-            )
+            tools = [tool for name in names if (tool := catalog.get(name)) is not None]
+            loaded = [_function(tool, [], strict=strict, deferred=True) for tool in tools]
+            answer = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
+            items.append({**answer, "tools": loaded})
     return items
 
 
@@ -127,7 +128,7 @@ def _call(item: Any, catalog: Offering | None) -> ToolCall | None:
         name, arguments = _qualify_name(item), get_field(item, "input")
     else:
         return None
-    return build_call(NAMING, catalog, name=name, arguments=arguments, id=get_field(item, "call_id"))
+    return build_call(NAMING, catalog, name, arguments, get_field(item, "call_id"))
 
 
 def _qualify_name(item: Any) -> Any:
@@ -152,13 +153,3 @@ def build_media_item(media: ResultMedia) -> dict[str, Any]:
     if media.kind == "document":
         return {"type": "input_file", "filename": f"document.{media.name}", "file_data": media.url}
     return {"type": "input_image", "image_url": media.url}
-
-
-def _build_search_output(result: ToolResult, tools: Sequence[Tool], *, strict: bool) -> dict[str, Any]:
-    return {
-        "type": "tool_search_output",
-        "call_id": sent_id(result.call_id),
-        "execution": "client",
-        "status": "completed",
-        "tools": [_function(tool, [], strict=strict, deferred=True) for tool in tools],
-    }

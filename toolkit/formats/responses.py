@@ -17,7 +17,7 @@ from .base import Naming, Offering, check_offering
 from .schemas.forced_nulls import remove_forced_nulls
 from .schemas.property_names import restore_own_names
 
-__all__ = ["build_call", "build_response_error", "get_field", "get_list", "has_field"]
+__all__ = ["build_call", "build_response_error", "get_field", "get_first_field", "get_list", "has_field"]
 
 _MAX_ERROR_CHARS = 300
 
@@ -25,6 +25,11 @@ _MAX_ERROR_CHARS = 300
 def get_field(record: Any, name: str) -> Any:
     """Return the value under *name* in a dictionary, or the attribute of an object. Return None if there is none."""
     return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
+
+
+def get_first_field(record: Any, *names: str) -> Any:
+    """Return the first field of *names* that has a value, or None. JSON and the SDKs have different names."""
+    return next((value for name in names if (value := get_field(record, name)) is not None), None)
 
 
 def has_field(record: Any, *names: str) -> bool:
@@ -67,10 +72,10 @@ def build_response_error(provider: str, response: Any, missing_field: str) -> Pr
 def build_call(
     naming: Naming,
     catalog: Offering | None,
-    *,
     name: Any,
     arguments: Any,
-    id: Any,  # noqa: A002 -- the usual name for this option
+    call_id: Any,
+    *,
     metadata: dict[str, Any] | None = None,
 ) -> ToolCall:
     """
@@ -88,4 +93,4 @@ def build_call(
         arguments = restore_own_names(arguments, tool)
     if tool is not None:
         arguments = remove_forced_nulls(arguments, tool)
-    return ToolCall(own, arguments, "" if id is None else str(id), metadata=metadata)
+    return ToolCall(own, arguments, "" if call_id is None else str(call_id), metadata=metadata)

@@ -20,15 +20,7 @@ from ..values.strictjson.checks import is_plain_json, loads
 from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia, explain_accepted, find_media
 
-__all__ = [
-    "check_results",
-    "explain_missing",
-    "get_found_names",
-    "get_provider_id",
-    "media_of",
-    "text_of",
-    "value_of",
-]
+__all__ = ["check_results", "explain_missing", "get_found_names", "get_provider_id", "media_of", "text_of", "value_of"]
 
 _NOTHING = "(no output)"
 _WAITING_TEXT = (

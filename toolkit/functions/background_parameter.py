@@ -11,7 +11,7 @@ from inspect import Parameter
 from typing import Annotated, Any
 
 from ..errors import DefinitionError
-from ..values.codecs import Schema
+from ..values.codecs.base import Schema
 from .signature import NOTHING_INJECTED, Binder, refuse_taken_name
 
 __all__ = ["BACKGROUND", "BACKGROUND_PARAMETER", "add_background_property", "drop_background"]
@@ -22,20 +22,8 @@ _TEXT = "Return at once, with the name of a job for `job_output` and `job_stop`.
 BACKGROUND_PARAMETER = Parameter(BACKGROUND, Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, _TEXT])
 
 _CLOSED_KEYWORDS = (
-    "$ref",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "dependentSchemas",
-    "patternProperties",
-    "propertyNames",
-    "unevaluatedProperties",
-    "minProperties",
-    "maxProperties",
-    "const",
-    "enum",
+    *("$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", "const", "enum"),
+    *("patternProperties", "propertyNames", "unevaluatedProperties", "minProperties", "maxProperties"),
 )
 """The keywords of an object that can refuse a further property, or count it."""
 

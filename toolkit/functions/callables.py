@@ -1,5 +1,5 @@
 """
-Find where a callable was written, and whether two callables are the same.
+Find where a callable was written, whether two callables are the same, and how an async one behaves.
 
 Partials, methods, wrappers and callable objects are layers around a plain function. Names, files and lines are those of
 the innermost function.
@@ -8,7 +8,10 @@ the innermost function.
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
+import inspect
+from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -19,10 +22,13 @@ __all__ = [
     "find_source_location",
     "find_wrapped_function",
     "get_qualname",
+    "is_coroutine_function",
     "is_redefinition",
     "is_same_callable",
     "makes_context_manager",
+    "may_suspend",
     "subject_of",
+    "unwrap",
     "unwrap_binding",
     "unwrap_function",
     "unwrap_wrapper",
@@ -35,29 +41,24 @@ MAX_LAYERS = 100
 """The most layers that are unwrapped. A wrapper may claim to wrap itself, and no honest wrapper is that deep."""
 
 
-def unwrap_function(function: Any) -> Any:
-    """Return the plain function inside partials, methods, wrappers and callable objects."""
+def unwrap(function: Any, *steps: Callable[[Any], Any]) -> Any:
+    """Return the innermost function to which *steps* lead. Of several steps that lead on, the first is taken."""
     for _ in range(MAX_LAYERS):
-        inner = unwrap_binding(function)
-        if inner is None:
-            inner = unwrap_wrapper(function)
-        if inner is None:
-            inner = find_call_method(function)
+        inner = next((inner for step in steps if (inner := step(function)) is not None), None)
         if inner is None:
             break
         function = inner
     return function
 
 
-def find_executed_function(function: Any) -> Any:
-    """
-    Return the function that runs when *function* is called.
+def unwrap_function(function: Any) -> Any:
+    """Return the plain function inside partials, methods, wrappers and callable objects."""
+    return unwrap(function, unwrap_binding, unwrap_wrapper, find_call_method)
 
-    For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
-    """
-    while (inner := unwrap_binding(function)) is not None or (inner := find_call_method(function)) is not None:
-        function = inner
-    return function
+
+def find_executed_function(function: Any) -> Any:
+    """Return the function that runs when *function* is called: of a wrapper, the wrapper itself."""
+    return unwrap(function, unwrap_binding, find_call_method)
 
 
 def makes_context_manager(function: Any) -> bool:
@@ -68,12 +69,7 @@ def makes_context_manager(function: Any) -> bool:
 
 def find_wrapped_function(function: Any) -> Any:
     """Return the innermost function that *function* claims to wrap, or *function* itself."""
-    for _ in range(MAX_LAYERS):
-        inner = getattr(function, "__wrapped__", None)
-        if inner is None:
-            break
-        function = inner
-    return function
+    return unwrap(function, lambda layer: getattr(layer, "__wrapped__", None))
 
 
 def unwrap_binding(function: Any) -> Any:
@@ -155,11 +151,7 @@ def _has_same_bindings(old: functools.partial[Any], new: functools.partial[Any])
 
 
 def _is_redefined_class(old: Any, new: Any) -> bool:
-    """
-    Return whether two objects, or two classes, belong to a class that was defined twice.
-
-    Two objects of one class do not count.
-    """
+    """Return whether two objects, or two classes, belong to a class that was defined twice."""
     a, b = (item if isinstance(item, type) else type(item) for item in (old, new))
     return a is not b and (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 
@@ -171,3 +163,22 @@ def _has_same_source(old: Any, new: Any) -> bool:
     # A notebook gives each run of a cell its own file name.
     is_one_file = a.co_filename == b.co_filename or old.__module__ == "__main__"
     return bool(is_one_file and a.co_qualname == b.co_qualname and old.__module__ == new.__module__)
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Return whether every call of *function* returns a coroutine. It may be an `async def`, bound or partial."""
+    code = _code_of(function)
+    return code is not None and bool(code.co_flags & inspect.CO_COROUTINE)
+
+
+def may_suspend(function: Callable[..., Any]) -> bool:
+    """Return whether *function*, an `async def`, contains an `await`. Without one, it cannot be cancelled."""
+    code = _code_of(function)
+    return code is None or any(line.opname == "YIELD_VALUE" for line in dis.get_instructions(code))
+
+
+def _code_of(function: Any) -> CodeType | None:
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code if type(code) is CodeType else None  # a mock pretends to have a code object

@@ -16,7 +16,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..errors import BadArgs, DefinitionError, Problem
-from ..values.codecs import UNSURE, Codec, Refusal, Schema, compile_codec, use_decode_cache
+from ..values.codecs.base import Codec, Schema
+from ..values.codecs.code_writer import UNSURE, compile_codec
+from ..values.codecs.decode_cache import use_decode_cache
+from ..values.codecs.refusals import Refusal
 from ..values.schemas.vocabulary import UNION_KEYWORDS
 from ..values.strictjson.checks import class_name, copy_and_check, is_plain_json, loads, show_value
 
@@ -79,7 +82,7 @@ class Checker:
                 self.check_and_convert = compile_codec(self._codec, self._title)
             except (SyntaxError, RecursionError, MemoryError):
                 # The code is too deep or too large for Python's compiler, so jsonschema decides every call.
-                self.check_and_convert = _always_unsure
+                self.check_and_convert = lambda arguments, depth: UNSURE
         return self.check_and_convert
 
     def _compile_and_run(self, arguments: Any, depth: int) -> Any:
@@ -161,10 +164,6 @@ def _is_looser_than_decoding(schema: Any) -> bool:
 _LOOSE_KEYWORDS = frozenset({"format", "contentEncoding", "uniqueItems", "propertyNames"})
 
 
-def _always_unsure(arguments: Any, depth: int) -> Any:
-    return UNSURE
-
-
 def _to_plain_object(arguments: Any) -> dict[str, Any]:
     """Return *arguments* as an object of plain JSON, or raise `BadArgs` if they are not an object of JSON values."""
     try:
@@ -181,11 +180,7 @@ def _to_plain_object(arguments: Any) -> dict[str, Any]:
 
 
 def _format_error_message(error: Exception, fallback: str = "{}") -> str:
-    """
-    Return the message of *error*, cut short, because a foreign message may contain the whole value.
-
-    If the message is empty, return *fallback* with the class name filled in.
-    """
+    """Return the message of *error*, cut short, because it may contain the whole value; *fallback* if it is empty."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 -- the error cannot even be converted to text

@@ -19,7 +19,8 @@ from .._lazy_names import LazyModule
 from ..docstrings.parsing import MAX_CHARACTERS, Docstring, parse, words
 from ..errors import BadArgs, DefinitionError, ToolkitWarning
 from ..facts import Facts
-from ..values.codecs import Schema, Unresolved
+from ..values.codecs.base import Schema
+from ..values.codecs.refusals import Unresolved
 from ..values.schemas.vocabulary import stated_types
 from .callables import find_source_location, subject_of
 from .checker import Checker
@@ -138,14 +139,14 @@ class Description:
             self._schema_copies = (
                 copy_without_names(signature.schema),
                 # A call in the background returns the name of a job, which this schema does not describe.
-                None if self.background else copy_without_names(signature.output_schema),
+                None if self.background else copy_without_names(signature.output.schema),
             )
         return self._schema_copies
 
     @property
     def returns_no_stream(self) -> bool:
         """Whether the return annotation, as far as it could be read, says that a call returns one value and no list."""
-        schema = None if self._signature is None else self._signature.output_schema
+        schema = None if self._signature is None else self._signature.output.schema
         types = stated_types(schema or {})
         return bool(types) and "array" not in types
 
@@ -160,10 +161,7 @@ class Description:
     def encode_output(self) -> EncodeOutput:
         """Return the generated function that encodes return values, or answers `UNSURE`."""
         if self._encode_output is None:
-            signature = self.signature
-            self._encode_output = compile_output(
-                signature.output, signature.output_schema, self.subject, is_exact=signature.output_is_exact
-            )
+            self._encode_output = compile_output(self.signature.output, self.subject)
         return self._encode_output
 
     def is_equivalent(self, other: Description) -> bool:
@@ -196,7 +194,7 @@ class Description:
             for omission in signature.omissions:
                 _warn(f"{self.subject}: {omission}", find_source_location(scope.function))
         self._signature = signature
-        if is_final or not signature.has_undefined_names:
+        if is_final or not signature.output.has_undefined_names:
             self._scope = None
         return signature
 

@@ -16,13 +16,16 @@ from typing import Any, get_origin
 from ..context import find_injected_type
 from ..docstrings.parsing import parse, words
 from ..errors import DefinitionError
-from ..values.codecs import Codec, CodeWriter, Unresolved, build_schema_emitter, create_hint_reader
+from ..values.codecs.base import Codec
+from ..values.codecs.refusals import Unresolved
+from ..values.codecs.rules import create_hint_reader
 from ..values.strictjson.checks import copy_json
 from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function
 from .description import Description, warn_of_missing_docstring
-from .handwritten_schemas import copy_output_schema
+from .handwritten_schemas import copy_schema
 from .namespaces import Scope
+from .outputs import OutputDescription
 from .signature import NOTHING_INJECTED, Binder, Signature, style_of
 from .wrappers import VARIADIC
 
@@ -34,11 +37,7 @@ _NO_OBJECTS = (str, bytes, int, float, list, tuple, set, frozenset)
 
 
 class HandlerDescription(Description):
-    """
-    The description of a tool made of a schema and a handler that takes the whole JSON object.
-
-    The schema is not read from a signature, but calls take the same path as for other tools.
-    """
+    """The description of a tool made of a schema and a handler. Calls take the same path as for other tools."""
 
     __slots__ = ()
 
@@ -61,9 +60,7 @@ class HandlerDescription(Description):
         self.unbound = False
         function = None if is_foreign else handler
         own = self._copy_schema(schema, function)
-        codec = Codec(
-            schema=own, decode=copy_json, encode=_return_unchanged, emit=_copy_after_check(build_schema_emitter(own))
-        )
+        codec = Codec(schema=own, decode=copy_json, encode=lambda value: value)
         self._schema = own
         self._examples = examples
         self._unsent = None
@@ -72,11 +69,15 @@ class HandlerDescription(Description):
         self._encode_output = None
         self._schema_copies = None
         injected, bind = read_handler(handler, self.subject)
+        output = OutputDescription()
+        if output_schema is not None:
+            output = OutputDescription(
+                schema=copy_schema(output_schema, self.subject, function, name="the output schema")
+            )
         self._signature = Signature(
             codec=codec,
             schema=own,
-            output=None,
-            output_schema=None if output_schema is None else copy_output_schema(output_schema, self.subject, function),
+            output=output,
             injected=injected,
             accesses={},
             bind=drop_background(bind) if background else bind,
@@ -85,15 +86,6 @@ class HandlerDescription(Description):
         if not text:
             warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
         self._check_examples(self.checker)
-
-
-def _return_unchanged(value: Any) -> Any:
-    return value
-
-
-def _copy_after_check(emit: Callable[[CodeWriter, str], str] | None) -> Callable[[CodeWriter, str], str] | None:
-    """Return the same check, but with a copy as its result, so that the handler may change the value; None for None."""
-    return None if emit is None else lambda writer, value: f"{writer.constant(copy_json)}({emit(writer, value)})"
 
 
 def read_handler(handler: Callable[..., Any], subject: str) -> tuple[dict[str, Any], Binder]:

@@ -1,6 +1,4 @@
-"""
-Check schemas that were written by hand or by a server, and join them with the signature of a function.
-"""
+"""Check schemas that were written by hand or by a server, and join them with the signature of a function."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import DefinitionError, ToolkitWarning
-from ..values.codecs import Schema, build_schema_emitter
+from ..values.codecs.base import Schema
 from ..values.schemas.draft_rewriting import rewrite_schema
 from ..values.schemas.validator import check_schema
 from ..values.schemas.vocabulary import is_mapping, stated_types
@@ -20,21 +18,14 @@ from ..values.strictjson.checks import find_flaws
 from .callables import find_source_location
 from .signature import Signature
 
-__all__ = ["copy_input_schema", "copy_output_schema", "enforce_schema", "list_sendable_names"]
+__all__ = ["copy_input_schema", "copy_schema", "enforce_schema", "list_sendable_names"]
 
 _log = logging.getLogger("toolkit")
 
 
 def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
-    """
-    Return a copy of *schema*, the schema of the arguments of *function*, in draft 2020-12.
-
-    If *function* is None, the tool comes from elsewhere. Then nothing is warned of, because its author does not see it.
-
-    Raises:
-        DefinitionError: The schema cannot be enforced.
-    """
-    own = _copy_schema(schema, subject, "the schema", function)
+    """Return the same as `copy_schema`, for the schema of the arguments of *function*, which are an object."""
+    own = copy_schema(schema, subject, function)
     if "object" not in (stated_types(own) or ["object"]):
         raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
     # Providers want one explicit type, but the schema may leave the type out or give a list.
@@ -42,17 +33,15 @@ def copy_input_schema(schema: Mapping[str, Any], subject: str, function: Any) ->
     return own
 
 
-def copy_output_schema(schema: Mapping[str, Any], subject: str, function: Any) -> Schema:
+def copy_schema(schema: Any, subject: str, function: Any, *, name: str = "the schema") -> Schema:
     """
-    Return a copy of *schema*, the schema of the results of *function*, in draft 2020-12; see `copy_input_schema`.
+    Return a copy of *schema*, which the author of *function* calls *name*, in draft 2020-12.
+
+    If *function* is None, the tool comes from elsewhere. Then nothing is warned of, because its author does not see it.
 
     Raises:
         DefinitionError: The schema cannot be enforced.
     """
-    return _copy_schema(schema, subject, "the output schema", function)
-
-
-def _copy_schema(schema: Any, subject: str, name: str, function: Any) -> Schema:
     if not is_mapping(schema):
         raise DefinitionError(f"{subject}: {name} has to be a dictionary, got {reprlib.repr(schema)}")
     try:
@@ -89,11 +78,7 @@ def list_sendable_names(schema: Schema) -> Collection[str] | None:
 
 
 def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
-    """
-    Return *signature* with a hand-written schema.
-
-    The schema is checked first, and then the arguments are decoded by their annotations.
-    """
+    """Return *signature* with a hand-written schema, which is checked before the arguments are decoded."""
     ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
     unknown = [
         name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.injected
@@ -115,16 +100,7 @@ def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signat
                 f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
                 f"schema ({theirs['type']}); change one"
             )
-    write_check, inner = build_schema_emitter(schema), signature.codec.emit
-
-    def emit(writer: Any, value: str) -> str:
-        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- `emit` is used only in this case
-        write_check(writer, value)
-        return inner(writer, value)
-
-    can_emit = write_check is not None and inner is not None
-    codec = replace(signature.codec, schema=schema, emit=emit if can_emit else None)
-    return replace(signature, codec=codec, schema=schema)
+    return replace(signature, codec=replace(signature.codec, schema=schema, emit=None), schema=schema)
 
 
 def _have_disjoint_types(schema: Schema, other: Any) -> bool:

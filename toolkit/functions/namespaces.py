@@ -50,8 +50,8 @@ class Scope:
         names: dict[str, Any] = {}
         for frame in reversed(self._frames):
             # A class may have a method named `list` and a parameter of type `list[str]`.
-            is_kept = _may_be_hint if _is_class_body(frame) else _anything
-            names.update((name, value) for name, value in frame.f_locals.items() if is_kept(value))
+            takes_all = not _is_class_body(frame)
+            names.update((name, value) for name, value in frame.f_locals.items() if takes_all or _may_be_hint(value))
         code = getattr(self._plain, "__code__", None)
         for name, cell in zip(
             getattr(code, "co_freevars", ()), getattr(self._plain, "__closure__", None) or (), strict=False
@@ -77,11 +77,7 @@ def is_in_class_body(function: Any) -> bool:
 
 
 def is_being_defined(function: Any) -> bool:
-    """
-    Return whether *function* is being decorated where it is written, so that no name stands for it yet.
-
-    An object that is not written with `def`, such as a partial, is never being defined.
-    """
+    """Return whether *function* is being decorated where it is written. An object such as a partial never is."""
     name = get_qualname(function)
     if not name or isinstance(function, functools.partial):
         return False
@@ -149,7 +145,3 @@ def _is_class_body(frame: FrameType) -> bool:
 
 def _may_be_hint(value: Any) -> bool:
     return isinstance(value, type) or get_origin(value) is not None or type(value).__module__.startswith("typing")
-
-
-def _anything(value: Any) -> bool:
-    return True

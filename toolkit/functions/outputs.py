@@ -1,6 +1,4 @@
-"""
-Decide about return annotations: whether they describe a value or content, and how such a value is encoded.
-"""
+"""Read return annotations: whether they describe a value or content, and how such a value is encoded."""
 
 from __future__ import annotations
 
@@ -8,26 +6,25 @@ import functools
 import types
 from collections import abc
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
+from inspect import Signature
+from typing import Annotated, Any, ForwardRef, Self, TypeAlias, Union, get_args, get_origin
 
 from .._plumbing.records import record
 from ..content import PART_TYPES
+from ..errors import DefinitionError
 from ..results import ToolResult
-from ..values.codecs import UNSURE, Codec, HintReader, Schema, UnsendableType, compile_encode, create_hint_reader
+from ..values.codecs.base import Codec, HintReader, Schema
+from ..values.codecs.code_writer import UNSURE, compile_encode
+from ..values.codecs.definitions import assemble_schema
+from ..values.codecs.refusals import RefusedMetadata, Unresolved, UnsendableType
+from ..values.codecs.rules import create_hint_reader
 from ..values.rendering import is_async_stream, is_stream, may_have_json_form
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, iter_subschemas
 from ..values.unsendable_value import UnsendableValue
+from .namespaces import Scope
 from .unsent_parameters import Omission
 
-__all__ = [
-    "EncodeOutput",
-    "OutputDescription",
-    "compile_output",
-    "describe_unsendable_result",
-    "find_final_hint",
-    "keeps_to_schema",
-    "returns_content",
-]
+__all__ = ["EncodeOutput", "OutputDescription", "compile_output", "read_output"]
 
 
 @record(frozen=True, slots=True)
@@ -52,32 +49,61 @@ class OutputDescription:
     omissions: Sequence[Omission] = ()
 
 
+def read_output(annotation: Any, scope: Scope, subject: str) -> OutputDescription:
+    """
+    Return what the return annotation says about the result.
+
+    A return annotation is optional, so an annotation that cannot be read is ignored. A check in it that cannot run is
+    a `DefinitionError`.
+    """
+    if annotation is Signature.empty:
+        return OutputDescription()
+    reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
+    if isinstance(scope.function, types.MethodType):
+        owner = scope.function.__self__
+        reader.variables = {Self: owner if isinstance(owner, type) else type(owner)}
+    try:
+        hint = _find_final_hint(annotation, reader)
+        if _returns_content(hint, reader):
+            return OutputDescription()
+        codec = reader.codec(hint)
+    except Unresolved:
+        return OutputDescription(has_undefined_names=True)
+    except RefusedMetadata as error:
+        raise DefinitionError(f"{subject}: the return annotation: {error}") from error
+    except UnsendableType as error:
+        return OutputDescription(omissions=_describe_unsendable_result(error))
+    except (DefinitionError, TypeError, ValueError, RecursionError):
+        return OutputDescription()
+    if not codec.schema:
+        return OutputDescription(codec, is_exact=not reader.has_metadata, has_metadata=reader.has_metadata)
+    schema = assemble_schema(codec.schema, reader.definitions)
+    is_exact = reader.encodes_exactly and _has_only_exact_keywords(schema)
+    return OutputDescription(codec, schema, is_exact=is_exact, has_metadata=reader.has_metadata)
+
+
 _AWAITABLES = (abc.Awaitable, abc.Coroutine)
 _STREAMS = (abc.Generator, abc.Iterator, abc.AsyncGenerator, abc.AsyncIterator, abc.AsyncIterable)
 
 
-def find_final_hint(hint: Any, reader: HintReader) -> Any:
-    """
-    Return the type of the result of a call that returns *hint*.
-
-    The call awaits what can be awaited, and the result of a stream is the list of its items.
-    """
+def _find_final_hint(hint: Any, reader: HintReader) -> Any:
+    """Return the type of the result of a call that returns *hint*: what is awaited, or a list of what is streamed."""
     if isinstance(hint, (str, ForwardRef)):
         hint = reader.resolve(hint)
     origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin in _AWAITABLES:
-        return find_final_hint(arguments[-1], reader) if arguments else Any
+        return _find_final_hint(arguments[-1], reader) if arguments else Any
     if origin in _STREAMS:
         return abc.Iterable[arguments[0]] if arguments else abc.Iterable  # type: ignore[valid-type]
     if isinstance(origin, type) and (is_stream(origin) or is_async_stream(origin)):
         return abc.Iterable
     if origin is Annotated:
-        return Annotated[(find_final_hint(arguments[0], reader), *arguments[1:])]
+        return Annotated[(_find_final_hint(arguments[0], reader), *arguments[1:])]
     if hasattr(hint, "__value__"):  # an alias that was defined with `type`
-        final = find_final_hint(hint.__value__, reader)
+        final = _find_final_hint(hint.__value__, reader)
         return hint if final is hint.__value__ else final
     if origin in (Union, types.UnionType):
-        return Union[tuple(find_final_hint(member, reader) for member in arguments)]  # noqa: UP007 -- as for any tuple
+        return Union[tuple(_find_final_hint(member, reader) for member in arguments)]  # noqa: UP007 -- as for any tuple
     return hint
 
 
@@ -85,7 +111,7 @@ _CONTENT = (*PART_TYPES, ToolResult)
 _TRANSPARENT = (Union, types.UnionType, Annotated, list, tuple, abc.Sequence, abc.Iterable, abc.Collection)
 
 
-def returns_content(hint: Any, reader: HintReader) -> bool:
+def _returns_content(hint: Any, reader: HintReader) -> bool:
     """
     Return whether *hint* names parts or results: alone, as a member of a union, or as the items of a list or tuple.
 
@@ -96,15 +122,15 @@ def returns_content(hint: Any, reader: HintReader) -> bool:
     if isinstance(hint, type) and issubclass(hint, _CONTENT):
         return True
     if hasattr(hint, "__value__"):  # an alias that was defined with `type`
-        return returns_content(hint.__value__, reader)
+        return _returns_content(hint.__value__, reader)
     origin = get_origin(hint)
     if origin not in _TRANSPARENT:
         return False
     arguments = get_args(hint)[:1] if origin is Annotated else get_args(hint)
-    return any(returns_content(argument, reader) for argument in arguments)
+    return any(_returns_content(argument, reader) for argument in arguments)
 
 
-def describe_unsendable_result(error: UnsendableType) -> list[Omission]:
+def _describe_unsendable_result(error: UnsendableType) -> list[Omission]:
     """Return what *error*, about a type in the return annotation, means for calls: nothing, or that they fail."""
     kind = get_origin(error.hint) or error.hint
     if kind is abc.Callable:
@@ -117,20 +143,8 @@ def describe_unsendable_result(error: UnsendableType) -> list[Omission]:
 
 
 _EXACT_KEYWORDS = ANNOTATION_KEYWORDS | {
-    "$defs",
-    "$ref",
-    "additionalProperties",
-    "anyOf",
-    "const",
-    "contentEncoding",
-    "enum",
-    "format",
-    "items",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-    "required",
-    "type",
+    *("$defs", "$ref", "anyOf", "const", "enum", "type", "format", "contentEncoding"),
+    *("properties", "additionalProperties", "propertyNames", "required", "items", "prefixItems"),
 }
 """The keywords that say no more than the types do. What a codec of the library encodes always fits them."""
 
@@ -139,24 +153,14 @@ EncodeOutput: TypeAlias = Callable[[Any, int], Any]
 """Called with a return value and 0, it returns the JSON form of the value or `UNSURE`."""
 
 
-def compile_output(codec: Codec | None, schema: Schema | None, title: str, *, is_exact: bool) -> EncodeOutput:
-    """
-    Return the generated function that encodes return values, or one that is never sure.
-
-    Without an annotation, the function encodes values that are plain JSON.
-
-    Args:
-        codec: The codec of the return value, if there is one.
-        schema: The schema of the return value, if there is one.
-        title: The name of the tool's function, for tracebacks.
-        is_exact: Whether everything that *codec* encodes fits *schema*, so that no check has to follow.
-    """
-    if codec is None and schema is None:
+def compile_output(output: OutputDescription, title: str) -> EncodeOutput:
+    """Return the generated function that encodes return values, or one that is never sure; *title* names it."""
+    if output.codec is None and output.schema is None:
         return _encode_plain_json
-    if codec is None or not is_exact:
+    if output.codec is None or not output.is_exact:
         return _never_sure
     try:
-        return compile_encode(codec, title)
+        return compile_encode(output.codec, title)
     except (SyntaxError, RecursionError, MemoryError):  # the code is too deep or too large for Python's compiler
         return _never_sure
 
@@ -176,11 +180,6 @@ def _compile_plain_json() -> EncodeOutput:
 
 def _encode_plain_json(value: Any, depth: int) -> Any:
     return _compile_plain_json()(value, depth + _LEVELS_TO_SPARE)
-
-
-def keeps_to_schema(schema: Schema, reader: HintReader) -> bool:
-    """Return whether every value that the codecs of *reader* can encode fits *schema*, so that no check is needed."""
-    return reader.encodes_exactly and _has_only_exact_keywords(schema)
 
 
 def _has_only_exact_keywords(schema: Any) -> bool:

@@ -18,32 +18,24 @@ from typing_extensions import is_typeddict
 
 from .._lazy_names import LazyModule
 from ..access import Access, find_access_marker
-from ..context import Injected, find_injected_type, is_secret
+from ..context import Injected, Secret, find_injected_type, is_secret
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values import codecs
-from ..values.codecs import (
-    MISSING,
-    Codec,
-    HintReader,
-    ObjectField,
-    RefusedMetadata,
-    Undescribable,
-    Unresolved,
-    UnsendableType,
-    read_field_default,
-    type_name,
-)
 from ..values.codecs.annotation_texts import evaluate_running
+from ..values.codecs.base import Codec, HintReader, type_name
+from ..values.codecs.objects import MISSING, ObjectField, read_field_default
 from ..values.codecs.plain_hints import plain_key
+from ..values.codecs.refusals import RefusedMetadata, Undescribable, Unresolved, UnsendableType
 from .unsent_parameters import Omission, UnsentParameters, describe_omissions, describe_refusal, is_optional
 
 if TYPE_CHECKING:
-    from . import field_markers
-else:  # most parameters have plain types, which have no fields
-    field_markers = LazyModule(f"{__package__}.field_markers")
+    from ..values.codecs import annotated, field_parts, records
+else:  # most parameters have plain types, which have no fields and no metadata
+    annotated = LazyModule("toolkit.values.codecs.annotated")
+    records = LazyModule("toolkit.values.codecs.records")
+    field_parts = LazyModule("toolkit.values.codecs.field_parts")
 
-__all__ = ["Parameters", "build_encoder"]
+__all__ = ["Parameters", "build_encoder", "find_field_markers"]
 
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
@@ -81,11 +73,7 @@ class Parameters:
         self._bound_names = bound_names
 
     def add(self, parameter: Parameter) -> None:
-        """
-        Read one more parameter.
-
-        A parameter without a JSON form is left out if it is optional; otherwise it raises `DefinitionError`.
-        """
+        """Read one more parameter. One without a JSON form is left out if it is optional, and otherwise an error."""
         name = parameter.name
         if name in self._options.hidden:
             self._add_hidden(parameter)
@@ -135,11 +123,7 @@ class Parameters:
         return True
 
     def add_unsent(self, parameter: Parameter) -> None:
-        """
-        Read a parameter that the model does not send.
-
-        It may still ask for a resource. Otherwise it keeps its default.
-        """
+        """Read a parameter that the model does not send. It asks for a resource, or keeps its default."""
         if parameter.name in self._options.inject:
             self.add(parameter)
             return
@@ -182,18 +166,20 @@ class Parameters:
 
     def _add_keywords(self, name: str, hint: Any) -> None:
         if get_origin(hint) not in _UNPACKS:
-            if find_access_marker(hint) is not None or field_markers.find_field_markers(hint) or is_secret(hint):
+            if find_access_marker(hint) is not None or find_field_markers(hint) or is_secret(hint):
                 raise Undescribable("a marker counts on a parameter that has a name; write it out")
             codec = self.reader.codec(hint)
             text = self._descriptions.get(name)
-            self.extras = codec if not text or codec.description else codecs.apply_metadata(codec, [text], self.reader)
+            self.extras = (
+                codec if not text or codec.description else annotated.apply_metadata(codec, [text], self.reader)
+            )
             return
         inner = self._resolve_unpacked(hint)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
-        for key, field_hint in field_markers.read_field_hints(get_origin(inner) or inner).items():
+        for key, field_hint in field_parts.read_field_hints(get_origin(inner) or inner).items():
             self._collect_markers(key, field_hint)
-        fields, self.extras = codecs.read_typed_dict_fields(inner, self.reader)
+        fields, self.extras = records.read_typed_dict_fields(inner, self.reader)
         used_names = {field.name for field in self.fields} | self.injected.keys()
         for field in fields:
             if field.name in used_names:
@@ -206,7 +192,7 @@ class Parameters:
         """Note the markers in *hint*, which is the type of the parameter *name*."""
         if plain_key(hint) or (type(hint) is type and hint.__module__ == "builtins"):
             return
-        hidden = field_markers.find_field_markers(hint)
+        hidden = find_field_markers(hint)
         if is_secret(hint) or any(map(is_secret, hidden)):
             self.secrets.add(name)
         access = find_access_marker(hint)
@@ -231,14 +217,13 @@ class Parameters:
             default = MISSING
         notes = read_field_default(default)
         if notes is not None:
-            codec = codecs.apply_metadata(codec, [default], self.reader)
+            codec = annotated.apply_metadata(codec, [default], self.reader)
         elif default is MISSING:
-            notes = next(filter(None, map(read_field_default, _metadata(hint))), None)
+            notes = next(filter(None, map(read_field_default, getattr(hint, "__metadata__", ()))), None)
         factory = None
         if notes is not None:
             notes = notes.checked_by(codec)
-            factory = notes.factory
-            default = notes.default if notes.has_default and factory is None else MISSING
+            default, factory = notes.default, notes.factory
         required = default is MISSING and factory is None
         field = ObjectField(name=name, codec=codec, required=required, default=default, factory=factory)
         return field.describe(text)
@@ -287,5 +272,10 @@ def build_encoder(fields: Sequence[ObjectField], extras: Codec | None) -> Callab
     return encode
 
 
-def _metadata(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+def find_field_markers(hint: Any) -> list[Any]:
+    """Return the markers in the fields of records in *hint*. An `Access` has no effect there, but a `Secret` has."""
+    return [
+        part
+        for _, part in field_parts.iter_field_parts(hint)
+        if isinstance(part, (Access, Secret)) or (isinstance(part, type) and issubclass(part, (Access, Secret)))
+    ]

@@ -11,34 +11,21 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from inspect import Parameter
-from types import FunctionType, MethodDescriptorType, MethodType
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from types import FunctionType, MethodDescriptorType
+from typing import Any, Literal, Protocol, TypeAlias
 
 from .._plumbing.records import record
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
-from ..values.codecs import (
-    Codec,
-    RefusedMetadata,
-    Schema,
-    Unresolved,
-    UnsendableType,
-    assemble_schema,
-    create_hint_reader,
-    object_codec,
-)
+from ..values.codecs.base import Codec, Schema
+from ..values.codecs.definitions import assemble_schema
+from ..values.codecs.objects import object_codec
+from ..values.codecs.rules import create_hint_reader
 from .callables import find_executed_function
 from .namespaces import Scope
-from .outputs import (
-    OutputDescription,
-    describe_unsendable_result,
-    find_final_hint,
-    keeps_to_schema,
-    returns_content,
-)
+from .outputs import OutputDescription, read_output
 from .parameters import Parameters, build_encoder
 from .unsent_parameters import NOTHING_UNSENT, Omission, UnsentParameters, describe_missing_types
 from .wrappers import VARIADIC, needs_positions, refuse_opaque_wrapper
@@ -67,11 +54,7 @@ class Signature:
     Attributes:
         codec: Converts a JSON object of arguments to a dictionary of decoded arguments with defaults filled in.
         schema: The schema of that object, complete in itself.
-        output: The codec of the return value; None if the return annotation is missing or not usable.
-        output_schema: The schema of the return value, complete in itself.
-        output_is_exact: Whether everything that `output` encodes fits `output_schema`.
-        output_has_metadata: Whether limits or validators in the return annotation check what `output` encodes.
-        has_undefined_names: Whether the return annotation has a name that is not defined yet.
+        output: What the return annotation says about the result.
         injected: The parameters that are injected and not sent, with the type that each asks for.
         bind: Converts decoded and injected arguments to positional and keyword arguments.
         style: How the callable runs.
@@ -84,11 +67,7 @@ class Signature:
 
     codec: Codec
     schema: Schema
-    output: Codec | None
-    output_schema: Schema | None
-    output_is_exact: bool = False
-    output_has_metadata: bool = False
-    has_undefined_names: bool = False
+    output: OutputDescription
     injected: Mapping[str, Any]
     bind: Binder
     style: Style
@@ -155,14 +134,14 @@ def read_signature(
         # Not a method of `reading`, which would keep all that was needed to read the parameters.
         build_encoder(reading.fields, reading.extras),
         extras=reading.extras,
-        forbidden=_freeze(
+        forbidden=frozenset(
             (reading.injected.keys() | reading.unsent | bound) - {field.name for field in reading.fields}
         ),
         as_dict=True,
     )
     style = style_of(function)
     bind = _choose_binder(function, parameters, reading, subject, has_object=unbound)
-    output = _read_output(returns, scope, subject)
+    output = read_output(returns, scope, subject)
     omissions = reading.describe_omissions()
     if not has_schema:
         unsent = reading.unsent | reading.injected.keys()
@@ -170,28 +149,16 @@ def read_signature(
     return Signature(
         codec=codec,
         schema=assemble_schema(codec.schema, reading.reader.definitions),
-        output=output.codec,
-        output_schema=output.schema,
-        output_is_exact=output.is_exact,
-        output_has_metadata=output.has_metadata,
-        has_undefined_names=output.has_undefined_names,
+        output=output,
         injected=reading.injected,
         bind=bind,
         style=style,
         by_keyword=bind is _bind_by_keyword,
-        secrets=_freeze(reading.secrets),
+        secrets=frozenset(reading.secrets),
         accesses=reading.accesses,
-        unsent=_freeze(reading.unsent),
+        unsent=frozenset(reading.unsent),
         omissions=[*omissions, *output.omissions],
     )
-
-
-def _freeze(names: AbstractSet[str]) -> frozenset[str]:
-    # Most tools have none of these names, and fewer objects are less work for the garbage collector.
-    return frozenset(names) if names else _NO_NAMES
-
-
-_NO_NAMES: frozenset[str] = frozenset()
 
 
 def refuse_taken_name(fact: str, names: Collection[str], subject: str) -> None:
@@ -314,35 +281,3 @@ def style_of(function: Callable[..., Any]) -> Style:
     if inspect.iscoroutinefunction(running):
         return "async"
     return "generator" if inspect.isgeneratorfunction(running) else "sync"
-
-
-def _read_output(annotation: Any, scope: Scope, subject: str) -> OutputDescription:
-    """
-    Return what the return annotation says about the result.
-
-    A return annotation is optional, so an annotation that cannot be read is ignored. A check in it that cannot run is
-    a `DefinitionError`.
-    """
-    if annotation is inspect.Signature.empty:
-        return OutputDescription()
-    reader = create_hint_reader(scope.global_names, scope.local_names(), for_output=True)
-    if isinstance(scope.function, MethodType):
-        owner = scope.function.__self__
-        reader.variables = {Self: owner if isinstance(owner, type) else type(owner)}
-    try:
-        hint = find_final_hint(annotation, reader)
-        if returns_content(hint, reader):
-            return OutputDescription()
-        codec = reader.codec(hint)
-    except Unresolved:
-        return OutputDescription(has_undefined_names=True)
-    except RefusedMetadata as error:
-        raise DefinitionError(f"{subject}: the return annotation: {error}") from error
-    except UnsendableType as error:
-        return OutputDescription(omissions=describe_unsendable_result(error))
-    except (DefinitionError, TypeError, ValueError, RecursionError):
-        return OutputDescription()
-    if not codec.schema:
-        return OutputDescription(codec, is_exact=not reader.has_metadata, has_metadata=reader.has_metadata)
-    schema = assemble_schema(codec.schema, reader.definitions)
-    return OutputDescription(codec, schema, is_exact=keeps_to_schema(schema, reader), has_metadata=reader.has_metadata)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_origin
 
 from .._plumbing.records import record
 from ..errors import DefinitionError, find_nearest
-from ..values.codecs import type_name
+from ..values.codecs.base import type_name
 
 __all__ = [
     "NOTHING_UNSENT",
@@ -151,9 +151,7 @@ def describe_omissions(left_out: Mapping[str, str], narrowed: Mapping[str, Seque
     """
     Return what a schema leaves out, one entry for each remedy.
 
-    Args:
-        left_out: The parameters without a JSON form, each with the reason.
-        narrowed: The parameters whose type is a union, with the members that have no JSON form.
+    *left_out* has parameters with the reason, and *narrowed* the members of unions that have no JSON form.
     """
     omissions = []
     if left_out:

@@ -18,7 +18,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, ParamSpecArgs, ParamSpecKwargs
 
 from ..errors import DefinitionError
-from .callables import MAX_LAYERS, find_call_method, find_executed_function, unwrap_binding, unwrap_wrapper
+from .callables import MAX_LAYERS, find_call_method, find_executed_function, unwrap, unwrap_binding, unwrap_wrapper
 
 __all__ = ["VARIADIC", "needs_positions", "refuse_opaque_wrapper"]
 
@@ -31,11 +31,7 @@ _MAX_SHOWN = 80
 def refuse_opaque_wrapper(
     function: Any, parameters: Sequence[Parameter], hidden: Collection[str], subject: str
 ) -> None:
-    """
-    Raise `DefinitionError` if *function* only passes its arguments on, to a function whose parameters cannot be seen.
-
-    Parameters that the author has *hidden* count as seen.
-    """
+    """Raise `DefinitionError` if *function* only passes its arguments on, apart from those that are *hidden*."""
     # A wrapper of a method has its `self` when it is decorated in the class, where its name does not tell.
     shown = [parameter for parameter in parameters if parameter.name not in (*hidden, "self", "cls")]
     if any(map(_is_param_spec, shown)) or (_takes_anything(shown) and _passes_on_all(function)):
@@ -69,12 +65,7 @@ def _takes_anything(parameters: Sequence[Parameter]) -> bool:
 def _passes_on_all(function: Any) -> bool:
     """Return whether the function whose parameters are shown holds another one, and calls it with `*` or `**`."""
     # `functools.wraps` shows the parameters of the wrapped function, so its code decides, and not that of the wrapper.
-    for _ in range(MAX_LAYERS):
-        inner = unwrap_binding(function)
-        inner = unwrap_wrapper(function) if inner is None else inner
-        if inner is None:
-            break
-        function = inner
+    function = unwrap(function, unwrap_binding, unwrap_wrapper)
     code = getattr(find_executed_function(function), "__code__", None)
     if code is None or not _calls_with_stars(code):
         return False

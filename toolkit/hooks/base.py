@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
-from ..functions.coroutines import is_coroutine_function, may_suspend
+from ..functions.callables import is_coroutine_function, may_suspend
 from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session
 from ..values.strictjson.checks import copy_json
@@ -245,10 +245,7 @@ class Step:
 
     async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
         """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""
-        seconds = self._limit(limit)
-        if seconds is None:
-            return await runner.await_hook(self._call(runner, *arguments), self)
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(self._limit(limit)):
             # This is inside the timer, which otherwise could not tell its own cancellation from the caller's.
             return await runner.await_hook(self._call(runner, *arguments), self)
 
@@ -258,10 +255,7 @@ class Step:
 
         The hooks and the tool inside *run* have limits of their own.
         """
-        seconds = self._limit(limit)
-        if seconds is None:
-            return await runner.await_hook(self._call(runner, call, run), self)
-        async with asyncio.timeout(seconds) as timer:
+        async with asyncio.timeout(self._limit(limit)) as timer:
             return await runner.await_hook(self._call(runner, call, _exclude_from_timer(run, timer)), self)
 
     async def _call(self, runner: HookRunner, *arguments: Any) -> Any:
@@ -280,7 +274,7 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
 
     async def run_untimed() -> ToolResult:
         loop, due = asyncio.get_running_loop(), timer.when()
-        if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
+        if due is None:  # There is no limit, or the timer is stopped already: the hook awaits several runs at once.
             return await run()
         seconds_left = due - loop.time()
         timer.reschedule(None)
@@ -300,14 +294,6 @@ class Chain:
     around: tuple[Step, ...]
     after: tuple[Step, ...]
     hooks: tuple[Any, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.before or self.around or self.after)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether every hook can be called directly: there is no `around`, no thread and no timeout."""
-        return not self.around and all(step.is_plain for step in (*self.before, *self.after))
 
     @classmethod
     def of(cls, hooks: Iterable[Any]) -> Chain:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 
 from .._plumbing.forks import unlock_in_children
 from .._plumbing.records import record
@@ -48,35 +47,11 @@ class ToolStats:
 
 
 class _ToolCounters:
-    __slots__ = ("calls", "chars", "cost", "failures", "retries", "seconds")
-
     def __init__(self, window: int) -> None:
         self.calls = self.chars = self.retries = 0
         self.cost = 0.0
         self.failures: Counter[str] = Counter()
-        self.seconds = _Latencies(window)
-
-
-class _Latencies:
-    """The last *window* latencies, in an array, because a list of floats would take four times as much memory."""
-
-    __slots__ = ("_next", "_seconds", "_window")
-
-    def __init__(self, window: int) -> None:
-        self._seconds = array("d")
-        self._window = window
-        self._next = 0
-
-    def append(self, seconds: float) -> None:
-        """Add a latency; if the window is full, it replaces the oldest one."""
-        if len(self._seconds) < self._window:
-            self._seconds.append(seconds)
-        else:
-            self._seconds[self._next] = seconds
-            self._next = (self._next + 1) % self._window
-
-    def __iter__(self) -> Iterator[float]:
-        return iter(self._seconds)
+        self.seconds: deque[float] = deque(maxlen=window)
 
 
 class Stats:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .importing.remote_server import RemoteServer, ServerLimits
     from .importing.server_file import ServerFileError
     from .importing.servers import Servers
+    from .serving.changes import ResourceChanges
     from .serving.http_app import http_app
-    from .serving.resource_changes import ResourceChanges
     from .serving.stdio import serve
     from .serving.tool_server import build_server
 
@@ -43,7 +43,7 @@ _load = _lazy_getattr(
     {
         **dict.fromkeys(("ServerLimits", "RemoteServer"), "importing.remote_server"),
         "Pins": "importing.pins",
-        "ResourceChanges": "serving.resource_changes",
+        "ResourceChanges": "serving.changes",
         "ServerFileError": "importing.server_file",
         "Servers": "importing.servers",
         "build_server": "serving.tool_server",

@@ -1,6 +1,4 @@
-"""
-The official SDK of the Model Context Protocol, which is an optional package.
-"""
+"""The official SDK of the Model Context Protocol, which is an optional package."""
 
 from __future__ import annotations
 

@@ -64,10 +64,7 @@ def find_covering_grant(request: PermissionRequest) -> Grant | None:
     if session.principal is not None and request.principal not in (session.principal, None):
         return None
     identity = identity_of(request.tool)
-    return next(
-        (grant for grant in session.grants if grant.tool == identity and _covers(grant, request)),
-        None,
-    )
+    return next((grant for grant in session.grants if grant.tool == identity and _covers(grant, request)), None)
 
 
 def offer_grants(request: PermissionRequest) -> Iterator[Grant]:
@@ -197,12 +194,11 @@ def is_described(grant: Grant, tool: Tool) -> bool:
 
 def _describe(grant: Grant, name: str) -> str:
     """Return the text that a person reads before they agree to *grant* for the tool of this *name*."""
-    scopes = {
-        "command": f"commands that begin with {in_backticks(grant.target)}",
-        "folder": f"everything under {grant.target}",
-        "tool": "every call, with any arguments",
-    }
-    return make_visible(f"`{name}`: {scopes.get(grant.scope, '')}", keep_lines=False)
+    scopes = {"tool": "every call, with any arguments", "folder": f"everything under {grant.target}"}
+    what = scopes.get(grant.scope, "")
+    if grant.scope == "command":
+        what = f"commands that begin with {in_backticks(grant.target)}"
+    return make_visible(f"`{name}`: {what}", keep_lines=False)
 
 
 def is_answerable(finding: Finding, tool: Tool) -> bool:

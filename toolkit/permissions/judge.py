@@ -31,6 +31,7 @@ __all__ = [
     "ask_judge",
     "ask_judge_now",
     "check_judge",
+    "strictest",
     "verdict_without_permissions",
 ]
 
@@ -193,7 +194,7 @@ async def ask_judge(judge: SupportsJudge, request: PermissionRequest) -> Verdict
         answer = judge.judge(request)
         return _as_verdict(judge, await answer if inspect.isawaitable(answer) else answer)
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
-        return _deny_for_error(judge, error)
+        return _deny(judge, f"could not judge the call: {describe_value(error)}")
 
 
 def ask_judge_now(judge: SupportsJudge, request: PermissionRequest) -> Verdict:
@@ -203,46 +204,39 @@ def ask_judge_now(judge: SupportsJudge, request: PermissionRequest) -> Verdict:
     A judge that returns an awaitable denies the call, because it cannot be awaited while a tool runs.
     """
     try:
-        answer = judge.judge(request)
+        answer: Any = judge.judge(request)
         if not inspect.isawaitable(answer):
             return _as_verdict(judge, answer)
-        _close_awaitable(answer)
-        return _build_verdict(
-            "deny", type(judge).__name__, f"{type(judge).__name__} is async, so it cannot be asked while a tool runs"
-        )
+        if hasattr(answer, "close"):
+            answer.close()
+        return _deny(judge, "is async, so it cannot be asked while a tool runs")
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
-        return _deny_for_error(judge, error)
-
-
-def _deny_for_error(judge: SupportsJudge, error: Exception) -> Verdict:
-    by = type(judge).__name__
-    return _build_verdict("deny", by, f"{by} could not judge the call: {describe_value(error)}")
+        return _deny(judge, f"could not judge the call: {describe_value(error)}")
 
 
 def _as_verdict(judge: SupportsJudge, answer: Any) -> Verdict:
-    by = type(judge).__name__
     if isinstance(answer, Verdict) and _is_word(answer.word):
         # A verdict that asks needs a finding that asks: a person is asked, and answers, by these findings.
         has_finding = any(finding.word == answer.word for finding in answer.findings)
         own_finding = Finding(answer.word, answer.by, answer.reason, "judge")
         return answer if has_finding else replace(answer, findings=(own_finding, *answer.findings))
     if _is_word(answer):
-        return _build_verdict(answer, by, f"{by} says {answer}")
-    return _build_verdict("deny", by, f"{by} has to return allow, ask or deny, got {describe_value(answer)}")
+        return _build_verdict(judge, answer, f"says {answer}")
+    return _deny(judge, f"has to return allow, ask or deny, got {describe_value(answer)}")
 
 
 def _is_word(value: Any) -> bool:
     return isinstance(value, str) and value in get_args(Word)
 
 
-def _build_verdict(word: Word, by: str, reason: str) -> Verdict:
+def _deny(judge: SupportsJudge, what: str) -> Verdict:
+    return _build_verdict(judge, "deny", what)
+
+
+def _build_verdict(judge: SupportsJudge, word: Word, what: str) -> Verdict:
+    by = type(judge).__name__
+    reason = f"{by} {what}"
     return Verdict(word, by, reason, (Finding(word, by, reason, "judge"),))
-
-
-def _close_awaitable(awaitable: Any) -> None:
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()
 
 
 def verdict_without_permissions(findings: Sequence[Finding]) -> Verdict:
@@ -254,3 +248,19 @@ def verdict_without_permissions(findings: Sequence[Finding]) -> Verdict:
             others = [finding for finding in findings if finding not in decisive]
             return Verdict(decisive[0].word, decisive[0].by, reason, (*decisive, *others))
     return Verdict("allow", "no permissions", "no check, tool or hook asks or denies", tuple(findings))
+
+
+def strictest(verdicts: Sequence[Verdict]) -> Verdict:
+    """
+    Return the verdict of the judge that permits least, with the findings of all judges.
+
+    If several judges are equally strict, the first verdict counts.
+    """
+    decisive = max(verdicts, key=lambda verdict: _STRICTNESS[verdict.word])
+    others = [finding for verdict in verdicts if verdict is not decisive for finding in verdict.findings]
+    return replace(
+        decisive, findings=(*decisive.findings, *(finding for finding in others if finding not in decisive.findings))
+    )
+
+
+_STRICTNESS: dict[Word, int] = {"allow": 0, "ask": 1, "deny": 2}

@@ -27,7 +27,7 @@ from ..results import ToolCall
 from ..session import Session, check_session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
-from ..verdicts import Finding, Verdict, allow_any_call, strictest
+from ..verdicts import Finding, Verdict, allow_any_call
 from .judge import (
     CallGate,
     Judge,
@@ -37,6 +37,7 @@ from .judge import (
     ask_judge,
     ask_judge_now,
     check_judge,
+    strictest,
     verdict_without_permissions,
 )
 from .tool_statements import (
@@ -64,19 +65,10 @@ _CouldAllow: TypeAlias = Callable[[Tool, frozenset[str], Session | None], bool]
 
 @record(frozen=True, slots=True)
 class Judgement:
-    """
-    The request that was judged, and the verdict.
-
-    Attributes:
-        asks: Every finding that asks for a person. They decide only if the verdict is "ask".
-    """
+    """The request that was judged, and the verdict."""
 
     request: PermissionRequest
     verdict: Verdict
-
-    @property
-    def asks(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.verdict.findings if finding.word == "ask")
 
 
 class CallJudges:

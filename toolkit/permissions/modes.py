@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from ..facts import Facts
 from ..verdicts import Word
 
-__all__ = ["MODES", "TABLE", "Mode", "Row", "check_mode", "row_of"]
+__all__ = ["MODES", "TABLE", "Mode", "Row", "check_mode"]
 
 Mode = Literal["plan", "default", "auto", "deny_unlisted", "bypass"]
 Row = Literal["refused", "asked", "read_only", "write", "destructive"]
@@ -32,18 +31,6 @@ The decision by the row of a call, and then by mode.
 "refused" is a call with a deny rule or a safety refusal. "asked" is a call with an ask rule, a safety ask, the fact
 `approval`, a hook's `Ask`, or the fact `open_world`. The other rows are the kinds of tools.
 """
-
-
-def row_of(facts: Facts, *, is_contained: bool = False) -> Row:
-    """
-    Return the row of `TABLE` for a tool with these *facts*.
-
-    A destructive tool that is contained cannot reach beyond its workspace. It counts as "write", because it changes
-    something and destroys nothing outside.
-    """
-    if facts.read_only:
-        return "read_only"
-    return "destructive" if facts.destructive and not is_contained else "write"
 
 
 def check_mode(mode: object) -> Mode:

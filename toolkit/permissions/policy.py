@@ -22,15 +22,14 @@ from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
-from .compiled_rules import compile_rule
 from .grants import build_grant, check_grant, find_covering_grant, is_answerable
 from .judge import CallGate, Judge, PermissionRequest, RequestBuilder
-from .modes import MODES, TABLE, Mode, Row, check_mode, row_of
+from .modes import MODES, TABLE, Mode, Row, check_mode
 from .patterns.commands import why_unreadable
 from .rule_gaps import find_gaps
 from .rules import Rule, allows_together, read_rule
 
-__all__ = ["Permissions"]
+__all__ = ["Permissions", "find_row"]
 
 
 class Permissions(Judge):
@@ -190,10 +189,8 @@ class Permissions(Judge):
         request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
         other_rules = [rule for rule in rules if not rule.needs_arguments]
         allowing_modes = {mode for mode in MODES if _judge_request(request, other_rules, mode).word == "allow"}
-        checks = [
-            compile_rule(rule, tool, build_request) for rule in rules if rule.needs_arguments and rule.word != "allow"
-        ]
-        if checks and tool.facts.preflight is not None:
+        forbidding = [rule for rule in rules if rule.needs_arguments and rule.word != "allow"]
+        if forbidding and tool.facts.preflight is not None:
             return None  # Only the judgement knows what the call states.
 
         def may_run(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
@@ -203,11 +200,12 @@ class Permissions(Judge):
             if arguments is None or not may_run(session, arguments):
                 return False
             try:
-                return not any(check(arguments) for check in checks)
+                call_request = build_request(arguments)
+                return not any(rule.matches(call_request) for rule in forbidding)
             except Exception:  # noqa: BLE001 -- a value may raise any error when it is read; then the call is judged
                 return False
 
-        return may_run_with if checks else may_run
+        return may_run_with if forbidding else may_run
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
         """
@@ -218,7 +216,7 @@ class Permissions(Judge):
         when it is made.
         """
         rules, mode = self._rules_about(tool, names), self.mode_of(session)
-        mode_word = _word_of_mode(tool, mode)
+        mode_word = TABLE[find_row(tool)][mode]
         if any(rule.word == "deny" and rule.is_total for rule in rules):
             return False
         if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
@@ -244,14 +242,17 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     refusals = [finding for finding in findings if finding.word == "deny"]
     if refusals:
         return _build_verdict("deny", refusals, findings)
-    mode_word = _word_of_mode(request.tool, mode)
-    by_mode = Finding(mode_word, f"mode `{mode}`", _explain_mode(request.tool, mode), "mode")
+    row = find_row(request.tool)
+    mode_word = TABLE[row][mode]
+    mode_reason = _MODE_REASONS.get((row, mode), "mode `{mode}` allows it").format(tool=request.tool.name, mode=mode)
+    by_mode = Finding(mode_word, f"mode `{mode}`", mode_reason, "mode")
     if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])
     asks = [finding for finding in findings if finding.word == "ask"]
     allows = [rule for rule in rules if rule.word == "allow"]
     if request.tool.facts.open_world and not _names_place(allows, request):
-        asks.append(_open_world_finding(request))
+        reason = f"`{request.tool.name}` reaches outside, and no allow rule names the place"
+        asks.append(Finding("ask", "fact `open_world`", reason, "open_world"))
     if mode_word != "allow" and not (allows and allows_together(allows, request)):
         asks.append(by_mode)
     if mode == "bypass" or not asks:
@@ -267,28 +268,19 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     return _build_verdict(TABLE["asked"][mode], unanswered, [*findings, *asks], mode)
 
 
-def _row(tool: Tool) -> Row:
-    return row_of(tool.facts, is_contained=_is_contained(tool))
-
-
-def _word_of_mode(tool: Tool, mode: Mode) -> Word:
-    """Return what the mode decides about such a tool if no rule, fact or hook applies."""
-    return TABLE[_row(tool)][mode]
-
-
-def _explain_mode(tool: Tool, mode: Mode) -> str:
-    """Return why the mode decides as `_word_of_mode` says."""
-    return _MODE_REASONS.get((_row(tool), mode), "mode `{mode}` allows it").format(tool=tool.name, mode=mode)
-
-
-def _is_contained(tool: Tool) -> bool:
+def find_row(tool: Tool) -> Row:
     """
-    Return whether the tool's author states that the tool runs in a sandbox without a network.
+    Return the row of `TABLE` for calls of *tool*.
 
-    The statement is believed only for tools of this program.
+    A destructive tool of this program that is contained, in a sandbox without a network, cannot reach beyond its
+    workspace. It counts as "write", because it changes something and destroys nothing outside.
     """
+    if tool.facts.read_only:
+        return "read_only"
     sandbox = (tool.facts.metadata or {}).get("sandbox")
-    return tool.origin == "python" and isinstance(sandbox, Mapping) and sandbox.get("contained") is True
+    # The statement of the tool's author is believed only for tools of this program.
+    is_contained = tool.origin == "python" and isinstance(sandbox, Mapping) and sandbox.get("contained") is True
+    return "destructive" if tool.facts.destructive and not is_contained else "write"
 
 
 def _rule_findings(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
@@ -340,15 +332,6 @@ def _names_place(allows: Sequence[Rule], request: PermissionRequest) -> bool:
         if takes_nothing or (rule.names_where and (not places or rule.argument is None or rule.argument in places))
     ]
     return bool(placing_rules) and allows_together(placing_rules, request)
-
-
-def _open_world_finding(request: PermissionRequest) -> Finding:
-    return Finding(
-        "ask",
-        "fact `open_world`",
-        f"`{request.tool.name}` reaches outside, and no allow rule names the place",
-        "open_world",
-    )
 
 
 def _build_verdict(

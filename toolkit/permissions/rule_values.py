@@ -25,9 +25,7 @@ __all__ = [
     "kind_of",
     "kind_of_access",
     "kind_of_name",
-    "kind_of_parameter",
     "list_parameters",
-    "text_of",
     "values_of",
     "values_of_access",
 ]
@@ -58,7 +56,10 @@ def values_of(
     are compared too, and a text may be a command.
     """
     if argument is None:
-        values = _values_of_first_kind(request.accesses) or _values_of_first_parameter(request, pattern_kind)
+        values = _values_of_first_kind(request.accesses)
+        first = next(iter(list_parameters(request.tool)), None)
+        if not values and first is not None:
+            values = _values_of_parameter(request, first, pattern_kind)
         if widely and pattern_kind == "command":
             values += [value._replace(kind=pattern_kind) for value in values if value.kind == "text"]
         return values
@@ -73,10 +74,8 @@ def values_of(
 
 def values_of_access(request: PermissionRequest, access: str) -> list[RuleValue]:
     """Return the targets that the call states for this kind of *access*; "path" means reads and writes."""
-    accesses = [
-        stated_access for stated_access in request.accesses if access in (stated_access.kind, _path_word(stated_access))
-    ]
-    return [RuleValue(stated_access.target, kind_of(type(stated_access))) for stated_access in accesses]
+    values = [(stated.kind, RuleValue(stated.target, kind_of(type(stated)))) for stated in request.accesses]
+    return [value for kind, value in values if access == kind or (access == "path" and value.kind == "path")]
 
 
 def list_parameters(tool: Tool) -> tuple[str, ...]:
@@ -99,16 +98,6 @@ def kind_of_name(argument: str | None) -> Kind | None:
     return None if argument is None else _KIND_BY_NAME.get(argument)
 
 
-def kind_of_parameter(tool: Tool, name: str) -> Kind:
-    """Return the kind as which the values of a parameter are compared, unless a value or a pattern has another kind."""
-    marked = tool.signature.accesses.get(name)
-    return _KIND_BY_NAME.get(name, "text") if marked is None else kind_of(marked)
-
-
-def _path_word(access: Access) -> str | None:
-    return "path" if kind_of(type(access)) == "path" else None
-
-
 def _values_of_first_kind(accesses: Iterable[Access]) -> list[RuleValue]:
     """
     Return the accesses of the first kind that is present: commands, else URLs, else paths, else others.
@@ -122,22 +111,18 @@ def _values_of_first_kind(accesses: Iterable[Access]) -> list[RuleValue]:
     return []
 
 
-def _values_of_first_parameter(request: PermissionRequest, pattern_kind: Kind | None) -> list[RuleValue]:
-    first = next(iter(list_parameters(request.tool)), None)
-    return [] if first is None else _values_of_parameter(request, first, pattern_kind)
-
-
 def _values_of_parameter(request: PermissionRequest, name: str, pattern_kind: Kind | None) -> list[RuleValue]:
     value = request.arguments.get(name)
     leaves = list(_leaves(value))
-    kind = kind_of_parameter(request.tool, name)
+    marked = request.tool.signature.accesses.get(name)
+    kind = _KIND_BY_NAME.get(name, "text") if marked is None else kind_of(marked)
     if kind == "text" and any(isinstance(leaf, pathlib.PurePath) for leaf in leaves):
         kind = "path"
     if kind == "text" and pattern_kind == "url":
         kind = pattern_kind
     if not all(isinstance(leaf, pathlib.PurePath) or type(leaf) is str for leaf in leaves):
         leaves = list(_leaves(request.tool.encode({name: value})[name]))
-    return [RuleValue(text_of(leaf), kind) for leaf in leaves]
+    return [RuleValue(_text_of(leaf), kind) for leaf in leaves]
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -151,7 +136,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def text_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """Return the text of a JSON value that is no collection, as a rule writes it."""
     if type(value) is int:
         return repr(value)

@@ -135,6 +135,8 @@ class AuditLog:
     @contextlib.contextmanager
     def _open_locked(self) -> Iterator[int]:
         """Open and lock the file, and yield its descriptor."""
+        import fcntl
+
         deadline = time.monotonic() + self._wait_seconds
         while True:
             handle, is_new = self._open()
@@ -148,7 +150,7 @@ class AuditLog:
                         return
                 finally:
                     # Unlocked explicitly, because a child that was forked meanwhile holds the same lock.
-                    _unlock(handle)
+                    fcntl.flock(handle, fcntl.LOCK_UN)
             finally:
                 os.close(handle)
             # The file was removed before it was locked. A line written to it would be lost.
@@ -189,12 +191,6 @@ def _lock(handle: int, deadline: float) -> None:
             if time.monotonic() >= deadline:
                 raise OSError("another process holds it for too long") from None
             time.sleep(0.001)
-
-
-def _unlock(handle: int) -> None:
-    import fcntl
-
-    fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _sync_folder(path: str) -> None:

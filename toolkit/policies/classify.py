@@ -14,17 +14,10 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from .._lazy_names import LazyModule
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value
-
-if TYPE_CHECKING:
-    import datetime as dt
-    import email.utils as mail
-else:
-    dt, mail = LazyModule("datetime"), LazyModule("email.utils")
 
 __all__ = ["ClassifyRule", "ClassifyRules", "classify_by", "classify_error", "compile_rules", "parse_retry_after"]
 
@@ -36,41 +29,28 @@ _Happened: TypeAlias = Literal["no", "maybe"]
 
 _MAX_MESSAGE_CHARS = 2000
 
-# Package, class, and whether the effect may have happened before the error. None is for an error that is not transient,
-# although one of its parent classes is.
-_TRANSIENT: dict[tuple[str, str], _Happened | None] = {
-    ("httpx", "ConnectError"): "no",
-    ("httpx", "ConnectTimeout"): "no",
-    ("httpx", "PoolTimeout"): "no",
-    ("httpx", "TimeoutException"): "maybe",
-    ("httpx", "NetworkError"): "maybe",
-    ("httpx", "RemoteProtocolError"): "maybe",
-    ("requests", "SSLError"): None,
-    ("requests", "ConnectTimeout"): "no",
-    ("requests", "Timeout"): "maybe",
-    ("requests", "ConnectionError"): "maybe",
-    ("requests", "ChunkedEncodingError"): "maybe",
-    ("urllib3", "NewConnectionError"): "no",
-    ("urllib3", "ConnectTimeoutError"): "no",
-    ("urllib3", "TimeoutError"): "maybe",
-    ("urllib3", "ProtocolError"): "maybe",
-    ("aiohttp", "ClientSSLError"): None,
-    ("aiohttp", "ClientConnectorError"): "no",
-    ("aiohttp", "ConnectionTimeoutError"): "no",
-    ("aiohttp", "ClientConnectionError"): "maybe",
-    ("aiohttp", "ClientPayloadError"): "maybe",
-    ("aiohttp", "ServerTimeoutError"): "maybe",
-    ("http", "RemoteDisconnected"): "maybe",
-    ("http", "IncompleteRead"): "maybe",
-    ("http", "BadStatusLine"): "maybe",
-    ("urllib", "ContentTooShortError"): "maybe",
-    ("asyncio", "IncompleteReadError"): "maybe",
-    ("socket", "gaierror"): "no",
-    ("subprocess", "TimeoutExpired"): "maybe",
-    ("builtins", "ConnectionRefusedError"): "no",
-    ("builtins", "ConnectionError"): "maybe",
-    ("builtins", "TimeoutError"): "maybe",
-}
+# Package, whether the effect may have happened before the error, and classes. None is for an error that is not
+# transient, although one of its parent classes is.
+_TRANSIENT_CLASSES: tuple[tuple[str, _Happened | None, str], ...] = (
+    ("httpx", "no", "ConnectError ConnectTimeout PoolTimeout"),
+    ("httpx", "maybe", "TimeoutException NetworkError RemoteProtocolError"),
+    ("requests", None, "SSLError"),
+    ("requests", "no", "ConnectTimeout"),
+    ("requests", "maybe", "Timeout ConnectionError ChunkedEncodingError"),
+    ("urllib3", "no", "NewConnectionError ConnectTimeoutError"),
+    ("urllib3", "maybe", "TimeoutError ProtocolError"),
+    ("aiohttp", None, "ClientSSLError"),
+    ("aiohttp", "no", "ClientConnectorError ConnectionTimeoutError"),
+    ("aiohttp", "maybe", "ClientConnectionError ClientPayloadError ServerTimeoutError"),
+    ("http", "maybe", "RemoteDisconnected IncompleteRead BadStatusLine"),
+    ("urllib", "maybe", "ContentTooShortError"),
+    ("asyncio", "maybe", "IncompleteReadError"),
+    ("socket", "no", "gaierror"),
+    ("subprocess", "maybe", "TimeoutExpired"),
+    ("builtins", "no", "ConnectionRefusedError"),
+    ("builtins", "maybe", "ConnectionError TimeoutError"),
+)
+_TRANSIENT = {(package, name): happened for package, happened, names in _TRANSIENT_CLASSES for name in names.split()}
 _PACKAGE_ALIASES = {"httpx2": "httpx", "httpcore": "httpx", "httpcore2": "httpx"}
 _WRAPPING_PACKAGES = frozenset(["urllib", "requests", "urllib3"])
 _UNREACHABLE_ERRNOS = frozenset([errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH])
@@ -289,6 +269,9 @@ def parse_retry_after(headers: Any, *, now: Callable[[], float] = time.time) -> 
 
     The header has seconds or a date. Return None if there is no such header, or if its value makes no sense.
     """
+    import datetime as dt  # few errors have such a header, and these modules take long to load
+    import email.utils as mail
+
     try:
         text = next((str(value) for name, value in headers.items() if str(name).lower() == "retry-after"), "").strip()
     except Exception:  # noqa: BLE001 -- there are no headers, or the attribute is something else

@@ -22,8 +22,10 @@ from .._lazy_names import LazyModule
 from .._plumbing.wording import MASK
 from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart, is_uri
 from ..context import Progress
-from ..results import ErrorInfo, ToolResult
+from ..errors import BadArgs, ErrorInfo, Problem
+from ..results import ToolResult
 from ..values.rendering import as_json, describe_value, dict_with_unique_keys
+from ..values.strictjson.checks import loads
 
 if TYPE_CHECKING:
     import urllib.parse as url_parsing
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 else:
     url_parsing = LazyModule("urllib.parse")
 
-__all__ = ["MASK", "Redaction", "RedactionRule"]
+__all__ = ["MASK", "Redaction", "RedactionRule", "fold_name", "without_secrets"]
 
 _log = logging.getLogger("toolkit")
 
@@ -294,3 +296,59 @@ def _differ(masked: Any, value: Any) -> bool:
         return bool(masked != value)
     except Exception:  # noqa: BLE001 -- a hook may have set any object as the value
         return True
+
+
+# Problems with arguments.
+
+
+def without_secrets(error: BadArgs, secrets: frozenset[str], *arguments: Any) -> BadArgs:
+    """
+    Return an error with the same problems as *error* and no value of a parameter in *secrets*.
+
+    A problem with such a parameter is reported without its value. A problem with another parameter is reported with the
+    secret masked, because the tool's own check may quote any argument.
+
+    *arguments* are the arguments of the call, in every form that the caller has: JSON text, an object, decoded. The new
+    error has no cause, because the cause may quote the value.
+    """
+    return BadArgs(lambda: _mask_problems(error, secrets, arguments))
+
+
+def _mask_problems(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...]) -> list[Problem]:
+    folded_names = frozenset(map(fold_name, secrets))
+    objects = [_decode_arguments(form) for form in arguments]
+    if objects and not any(isinstance(form, Mapping) for form in objects):
+        # The value that was sent in place of an object may be the secret itself.
+        return [_drop_quoted_value(problem) for problem in error.problems]
+    items = [item for form in objects if isinstance(form, Mapping) for item in form.items()]
+    redaction = Redaction().with_secrets(value for name, value in items if fold_name(name) in folded_names)
+    masked = []
+    for problem in error.problems:
+        if problem.path and fold_name(problem.path[0]) in folded_names:
+            masked.append(Problem("the value does not fit", problem.path[:1]))
+        else:  # the secret may also have been sent as a key
+            path = [redaction.mask_text(step) if isinstance(step, str) else step for step in problem.path]
+            masked.append(Problem(redaction.mask_text(problem.message), path))
+    return masked
+
+
+def _drop_quoted_value(problem: Problem) -> Problem:
+    text, got, _ = problem.message.partition(", got ")
+    return Problem(text, problem.path) if got else problem
+
+
+def _decode_arguments(arguments: Any) -> Any:
+    """Return *arguments* decoded if they are JSON text, also if that text contains JSON text once more."""
+    for _ in range(2):
+        if not isinstance(arguments, (str, bytes, bytearray)):
+            break
+        try:
+            arguments = loads(arguments)
+        except ValueError:  # an error about text that is not JSON quotes no value
+            break
+    return arguments
+
+
+def fold_name(name: object) -> str:
+    """Return *name* in a form that is equal for two keys that the repair of arguments takes for the same name."""
+    return "".join(letter for letter in str(name).casefold() if letter.isalnum())

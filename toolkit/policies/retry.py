@@ -13,17 +13,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from .._lazy_names import LazyModule
 from .._plumbing.records import record
 from .._plumbing.wording import format_count, format_seconds
 from ..errors import Transient
-
-if TYPE_CHECKING:
-    import random
-else:
-    random = LazyModule("random")
 
 __all__ = ["RetryPolicy", "count_retries", "retrying"]
 
@@ -106,7 +100,9 @@ def count_retries(take_retry: Callable[[], str | None]) -> Iterator[None]:
 
 def random_chance() -> float:
     """Return a random number from 0 to 1."""
-    return random.random()
+    import random  # few calls are retried, and it takes long to load
+
+    return random.random()  # noqa: S311 -- it spreads waits, and protects nothing
 
 
 async def retrying(

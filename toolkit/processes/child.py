@@ -91,13 +91,8 @@ class ChildOutcome(NamedTuple):
     stop_reason: str | None
 
 
-def run_child(spec: ChildSpec, stop_file: int) -> ChildOutcome:
-    """
-    Run the child until it ends; stop it if *stop_file* becomes readable.
-
-    Raises:
-        NotStarted: The system could not start the child.
-    """
+def run_child(spec: ChildSpec, stop_file: int | None = None) -> ChildOutcome:
+    """Run the child until it ends; stop it if *stop_file* becomes readable. Raise `NotStarted` if it cannot start."""
     # The selector is made before the child starts, because a failure after that has to end the child.
     with selectors.DefaultSelector() as selector, _start_process(spec) as process:
         child = _RunningChild(process, spec, selector)
@@ -139,11 +134,7 @@ def _start_process(spec: ChildSpec) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = _KILL_SECONDS) -> None:
-    """
-    Reap the process, so that no zombie is left.
-
-    A process that cannot be killed, because it now runs as another user, is reaped by a thread when it ends.
-    """
+    """Reap the process, so that no zombie is left. If it cannot be killed, a thread reaps it when it ends."""
     try:
         process.wait(patience_seconds)
     except subprocess.TimeoutExpired:
@@ -164,9 +155,10 @@ class _RunningChild:
         standard = {"stdin": process.stdin, "stdout": process.stdout, "stderr": process.stderr}
         self._pipes = {name: pipe for name, pipe in standard.items() if pipe is not None} | dict(spec.pipes)
 
-    def run(self, stop_file: int) -> None:
+    def run(self, stop_file: int | None) -> None:
         """Write and read until the child has ended, by itself or because it had to stop."""
-        self._selector.register(stop_file, selectors.EVENT_READ, "stop")
+        if stop_file is not None:
+            self._selector.register(stop_file, selectors.EVENT_READ, "stop")
         for name, pipe in self._pipes.items():
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_WRITE if name == "stdin" else selectors.EVENT_READ, name)

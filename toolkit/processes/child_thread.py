@@ -24,15 +24,9 @@ _PATIENCE_SECONDS = 2.0
 
 class ChildThread(Generic[OutcomeT]):
     """
-    A thread that calls a function, which runs a child process. It starts as soon as the object is made.
+    A thread that calls *work* with this object, which runs a child process. It starts as soon as the object is made.
 
-    Attributes:
-        stop_file: A file that becomes readable when the function has to end the child.
-        is_stopping: Whether the function has to end the child.
-
-    Args:
-        work: Called in the thread with this object.
-        grace_seconds: The time that *work* needs to end the child.
+    When `stop_file` becomes readable, and `is_stopping` is set, *work* has to end the child within *grace_seconds*.
 
     Raises:
         NotStarted: The system has no thread or no pipe left.
@@ -65,11 +59,7 @@ class ChildThread(Generic[OutcomeT]):
 
     @property
     def outcome(self) -> OutcomeT:
-        """
-        Return what the function returned.
-
-        Raise the error that the function raised, or `RuntimeError` while the function still runs.
-        """
+        """Return what the function returned, or raise its error, or `RuntimeError` while it still runs."""
         if self._error is not None:
             raise self._error
         if self._outcome is None:
@@ -84,16 +74,12 @@ class ChildThread(Generic[OutcomeT]):
             if not self.is_over and os.getpid() == self._pid:
                 os.write(self._stop_writer, b"s")
 
-    def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the child is over, and return whether it is. Wait at most *timeout_seconds*, if given."""
-        return threading.current_thread() is not self._thread and self._done.wait(timeout_seconds)
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the child is over, and return whether it is. Wait at most *seconds*, if given."""
+        return threading.current_thread() is not self._thread and self._done.wait(seconds)
 
     async def wait_for_outcome(self) -> OutcomeT:
-        """
-        Wait until the child is over, and return the outcome.
-
-        If the waiting task is cancelled, the child is ended first.
-        """
+        """Wait for the outcome, and return it. If the waiting task is cancelled, the child is ended first."""
         loop = asyncio.get_running_loop()
         is_over = asyncio.Event()
 

@@ -13,17 +13,19 @@ from typing import Any
 
 from ..formats import anthropic
 from ..formats.media import ResultMedia
+from ..formats.schemas.dialects import ANTHROPIC
+from ..formats.schemas.remarks import prepare_schema
+from ..formats.schemas.rewriting import rewrite_schema
+from ..spec import Tool
 from ..values.strictjson.checks import copy_json, loads
 from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
-from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
-from .structured_output import build_anthropic_output
 from .wire import (
     UNREADABLE,
     arguments_object,
     as_object_list,
-    build_user_content,
     copy_native_content,
     get_object,
     is_same_turn,
@@ -58,42 +60,44 @@ class AnthropicProvider(RemoteProvider):
 
     name = "anthropic"
     _title = "Anthropic"
-    _format = Format(anthropic.NAMING, anthropic.definitions, anthropic.calls)
+    _format = Format(
+        anthropic.NAMING, anthropic.MEDIA_FORMATS, anthropic.definitions, anthropic.calls, anthropic.results
+    )
     _address = "https://api.anthropic.com"
+    _endpoint = "/v1/messages"
     _key_variables = ("ANTHROPIC_API_KEY",)
-    _key_header = ("authorization", "Bearer {}")
     _headers = {"anthropic-version": "2026-10-21"}  # noqa: RUF012 -- it is never changed
     _reserved_options = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens"])
     # The API requires a number. A file that the model writes has to fit. More would take too long without a stream.
     _max_tokens = 16_000
-
-    def _path(self, *, stream: bool) -> str:
-        return "/v1/messages"
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         return {
             "model": self.model,
             "max_tokens": request.max_tokens or self.max_tokens,
             "system": request.system or None,
-            "messages": [
-                wire_message for message in request.messages for wire_message in self._translate_message(message)
-            ],
+            "messages": self._translate_messages(request),
             "tools": self._definitions(request),
-            "output_config": None if request.output is None else build_anthropic_output(request.output),
+            "output_config": None if request.output is None else _build_output(request.output),
             "stream": stream or None,
         }
 
-    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
-        if isinstance(message, UserMessage):
-            user_content = build_user_content(message, anthropic.MEDIA_FORMATS)
-            return [{"role": "user", "content": [_build_block(part) for part in user_content]}]
-        if isinstance(message, ToolMessage):
-            return [_replace_ids(wire_message) for wire_message in anthropic.results(message.results)]
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        return {"type": "text", "text": part} if isinstance(part, str) else anthropic.build_media_block(part)
+
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         content = as_object_list(copy_native_content(message, self.name))
         if content is None or not is_same_turn((block.get("id") for block in content if _is_call(block)), message):
             content = _build_content(message)
         content = [block for block in content if not _is_blank(block)]
-        return [_replace_ids({"role": "assistant", "content": content})] if content else []
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
+        for block in item["content"]:
+            key = _ID_FIELDS.get(str(block.get("type")))  # a server may have sent any JSON as the type
+            if key is not None:
+                block[key] = wire_id(block.get(key), _LEGAL_ID)
+        return item
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         content = [block for block in response["content"] if isinstance(block, dict)]
@@ -115,19 +119,10 @@ class AnthropicProvider(RemoteProvider):
         return _AnthropicAssembler()
 
 
-def _build_block(part: str | ResultMedia) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    return anthropic.build_media_block(part)
-
-
-def _replace_ids(message: dict[str, Any]) -> dict[str, Any]:
-    """Change the ids in *message* to ids that the API accepts, and return *message*."""
-    for block in message["content"]:
-        key = _ID_FIELDS.get(str(block.get("type")))  # a server may have sent any JSON as the type
-        if key is not None:
-            block[key] = wire_id(block.get(key), _LEGAL_ID)
-    return message
+def _build_output(tool: Tool) -> dict[str, Any]:
+    rewriting = rewrite_schema(tool.schema, ANTHROPIC)
+    schema = prepare_schema(tool, []) if rewriting.obstacles else rewriting.schema
+    return {"format": {"type": "json_schema", "schema": schema}}
 
 
 def _is_call(block: Mapping[str, Any]) -> bool:
@@ -149,11 +144,7 @@ def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
 
 
 def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
-    """
-    Return *block* as it can be sent back to the API.
-
-    Arguments that were cut off are not an object, and the API accepts only an object.
-    """
+    """Return *block* as the API accepts it. Arguments that were cut off are not an object, and are put into one."""
     block = copy_json(block)
     if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
         block["input"] = {UNREADABLE: block["input"]} if block.get("input") is not None else {}
@@ -161,10 +152,8 @@ def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    cache_reads, cache_writes = (
-        read_token_count(usage, "cache_read_input_tokens"),
-        read_token_count(usage, "cache_creation_input_tokens"),
-    )
+    cache_reads = read_token_count(usage, "cache_read_input_tokens")
+    cache_writes = read_token_count(usage, "cache_creation_input_tokens")
     return Usage(
         input_tokens=read_token_count(usage, "input_tokens") + cache_reads + cache_writes,
         output_tokens=read_token_count(usage, "output_tokens"),

@@ -15,17 +15,17 @@ from ..formats import gemini
 from ..formats.base import Definitions, Offering
 from ..formats.media import ResultMedia
 from ..formats.result_content import get_provider_id
+from ..formats.schemas.dialects import GEMINI
+from ..formats.schemas.rewriting import rewrite_schema
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from .base import Reply, Request, StopReason, Usage
-from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
-from .structured_output import build_gemini_output
 from .wire import (
     arguments_object,
     as_object_list,
-    build_user_content,
     copy_native_content,
     get_object,
     map_stop_reason,
@@ -64,11 +64,12 @@ class GeminiProvider(RemoteProvider):
 
     name = "gemini"
     _title = "Gemini"
-    _format = Format(gemini.NAMING, _definitions, gemini.calls)
+    _format = Format(gemini.NAMING, gemini.MEDIA_FORMATS, _definitions, gemini.calls, gemini.results)
     _address = "https://generativelanguage.googleapis.com"
     _key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     _key_header = ("x-goog-api-key", "{}")
     _model_pattern = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is part of the address
+    _parts_field = "parts"
     _model_and_id_fields = ("modelVersion", "responseId")
     _reserved_options = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
 
@@ -87,11 +88,11 @@ class GeminiProvider(RemoteProvider):
         tools = self._definitions(request)
         generation = {
             **({"maxOutputTokens": limit} if limit else {}),
-            **({} if request.output is None else build_gemini_output(request.output)),
+            **({} if request.output is None else _build_output(request.output)),
         }
         return {
             "systemInstruction": {"parts": [{"text": request.system}]} if request.system else None,
-            "contents": self._contents(request),
+            "contents": self._translate_messages(request),
             "tools": tools,
             "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}} if tools and self.strict else None,
             "generationConfig": generation or None,
@@ -100,7 +101,7 @@ class GeminiProvider(RemoteProvider):
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [function["name"] for tool in body.get("tools", ()) for function in tool["functionDeclarations"]]
 
-    def _contents(self, request: Request) -> list[dict[str, Any]]:
+    def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
         contents: list[dict[str, Any]] = []
         for message in request.messages:
             new_contents = self._translate_message(message)
@@ -109,12 +110,10 @@ class GeminiProvider(RemoteProvider):
             contents += new_contents
         return contents
 
-    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
-        if isinstance(message, UserMessage):
-            user_content = build_user_content(message, gemini.MEDIA_FORMATS)
-            return [{"role": "user", "parts": [_build_part(part) for part in user_content]}]
-        if isinstance(message, ToolMessage):
-            return gemini.results(message.results)
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        return {"text": part} if isinstance(part, str) else gemini.build_media_part(part)
+
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         parts = as_object_list(copy_native_content(message, self.name))
         if parts is None or not _has_same_calls(parts, message):
             parts = self._build_parts(message)
@@ -145,10 +144,10 @@ class GeminiProvider(RemoteProvider):
         return _GeminiAssembler()
 
 
-def _build_part(part: str | ResultMedia) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"text": part}
-    return gemini.build_media_part(part)
+def _build_output(tool: Tool) -> dict[str, Any]:
+    """Return the fields of `generationConfig` for a final answer in the form of *tool*."""
+    schema = rewrite_schema(tool.schema, GEMINI).schema
+    return {"responseMimeType": "application/json", "responseJsonSchema": schema}
 
 
 def _build_function_call(call: ToolCall) -> dict[str, Any]:

@@ -26,11 +26,7 @@ T = TypeVar("T")
 
 
 class _ComparableMessage(ABC):
-    """
-    A message that is equal to another one if their JSON is equal.
-
-    The fields themselves cannot be compared, because calls and results do not compare by their content.
-    """
+    """A message that is equal to another one if their JSON is: calls and results do not compare by content."""
 
     __slots__ = ()
 
@@ -174,10 +170,6 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
         raise ValueError("not a message: it nests too deeply") from error
 
 
-def _read_user_message(data: Mapping[str, Any]) -> UserMessage:
-    return UserMessage(tuple(_read_items(data, "parts", _read_part)))
-
-
 def _read_assistant_message(data: Mapping[str, Any]) -> AssistantMessage:
     native = _read_field(data, "native", (Mapping, type(None)))
     return AssistantMessage(
@@ -189,14 +181,12 @@ def _read_assistant_message(data: Mapping[str, Any]) -> AssistantMessage:
     )
 
 
-def _read_tool_message(data: Mapping[str, Any]) -> ToolMessage:
-    return ToolMessage(tuple(_read_items(data, "results", lambda item: ToolResult.from_json(copy_json(item)))))
-
-
 _READERS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
-    "user": _read_user_message,
+    "user": lambda data: UserMessage(tuple(_read_items(data, "parts", _read_part))),
     "assistant": _read_assistant_message,
-    "tool": _read_tool_message,
+    "tool": lambda data: ToolMessage(
+        tuple(_read_items(data, "results", lambda item: ToolResult.from_json(copy_json(item))))
+    ),
 }
 
 

@@ -12,15 +12,16 @@ from typing import Any
 
 from ..formats import openai
 from ..formats.media import ResultMedia
+from ..formats.openai import parameters_of
+from ..formats.schemas.dialects import OPENAI
+from ..formats.schemas.rewriting import rewrite_schema
 from ..spec import Tool
 from .base import Reply, Request, StopReason
-from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
-from .structured_output import build_openai_output, can_openai_structure
 from .wire import (
     arguments_text,
     as_object_list,
-    build_user_content,
     copy_native_content,
     get_object,
     is_same_turn,
@@ -30,7 +31,7 @@ from .wire import (
     wire_name,
 )
 
-__all__ = ["OpenAIProvider"]
+__all__ = ["OpenAIProvider", "build_output", "can_structure"]
 
 _STOPS: dict[str, StopReason] = {
     "stop": "answer",
@@ -43,6 +44,10 @@ _STOPS: dict[str, StopReason] = {
 _USUAL_FIELDS = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
 _USUAL_CALL_FIELDS = frozenset(["id", "type", "function", "index"])
 _LEGAL_ID = re.compile(r".{1,40}", re.DOTALL)
+# The models from before structured output. https://platform.openai.com/docs/guides/structured-outputs
+_UNSTRUCTURED_MODEL = re.compile(
+    r"(?:ft:)?(?:gpt-3|gpt-4$|gpt-4-|gpt-4o-2024-05-13|gpt-4o-audio|chatgpt|o1-mini|o1-preview)"
+)
 
 
 class OpenAIProvider(RemoteProvider):
@@ -56,35 +61,27 @@ class OpenAIProvider(RemoteProvider):
 
     name = "openai"
     _title = "OpenAI"
-    _format = Format(openai.NAMING, openai.definitions, openai.calls)
+    _format = Format(openai.NAMING, openai.MEDIA_FORMATS, openai.definitions, openai.calls, openai.results)
     _address = "https://api.openai.com/v1"
+    _endpoint = "/chat/completions"
     _key_variables = ("OPENAI_API_KEY",)
-    _key_header = ("authorization", "Bearer {}")
     _reserved_options = frozenset(["model", "messages", "tools", "stream"])
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
         # Other servers differ in what they do with a schema, most of all beside tools.
-        return self._is_own_address and can_openai_structure(self.model, tool)
-
-    def _path(self, *, stream: bool) -> str:
-        return "/chat/completions"
+        return self._is_own_address and can_structure(self.model, tool)
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
-        wire_messages = [
-            self._replace_ids(wire_message)
-            for message in request.messages
-            for wire_message in self._translate_message(message)
-        ]
         # OpenAI's newer models refuse the old name `max_tokens`, and other servers do not know the new name.
         limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
         return {
             "model": self.model,
-            "messages": system + wire_messages,
+            "messages": system + self._translate_messages(request),
             "tools": self._definitions(request),
             "response_format": None
             if request.output is None
-            else {"type": "json_schema", "json_schema": build_openai_output(request.output)},
+            else {"type": "json_schema", "json_schema": build_output(request.output)},
             limit: request.max_tokens or self.max_tokens,
             "stream": stream or None,
             "stream_options": {"include_usage": True} if stream else None,
@@ -93,29 +90,23 @@ class OpenAIProvider(RemoteProvider):
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [tool["function"]["name"] for tool in body.get("tools", ())]
 
-    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
-        if isinstance(message, UserMessage):
-            user_content = build_user_content(message, openai.MEDIA_FORMATS)
-            return [{"role": "user", "content": [_build_part(part) for part in user_content]}]
-        if isinstance(message, ToolMessage):
-            return openai.results(message.results)
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        return {"type": "text", "text": part} if isinstance(part, str) else openai.build_media_part(part)
+
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         wire_message = _build_wire_message(message)
         further = copy_native_content(message, self.name)
         if isinstance(further, dict):
             wire_message = _add_further_fields(wire_message, further, message)
         return [wire_message]
 
-    def _replace_ids(self, message: dict[str, Any]) -> dict[str, Any]:
-        """
-        Change the ids in *message* to ids that OpenAI accepts, and return *message*.
-
-        Other servers get their own ids back, because some servers put further data into an id.
-        """
+    def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
+        # Other servers get their own ids back, because some servers put further data into an id.
         if self._is_own_address:
-            for holder, key in [(message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))]:
+            for holder, key in [(item, "tool_call_id"), *((call, "id") for call in item.get("tool_calls", ()))]:
                 if key in holder:
                     holder[key] = wire_id(holder[key], _LEGAL_ID)
-        return message
+        return item
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         choice = response["choices"][0]
@@ -135,10 +126,15 @@ class OpenAIProvider(RemoteProvider):
         return _ChatCompletionsAssembler()
 
 
-def _build_part(part: str | ResultMedia) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    return openai.build_media_part(part)
+def can_structure(model: str, tool: Tool) -> bool:
+    """Return whether OpenAI's *model* has structured output, and its strict mode can express the schema of *tool*."""
+    return not _UNSTRUCTURED_MODEL.match(model) and not rewrite_schema(tool.schema, OPENAI).obstacles
+
+
+def build_output(tool: Tool) -> dict[str, Any]:
+    """Return the name, the schema and the strictness of a final answer in the form of *tool*, for both APIs."""
+    schema, is_strict = parameters_of(tool, [], strict=True)
+    return {"name": tool.name, "schema": schema, "strict": is_strict}
 
 
 def _build_wire_message(message: AssistantMessage) -> dict[str, Any]:
@@ -250,11 +246,7 @@ class _ChatCompletionsAssembler:
 
 
 def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """
-    Return whether *delta* continues *call*.
-
-    Some servers leave out the index and the id, or give all calls the same index.
-    """
+    """Return whether *delta* continues *call*. Servers may leave out the index and the id, or repeat the index."""
     if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
         return False
     if delta.get("index") is None and not delta.get("id"):

@@ -14,13 +14,12 @@ from ..formats import openai_responses
 from ..formats.media import ResultMedia
 from ..spec import Tool
 from .base import Reply, Request, StopReason
-from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .messages import AssistantMessage, Native
+from .openai import build_output, can_structure
 from .remote import Format, RemoteProvider
-from .structured_output import build_openai_output, can_openai_structure
 from .wire import (
     arguments_text,
     as_object_list,
-    build_user_content,
     copy_native_content,
     get_object,
     is_same_turn,
@@ -52,46 +51,54 @@ class OpenAIResponsesProvider(RemoteProvider):
 
     name = "openai_responses"
     _title = "OpenAI"
-    _format = Format(openai_responses.NAMING, openai_responses.definitions, openai_responses.calls)
+    _format = Format(
+        openai_responses.NAMING,
+        openai_responses.MEDIA_FORMATS,
+        openai_responses.definitions,
+        openai_responses.calls,
+        openai_responses.results,
+    )
     _address = "https://api.openai.com/v1"
+    _endpoint = "/responses"
     _key_variables = ("OPENAI_API_KEY",)
-    _key_header = ("authorization", "Bearer {}")
     _reserved_options = frozenset(
         ["model", "input", "instructions", "tools", "stream", "previous_response_id", "conversation"]
     )
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
-        return self._is_own_address and can_openai_structure(self.model, tool)
-
-    def _path(self, *, stream: bool) -> str:
-        return "/responses"
+        return self._is_own_address and can_structure(self.model, tool)
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         return {
             "model": self.model,
             "instructions": request.system or None,
-            "input": [_replace_id(item) for message in request.messages for item in self._translate_message(message)],
+            "input": self._translate_messages(request),
             "tools": self._definitions(request),
             "text": None
             if request.output is None
-            else {"format": {"type": "json_schema", **build_openai_output(request.output)}},
+            else {"format": {"type": "json_schema", **build_output(request.output)}},
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
             "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED_REASONING],
             "stream": stream or None,
         }
 
-    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
-        if isinstance(message, UserMessage):
-            user_content = build_user_content(message, openai_responses.MEDIA_FORMATS)
-            return [{"role": "user", "content": [_build_part(part) for part in user_content]}]
-        if isinstance(message, ToolMessage):
-            return openai_responses.results(message.results)
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "input_text", "text": part}
+        item = openai_responses.build_media_item(part)
+        return {**item, "detail": "auto"} if part.kind == "image" else item
+
+    def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "call_id": wire_id(item["call_id"], _LEGAL_ID)} if "call_id" in item else item
+
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         items = as_object_list(copy_native_content(message, self.name))
         ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALL_TYPES)
         if items is None or not is_same_turn(ids, message):
             return _build_items(message)
-        return [_drop_nulls(item) for item in items if not _is_lost_reasoning(item)]
+        kept_items = (item for item in items if not _is_lost_reasoning(item))
+        return [{name: value for name, value in item.items() if value is not None} for item in kept_items]
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         output = [item for item in response["output"] if isinstance(item, dict)]
@@ -120,18 +127,6 @@ class OpenAIResponsesProvider(RemoteProvider):
         return response if isinstance(response, Mapping) and response.get("error") else None
 
 
-def _replace_id(item: dict[str, Any]) -> dict[str, Any]:
-    """Return *item* with an id of its call that the API accepts."""
-    return {**item, "call_id": wire_id(item["call_id"], _LEGAL_ID)} if "call_id" in item else item
-
-
-def _build_part(part: str | ResultMedia) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "input_text", "text": part}
-    item = openai_responses.build_media_item(part)
-    return {**item, "detail": "auto"} if part.kind == "image" else item
-
-
 def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = [{"role": "assistant", "content": message.text}] if message.text else []
     for call in message.calls:
@@ -143,10 +138,6 @@ def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:
 def _is_lost_reasoning(item: Mapping[str, Any]) -> bool:
     """Return whether *item* is reasoning without its content: it refers to data that the server has not stored."""
     return item.get("type") == "reasoning" and not item.get("encrypted_content")
-
-
-def _drop_nulls(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if value is not None}
 
 
 def _list_parts(item: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ import logging
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
@@ -20,17 +20,19 @@ from urllib.parse import urlsplit
 
 from .._plumbing.wording import format_count
 from ..errors import ProviderError, Transient
-from ..formats.base import Definitions, Naming, Note, Offering
+from ..formats.base import Definitions, Naming, Note, Offering, WireObject
+from ..formats.media import ResultMedia
 from ..policies.retry import RetryPolicy, retrying
-from ..results import ToolCall
+from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .http.api_keys import ApiKey, find_key
 from .http.exchange import HttpExchange, OutgoingRequest, check_url
 from .http.failures import ProviderFailure, SentRequest
 from .http.time_limits import TimeLimits
+from .messages import AssistantMessage, Message, ToolMessage
 from .streams import SHAPE_ERRORS, Assembler, IncomingStream, build_unreadable_failure
-from .wire import correct_stop_reason, join_surrogates, normalize_calls
+from .wire import build_user_content, correct_stop_reason, join_surrogates, normalize_calls
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
@@ -48,8 +50,10 @@ class Format:
     """The parts of a module of `toolkit.formats` that a provider uses."""
 
     naming: Naming
+    media_formats: Collection[str]
     definitions: Callable[..., Definitions]
     calls: Callable[[Any, Offering | None], list[ToolCall]]
+    results: Callable[[Sequence[ToolResult]], list[WireObject]]
 
 
 class RemoteProvider(ABC):
@@ -78,13 +82,15 @@ class RemoteProvider(ABC):
     _title: ClassVar[str]
     _format: ClassVar[Format]
     _address: ClassVar[str]
+    _endpoint: ClassVar[str]
     _key_variables: ClassVar[tuple[str, ...]]
-    _key_header: ClassVar[tuple[str, str]]
+    _key_header: ClassVar[tuple[str, str]] = ("authorization", "Bearer {}")
     _headers: ClassVar[Mapping[str, str]] = {}
     _model_pattern: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")
     _reserved_options: ClassVar[frozenset[str]]
     _max_tokens: ClassVar[int | None] = None
     _model_and_id_fields: ClassVar[tuple[str, str]] = ("model", "id")
+    _parts_field: ClassVar[str] = "content"
 
     def __init__(
         self,
@@ -128,22 +134,21 @@ class RemoteProvider(ABC):
         self._noted: set[Note] = set()
         self._exchange = HttpExchange(
             self._address if base_url is None else check_url(base_url),
-            key_header=self._key_header[0],
-            key_form=self._key_header[1],
+            key_header=self._key_header,
             client=client,
         )
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]
 
     async def reply(self, request: Request) -> Reply:
-        key, outgoing = self._find_key(), self._build_outgoing(request, stream=False)
-        response = await self._call_with_retries(lambda: self._exchange.post(outgoing, key), outgoing.limits)
+        outgoing = self._build_outgoing(request, stream=False)
+        response = await self._call_with_retries(lambda: self._exchange.post(outgoing), outgoing.limits)
         return self._read_reply(response, request)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        key, outgoing = self._find_key(), self._build_outgoing(request, stream=True)
+        outgoing = self._build_outgoing(request, stream=True)
 
         async def begin() -> IncomingStream:
-            events = self._exchange.stream_events(outgoing, key)
+            events = self._exchange.stream_events(outgoing)
             incoming = IncomingStream(events, self._assembler(), self._title, outgoing.limits)
             try:
                 await incoming.advance()
@@ -171,11 +176,7 @@ class RemoteProvider(ABC):
         yield self._read_reply(incoming.response(), request)
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
-        """
-        Return whether the agent asks for a typed answer in the form of *tool* as text, and not as a call of *tool*.
-
-        *has_tools* says whether the request offers tools besides.
-        """
+        """Return whether a typed answer in the form of *tool* is asked for as text, and not as a call of *tool*."""
         return False
 
     async def aclose(self) -> None:
@@ -194,24 +195,44 @@ class RemoteProvider(ABC):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} holds a key and connections; make a new one instead of a copy")
 
-    @abstractmethod
     def _path(self, *, stream: bool) -> str:
         """Return the part of the address after the base URL."""
+        return self._endpoint
 
     @abstractmethod
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         """Return *request* in the provider's format."""
 
     @abstractmethod
-    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
-        """
-        Return the message in the provider's answer, the stop reason and the usage.
+    def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
+        """Return a part of the user's message in the provider's format."""
 
-        The caller corrects the stop reason, and adds the model and the id.
-        """
+    @abstractmethod
+    def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
+        """Return a message of the model in the provider's format."""
+
+    @abstractmethod
+    def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
+        """Return the message, the stop reason and the usage. The caller corrects the reason, and adds model and id."""
 
     @abstractmethod
     def _assembler(self) -> Assembler: ...
+
+    def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
+        """Return *item* of the conversation with ids that the provider accepts."""
+        return item
+
+    def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
+        """Return the conversation in the provider's format."""
+        return [self._replace_ids(item) for message in request.messages for item in self._translate_message(message)]
+
+    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, AssistantMessage):
+            return self._translate_reply(message)
+        if isinstance(message, ToolMessage):
+            return self._format.results(message.results)
+        parts = build_user_content(message, self._format.media_formats)
+        return [{"role": "user", self._parts_field: [self._build_part(part) for part in parts]}]
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         """Return the names of the tools in *body*, as they are sent."""
@@ -238,6 +259,7 @@ class RemoteProvider(ABC):
         return data if data.get("error") else None
 
     def _build_outgoing(self, request: Request, *, stream: bool) -> OutgoingRequest:
+        key = self._find_key()
         body = self._body(request, stream=stream)
         for name, value in self.options.items():
             own_value = body.get(name)
@@ -247,10 +269,11 @@ class RemoteProvider(ABC):
             provider=self._title,
             host=self._exchange.host,
             model=self.model,
-            key_source=self._key_source(),
+            key_source="`api_key=` (none was given)" if key is None else key.source,
             tools={name: self._format.naming.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
         )
         return OutgoingRequest(
+            key=key,
             path=self._path(stream=stream),
             body=body,
             sent=sent,
@@ -264,11 +287,6 @@ class RemoteProvider(ABC):
             ),
         )
 
-    def _key_source(self) -> str:
-        if self._key is not None:
-            return self._key.source
-        return " or ".join(self._key_variables) if self._is_own_address else "`api_key=` (none was given)"
-
     def require_key(self) -> None:
         """
         Look for the key now, and not at the first request.
@@ -280,15 +298,11 @@ class RemoteProvider(ABC):
 
     def _find_key(self) -> ApiKey | None:
         if self._key is None and self._is_own_address:
-            self._key = find_key(None, self._key_variables, provider=self._title)
+            self._key = find_key(self._key_variables, provider=self._title)
         return self._key
 
     async def _call_with_retries(self, call: Callable[[], Awaitable[T]], limits: TimeLimits) -> T:
-        """
-        Await *call*, and retry it as the policy and *limits* allow.
-
-        After the last retry, raise `ProviderFailure`.
-        """
+        """Await *call*, and retry it as the policy and *limits* allow. Then raise `ProviderFailure`."""
         notes: list[str] = []
         try:
             return await retrying(

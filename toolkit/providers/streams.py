@@ -48,12 +48,7 @@ def build_unreadable_failure(title: str, error: Exception) -> ProviderFailure:
 
 
 class IncomingStream:
-    """
-    A stream that has started.
-
-    Attributes:
-        text: The text that arrived last; empty at the end.
-    """
+    """A stream that has started. Its `text` is what arrived last; it is empty at the end."""
 
     def __init__(
         self, events: AsyncGenerator[dict[str, Any]], assembler: Assembler, title: str, limits: TimeLimits
@@ -66,13 +61,7 @@ class IncomingStream:
         self.text = ""
 
     async def advance(self) -> None:
-        """
-        Read events up to the next text, or up to the end.
-
-        Raises:
-            ProviderFailure: An event cannot be read.
-            Transient: The stream broke off or ended before the answer was complete.
-        """
+        """Read events up to the next text, or up to the end. Raise `Transient` if the stream broke off."""
         self.text = ""
         try:
             async for event in self._events:

@@ -50,11 +50,7 @@ _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def build_user_content(message: UserMessage, accepted: Collection[str]) -> list[str | ResultMedia]:
-    """
-    Return the texts of *message*, and its images, sound and documents whose formats are *accepted*, in order.
-
-    The list has at least one item, because providers refuse an empty message.
-    """
+    """Return the texts of *message*, and its media in *accepted* formats; at least one item, as providers require."""
     contents = [_render_part(part, accepted) for part in message.parts]
     return [content for content in contents if not isinstance(content, str) or content.strip()] or [_EMPTY_MESSAGE_TEXT]
 
@@ -73,13 +69,9 @@ def _render_part(part: Part, accepted: Collection[str]) -> str | ResultMedia:
         case ResourcePart(content=bytes()):
             return f"(a resource that cannot be shown, {render_part(part)}: {explain_missing(part, accepted)})"
         case FilePart():
-            return f"({_describe_file(part)})"
+            return f"({', '.join(['a file', *filter(None, (part.name, part.media_type, part.uri))])})"
         case _:
             return render_part(part)
-
-
-def _describe_file(part: FilePart) -> str:
-    return ", ".join(["a file", *filter(None, (part.name, part.media_type, part.uri))])
 
 
 def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
@@ -99,11 +91,7 @@ def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCa
 
 
 def _parse_arguments(arguments: Any) -> Any:
-    """
-    Return *arguments* as a dictionary if they are one, or the JSON text of one.
-
-    Other arguments are returned unchanged, so that the dispatcher refuses them.
-    """
+    """Return *arguments* as a dictionary if they are one, or its JSON text. The dispatcher refuses all others."""
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return {}  # some servers send this for a call without arguments
     if not isinstance(arguments, str):
@@ -116,11 +104,7 @@ def _parse_arguments(arguments: Any) -> Any:
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
-    """
-    Return the arguments of *call* for a provider that accepts an object.
-
-    Arguments that are not an object are put under the key `UNREADABLE`.
-    """
+    """Return the arguments of *call* as an object. Other arguments are put under the key `UNREADABLE`."""
     arguments = _parse_arguments(call.arguments)
     return copy_json(arguments) if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
@@ -131,20 +115,12 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def wire_name(naming: Naming, name: str) -> str:
-    """
-    Return the name of a tool as it is sent.
-
-    Characters that no provider accepts are replaced, because the model may have invented the name.
-    """
+    """Return the name of a tool as it is sent. The model may have invented it, so bad characters are replaced."""
     return _ILLEGAL_CHARACTER.sub("_", naming.wire(name))[: naming.max_chars] or "_"
 
 
 def wire_id(call_id: Any, allowed: re.Pattern[str]) -> Any:
-    """
-    Return the id of a call as it is sent, both with the call and with its result.
-
-    An id from another provider may not match *allowed*. It is replaced by a hash.
-    """
+    """Return the id of a call as it is sent. If it is from another provider and not *allowed*, it becomes a hash."""
     if not isinstance(call_id, str) or allowed.fullmatch(call_id):
         return call_id
     return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
@@ -162,11 +138,7 @@ def as_object_list(value: Any) -> list[dict[str, Any]] | None:
 
 
 def is_same_turn(ids: Iterable[Any], message: AssistantMessage) -> bool:
-    """
-    Return whether *ids*, from the native content of *message*, are the ids of its calls.
-
-    If they are not, the message or the native content was changed.
-    """
+    """Return whether *ids*, from the native content of *message*, are those of its calls, so neither was changed."""
     return list(ids) == [call.id for call in message.calls]
 
 
@@ -182,12 +154,7 @@ def correct_stop_reason(stop: StopReason, message: AssistantMessage) -> StopReas
 
 
 def join_surrogates(text: str) -> str:
-    """
-    Return *text* without surrogates.
-
-    Servers that count in UTF-16 cut a character outside the Basic Multilingual Plane into two surrogates. A pair of
-    surrogates is joined again. A single surrogate is replaced.
-    """
+    """Return *text* with the pairs of surrogates that some servers send joined, and single surrogates replaced."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -206,12 +173,7 @@ def read_token_count(holder: Mapping[str, Any], name: str) -> int:
 
 
 def read_openai_usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage:
-    """
-    Return the tokens as OpenAI counts them.
-
-    *input_name* and *output_name* are the names of the counts of input and output tokens; they differ between its two
-    APIs.
-    """
+    """Return the tokens as OpenAI counts them. Its two APIs differ in the names of the counts."""
     details = get_object(usage, f"{input_name}_details")
     return Usage(
         input_tokens=read_token_count(usage, input_name),

@@ -7,8 +7,7 @@ does not do.
 
 from __future__ import annotations
 
-from .base import LEVELS, LevelName, Sandbox
-from .limits import Limits
+from .base import LEVELS, LevelName, Limits, Sandbox
 from .selection import best_sandbox, sandboxes
 
 __all__ = ["LEVELS", "LevelName", "Limits", "Sandbox", "best_sandbox", "sandboxes"]

@@ -1,4 +1,4 @@
-"""The sandbox: a way to start a command with fewer rights than its user has."""
+"""The sandbox: a way to start a command with fewer rights than its user has, and within limits."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias
 
 from ..errors import ToolError
 from .launcher.messages import LaunchRequest
 
-__all__ = ["LEVELS", "LevelName", "Plan", "Sandbox", "launcher_command"]
+__all__ = ["LAUNCHER_SCRIPT", "LEVELS", "LevelName", "Limits", "Plan", "Sandbox", "SandboxOptions", "launcher_command"]
 
 LevelName: TypeAlias = Literal["bubblewrap", "landlock", "limits", "none"]
 LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
@@ -21,9 +21,73 @@ LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
 Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], LaunchRequest]
 """A function that returns the launcher's request for a command, its working folder and its private folder."""
 
-_LAUNCHER_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
+# The launcher is loaded from its own folder, because loading the whole package takes longer than most commands.
+LAUNCHER_SCRIPT = "import sys; sys.path.append(sys.argv.pop(1)); from launcher.launch import main; sys.exit(main())"
+_SANDBOX_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MAX_ARGUMENT_CHARS = 100_000
 _MAX_REQUEST_CHARS = 1_500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """
+    The limits that the system enforces on a command.
+
+    Attributes:
+        cpu_seconds: The most CPU time of each process.
+        file_bytes: The largest file that a process may write.
+        memory_bytes: The most memory that a process may write to, without shared memory. Address space is not limited,
+            because programs reserve far more of it than they use.
+        processes: The most processes that the command may have, in addition to those that the user already has. For
+            root, a control group or a count of the processes enforces this limit.
+        open_files: The most open files of each process.
+    """
+
+    cpu_seconds: int = 3600
+    file_bytes: int = 4 << 30
+    memory_bytes: int = 8 << 30
+    processes: int = 1000
+    open_files: int = 4096
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"Limits: `{limit.name}` has to be a whole number above 0, got {value!r}")
+
+    @property
+    def counted_processes(self) -> int | None:
+        """The most processes that the launcher has to count; None if the system enforces the limit by itself."""
+        return self.processes if os.geteuid() == 0 else None
+
+    def resource_limits(self) -> dict[str, int]:
+        """Return the limits that the system enforces, by their names without `RLIMIT_`."""
+        return {
+            "CPU": self.cpu_seconds,
+            "FSIZE": self.file_bytes,
+            "DATA": self.memory_bytes,
+            "NPROC": self.processes,
+            "NOFILE": self.open_files,
+            "CORE": 0,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """
+    The wishes of the caller, which are the same for every level; see `best_sandbox`.
+
+    Attributes:
+        read_only: Whether a command in bubblewrap can write nothing in the workspace.
+        machine: The machine whose system calls are filtered, by default this one.
+    """
+
+    network: bool = False
+    limits: Limits = field(default_factory=Limits)
+    extra_folders: tuple[str, ...] = ()
+    read_only: bool = False
+    local_sockets: bool = False
+    machine: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,16 +212,11 @@ class Sandbox:
 
 
 def launcher_command(request: LaunchRequest) -> list[str]:
-    """
-    Return the command line that starts the launcher with *request*.
-
-    Raises:
-        ToolError: *request* is too long, or no Python interpreter is known.
-    """
+    """Return the command line that starts the launcher. Raise `ToolError` if *request* is too long for one."""
     text = json.dumps(request, separators=(",", ":"))
     if len(text) > _MAX_REQUEST_CHARS:
         raise ToolError("the workspace has more protected files than a sandbox can hide; choose a smaller root")
     if not sys.executable:
         raise ToolError("no Python interpreter is known that could start a sandbox; set `sys.executable`")
     pieces = [text[at : at + _MAX_ARGUMENT_CHARS] for at in range(0, len(text), _MAX_ARGUMENT_CHARS)]
-    return [sys.executable, "-I", "-S", _LAUNCHER_PATH, *pieces]
+    return [sys.executable, "-I", "-S", "-c", LAUNCHER_SCRIPT, _SANDBOX_FOLDER, *pieces]

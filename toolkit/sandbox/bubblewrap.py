@@ -14,9 +14,8 @@ import stat
 from collections.abc import Container, Iterator, Sequence
 
 from ..errors import ToolError
-from .base import Sandbox
+from .base import Sandbox, SandboxOptions
 from .launcher.messages import HiddenFiles, LaunchRequest
-from .limits import SandboxOptions
 from .recheck import RecheckServer
 from .seccomp import LOCAL_FAMILIES, NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
@@ -42,16 +41,13 @@ _DEFAULTS = SandboxOptions()
 
 
 def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOptions = _DEFAULTS) -> Sandbox:
-    """
-    Return the bubblewrap sandbox that uses the `bwrap` at *program*.
-
-    *visible_files* are the folders of the workspace, and what is protected in them.
-    """
+    """Return the sandbox that uses the `bwrap` at *program* and hides what is protected in *visible_files*."""
     network, bounds, extra_folders = options.network, options.limits, options.extra_folders
     is_filtered = supports_machine(options.machine)
     is_local = options.local_sockets or not is_filtered
     user = choose_user()
     own_lines = {} if user is None else _account_lines(user)
+    user_options = [] if user is None else ["--unshare-user", "--uid", str(user), "--gid", str(user)]
     # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
     # Without a network, the sockets of the network families reach only one another.
     families = (*NETWORK_FAMILIES, *(LOCAL_FAMILIES if options.local_sockets else ()))
@@ -62,7 +58,7 @@ def bubblewrap(visible_files: VisibleFiles, *, program: str, options: SandboxOpt
     recheck_server = RecheckServer(find_hidden)
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        first_options = [*_namespace_options(network), *_user_options(user), *_own_folder_options(private)]
+        first_options = [*_namespace_options(network), *user_options, *_own_folder_options(private)]
         first_options += [*_system_options(network, extra_folders, own_lines), *_mask_kernel_files()]
         mounts = list(_workspace_mounts(visible_files, options.read_only))
         last_options = ["--remount-ro", "/", "--chdir", cwd]
@@ -134,10 +130,6 @@ def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -
     return tuple(words for holds, words in table if holds)
 
 
-def _user_options(user: int | None) -> list[str]:
-    return [] if user is None else ["--unshare-user", "--uid", str(user), "--gid", str(user)]
-
-
 def _namespace_options(network: bool) -> list[str]:
     namespaces = ["--unshare-all", *(["--share-net"] if network else []), "--hostname", "sandbox"]
     return [*namespaces, "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
@@ -155,11 +147,7 @@ def _own_folder_options(private: str | None) -> Iterator[str]:
 
 
 def _system_options(network: bool, extra_folders: Sequence[str], own_settings: Container[str]) -> Iterator[str]:
-    """
-    Yield the options for the system's programs and settings.
-
-    The settings in *own_settings* are left out, because the command gets its own.
-    """
+    """Yield the options for the system's programs and settings, without those in *own_settings*."""
     for place in list_readable_folders(extra_folders):
         yield from ("--ro-bind", place, place)
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):

@@ -13,10 +13,10 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
-from .base import Sandbox
+from .base import Sandbox, SandboxOptions
 from .launcher.messages import HiddenFiles, LaunchRequest
-from .limits import SandboxOptions
 from .recheck import RecheckServer
 from .seccomp import NETWORK_FAMILIES, build_filter, supports_machine
 from .system_paths import list_readable_folders, list_settings
@@ -64,11 +64,7 @@ def find_landlock_version() -> int:
 
 
 def landlock(visible_files: VisibleFiles, *, version: int, options: SandboxOptions = _DEFAULTS) -> Sandbox:
-    """
-    Return the Landlock sandbox, as far as *version* of the interface supports it, which is the kernel's.
-
-    *visible_files* are the folders of the workspace, and what is protected in them.
-    """
+    """Return the Landlock sandbox for *visible_files*, as far as this *version* of the interface supports it."""
     network, bounds, extra_folders = options.network, options.limits, options.extra_folders
     abi = min(version, NEWEST_VERSION)
     files, ports, scoped, size = _ABI_FEATURES[abi]
@@ -171,17 +167,13 @@ def _workspace_rules(visible_files: VisibleFiles, hidden: Sequence[str], all_rig
     }
     # A folder with its own rights inside another folder must be excluded from the rights of that one, as a secret is.
     special = {*hidden, *tops}
-    parents = {parent for path in special for parent in _parents(path)}
+    parents = {str(parent) for path in special for parent in PurePosixPath(path).parents}
     for top, rights in tops.items():
         yield from _grant_folder(top, rights, special - {top}, parents)
 
 
 def _grant_folder(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
-    """
-    Yield the rules that grant *rights* for *folder*.
-
-    The folder is granted as a whole if nothing in it is *special*; otherwise its parts are granted.
-    """
+    """Yield the rules that grant *rights* for *folder*: as a whole, or in parts if something in it is *special*."""
     waiting = [folder]
     while waiting:
         current = waiting.pop()
@@ -192,9 +184,3 @@ def _grant_folder(folder: str, rights: int, special: set[str], parents: set[str]
         with contextlib.suppress(OSError), os.scandir(current) as entries:
             inside = [entry.path for entry in entries if not entry.is_symlink()]
             waiting += sorted((path for path in inside if path not in special), reverse=True)
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path

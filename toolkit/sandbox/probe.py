@@ -51,10 +51,7 @@ def probe_sandbox(
     Run every attempt to escape from a sandbox, and return what each attempt reached.
 
     *build_sandbox* returns the sandbox for *visible_files* and the folders of the probe, which exist by then. The tests
-    give the file of a longer list of attempts.
-
-    Raises:
-        ProbeError: No command runs in the sandbox.
+    give the file of a longer list of attempts. Raise `ProbeError` if no command runs in the sandbox.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -94,12 +91,7 @@ def _add_folders(visible_files: VisibleFiles, inside: str, read_only: str) -> Vi
 
 
 def run_trial(sandbox: Sandbox, root: str) -> None:
-    """
-    Run a command in *sandbox* that does nothing.
-
-    Raises:
-        ProbeError: The command did not run.
-    """
+    """Run a command in *sandbox* that does nothing. Raise `ProbeError` if it did not run."""
     _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", "true"], root)
 
 
@@ -126,11 +118,7 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
 
 
 def _make_targets(stack: contextlib.ExitStack) -> dict[str, Any]:
-    """
-    Make the folder of a probe, with files and listening sockets that *stack* removes at its end.
-
-    Return the facts that the attempts need: what they must not reach, and the random word in the files.
-    """
+    """Make the files and sockets of a probe, which end with *stack*, and return the facts that the attempts need."""
     folder = os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-")))
     folders = {"inside": f"{folder}/workspace", "read_only": f"{folder}/read-only", "outside": f"{folder}/outside"}
     files = {

@@ -109,12 +109,7 @@ def supports_machine(machine: str | None = None) -> bool:
 
 
 def build_filter(families: Iterable[int], *, machine: str | None = None) -> bytes:
-    """
-    Return the filter that allows only sockets of *families*, as instructions of eight bytes.
-
-    Raises:
-        ValueError: The system calls of *machine* are not known.
-    """
+    """Return the filter that allows only sockets of *families*. Raise `ValueError` for an unknown *machine*."""
     name = machine or platform.machine()
     if name not in _MACHINES:
         raise ValueError(f"the system calls of {name!r} are not known here; known are {', '.join(_MACHINES)}")
@@ -130,31 +125,25 @@ def build_filter(families: Iterable[int], *, machine: str | None = None) -> byte
     for numbers in _REFUSED_CALLS.values():
         number = numbers[column]
         if number is not None:
-            code += [_jump(_EQUAL, number, 0, 1), _return(_REFUSE)]
+            code += _answer(number, _REFUSE)
     # The flags of these calls are behind a pointer, which a filter cannot read. Libraries fall back to the older calls.
     for number in (_CLONE3[column], _OPENAT2[column]):
-        code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
+        code += _answer(number, _ERRNO | errno.ENOSYS)
     code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
     code += _if_called(
         _CLONE[column], [_load(_FIRST_ARGUMENT_OFFSET), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)]
     )
-    refusals = [_jump(_EQUAL, request, 0, 1) + _return(_REFUSE) for request in _TERMINAL_INPUT_IOCTLS]
-    code += _if_called(_IOCTL[column], [_load(_SECOND_ARGUMENT_OFFSET), *_split_instructions(b"".join(refusals))])
-    allowed = [_jump(_EQUAL, family, 0, 1) + _return(_ALLOW) for family in dict.fromkeys(families)]
-    code += _if_called(
-        _SOCKET[column], [_load(_FIRST_ARGUMENT_OFFSET), *_split_instructions(b"".join(allowed)), _return(_REFUSE)]
-    )
+    refusals = [part for request in _TERMINAL_INPUT_IOCTLS for part in _answer(request, _REFUSE)]
+    code += _if_called(_IOCTL[column], [_load(_SECOND_ARGUMENT_OFFSET), *refusals])
+    allowed = [part for family in dict.fromkeys(families) for part in _answer(family, _ALLOW)]
+    code += _if_called(_SOCKET[column], [_load(_FIRST_ARGUMENT_OFFSET), *allowed, _return(_REFUSE)])
     pair = [_load(_FIRST_ARGUMENT_OFFSET), _jump(_EQUAL, socket.AF_UNIX, 1, 0), _return(_REFUSE)]
     code += _if_called(_SOCKETPAIR[column], pair)
     return b"".join([*code, _return(_ALLOW)])
 
 
 def _refuse_modes(column: int, bits: int) -> list[bytes]:
-    """
-    Return instructions that refuse to give a file one of these *bits*.
-
-    Outside the sandbox, such a file would run with the rights of its owner or its group.
-    """
+    """Return instructions that refuse *bits* of a mode, with which a file outside would run with its owner's rights."""
     code = []
     for *numbers, mode in _MODE_CALLS.values():
         if (number := numbers[column]) is not None:
@@ -190,15 +179,12 @@ def _jump(test: int, number: int, if_true: int, if_false: int) -> bytes:
     return struct.pack("=HBBI", test, if_true, if_false, number)
 
 
-def _if_called(number: int, then: list[bytes]) -> list[bytes]:
-    """
-    Return instructions that run *then* for this call and allow it at the end.
+def _answer(number: int, verdict: int) -> list[bytes]:
+    """Return instructions that end with *verdict* if the loaded value is *number*."""
+    return [_jump(_EQUAL, number, 0, 1), _return(verdict)]
 
-    Any other call continues after them, with its number still loaded.
-    """
+
+def _if_called(number: int, then: list[bytes]) -> list[bytes]:
+    """Return instructions that run *then* for this call and allow it at the end. Any other call goes on after them."""
     body = [*then, _return(_ALLOW)]
     return [_jump(_EQUAL, number, 0, len(body)), *body]
-
-
-def _split_instructions(code: bytes) -> list[bytes]:
-    return [code[at : at + 8] for at in range(0, len(code), 8)]

@@ -16,16 +16,15 @@ from dataclasses import replace
 
 from ..errors import ToolError
 from ..workspace import Workspace
-from .base import LEVELS, LevelName, Sandbox
+from .base import LEVELS, LevelName, Limits, Sandbox, SandboxOptions
 from .bubblewrap import bubblewrap
 from .landlock import find_landlock_version, landlock
 from .launcher.messages import LaunchRequest
-from .limits import Limits, SandboxOptions
 from .probe import ProbeError, probe_sandbox, run_trial
 from .system_paths import find_trusted_program
 from .visible_files import VisibleFiles, visible_files_of
 
-__all__ = ["best_sandbox", "no_sandbox", "sandboxes"]
+__all__ = ["best_sandbox", "sandboxes"]
 
 _NOT_PREVENTED = (
     "it reads and writes everything that the user may, protected files included; as root, also the kernel's settings",
@@ -67,10 +66,7 @@ def best_sandbox(
     """
     if level is not None and level not in LEVELS:
         raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
-    folders = tuple(os.fspath(folder) for folder in readable)
-    options = SandboxOptions(
-        network=network, limits=limits or Limits(), extra_folders=folders, local_sockets=local_sockets
-    )
+    options = _build_options(network, limits, readable, local_sockets)
     reasons = []
     for name in LEVELS[:-1] if level is None else (level,):
         outcome = _try_level(name, workspace, options, probe=probe)
@@ -92,11 +88,17 @@ def sandboxes(
     """
     Return every level, the strongest first: a sandbox that is ready to use, or the reason why it is not available.
     """
+    options = _build_options(network, limits, readable, local_sockets)
+    return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}
+
+
+def _build_options(
+    network: bool, limits: Limits | None, readable: Sequence[str | os.PathLike[str]], local_sockets: bool
+) -> SandboxOptions:
     folders = tuple(os.fspath(folder) for folder in readable)
-    options = SandboxOptions(
+    return SandboxOptions(
         network=network, limits=limits or Limits(), extra_folders=folders, local_sockets=local_sockets
     )
-    return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}
 
 
 def _try_level(name: LevelName, workspace: Workspace, options: SandboxOptions, *, probe: bool) -> Sandbox | str:
@@ -144,8 +146,8 @@ def _build_landlock(visible_files: VisibleFiles, options: SandboxOptions) -> San
 _BUILDERS: dict[LevelName, Callable[[VisibleFiles, SandboxOptions], Sandbox | str]] = {
     "bubblewrap": _build_bubblewrap,
     "landlock": _build_landlock,
-    "limits": lambda visible_files, options: _limits_only(options.limits),
-    "none": lambda visible_files, options: no_sandbox(),
+    "limits": lambda visible_files, options: _build_unconfined(options.limits),
+    "none": lambda visible_files, options: _build_unconfined(None),
 }
 
 
@@ -159,30 +161,21 @@ def _problem_of(visible_files: VisibleFiles) -> str | None:
     return None
 
 
-def _limits_only(limits: Limits) -> Sandbox:
-    """Return a sandbox that limits what a command uses. The command may do everything that its user may do."""
+def _build_unconfined(limits: Limits | None) -> Sandbox:
+    """Return a sandbox in which a command may do everything that its user may, within *limits* if there are some."""
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        return {
-            "argv": list(argv),
-            "cwd": cwd,
-            "limits": limits.resource_limits(),
-            "max_processes": limits.counted_processes,
-        }
+        request: LaunchRequest = {"argv": list(argv), "cwd": cwd}
+        if limits is not None:
+            request["limits"] = limits.resource_limits()
+            request["max_processes"] = limits.counted_processes
+        return request
 
+    bounds = "CPU time, memory, file sizes and the number of processes are bounded"
     return Sandbox(
-        name="limits",
+        name="none" if limits is None else "limits",
         network=True,
-        does=("CPU time, memory, file sizes and the number of processes are bounded", "what it starts ends with it"),
+        does=(*([] if limits is None else [bounds]), "what it starts ends with it"),
         does_not=_NOT_PREVENTED,
         plan=plan,
     )
-
-
-def no_sandbox() -> Sandbox:
-    """Return a sandbox without limits. Only the caller's own limits on time and output apply."""
-
-    def plan(argv: Sequence[str], cwd: str, private: str | None) -> LaunchRequest:
-        return {"argv": list(argv), "cwd": cwd}
-
-    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_NOT_PREVENTED, plan=plan)

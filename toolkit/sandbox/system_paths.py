@@ -44,11 +44,7 @@ def list_settings() -> list[str]:
 
 
 def find_trusted_program(name: str, folders: Sequence[str], path: str | None = None) -> str | None:
-    """
-    Return the full path of the program *name*, or None if there is none.
-
-    A program in *folders* does not count, because a tool may have put it there.
-    """
+    """Return the path of the program *name*, or None. One in *folders* does not count: a tool may have put it there."""
     location = shutil.which(name, path=path)
     if location is None or not os.path.isabs(location):
         return None

@@ -55,13 +55,10 @@ _CLOCK_TICK_NANOSECONDS = 100_000_000
 @dataclass(frozen=True, slots=True)
 class ProtectedPath:
     """
-    A protected file or folder in the workspace.
+    A protected file or folder in the workspace, with its absolute path without links.
 
-    Attributes:
-        path: The absolute path, without links.
-        level: "hidden" cannot be read or written. "read-only" cannot be written. "pinned" is a folder on the path to a
-            protected file, and cannot be renamed.
-        is_folder: Whether it is a folder.
+    A "hidden" one cannot be read or written, and a "read-only" one cannot be written. A "pinned" one is a folder on the
+    path to a protected file, and cannot be renamed.
     """
 
     path: str
@@ -124,11 +121,8 @@ class VisibleFiles:
             for top in self.workspace_folders if self.search_roots is None else self.search_roots:
                 for item in self._search_folders(top, visited):
                     # Because of links, one file may have several names. The name with the strictest protection counts.
-                    if (
-                        item.path not in protected
-                        or _LEVEL_ORDER[item.level] < _LEVEL_ORDER[protected[item.path].level]
-                    ):
-                        protected[item.path] = item
+                    other = protected.get(item.path, item)
+                    protected[item.path] = min(other, item, key=lambda path: _LEVEL_ORDER[path.level])
         finally:
             # This is also stored after an error, so that the next search finds sooner that there are too many names.
             self._scans = visited
@@ -145,11 +139,7 @@ class VisibleFiles:
         return named
 
     def snapshot_read_only_files(self) -> dict[str, tuple[int, ...]]:
-        """
-        Return values for each read-only file that show whether the file was written.
-
-        Among them is the time of the last change of the file, which no process can set.
-        """
+        """Return values for each read-only file that show a change, such as a time that no process can set."""
         states: dict[str, tuple[int, ...]] = {}
         for item in self.find_protected():
             if item.level == "read-only":
@@ -179,11 +169,7 @@ class VisibleFiles:
                 )
 
     def _scan_folder(self, folder: str) -> _FolderScan | None:
-        """
-        Return what is protected directly in *folder*, and which folders have to be searched next.
-
-        Return None if the folder cannot be read.
-        """
+        """Return what is protected directly in *folder*, and which folders to search next; None if it is unreadable."""
         try:
             status = os.stat(folder, follow_symlinks=False)
             # The time of the last change is used and not the time of modification, because a command can set the
@@ -284,11 +270,7 @@ def _walk_paths(top: str) -> Iterator[str]:
 
 
 def visible_files_of(workspace: Workspace) -> VisibleFiles:
-    """
-    Return the folders of *workspace* with its own protected files.
-
-    The result is always the same object, so that what a search found is remembered.
-    """
+    """Return the folders of *workspace*, always as the same object, so that what a search found is remembered."""
     files = workspace.protected_files  # a reference to the workspace would be a circle
 
     def is_protected(path: str, access: Literal["read", "write"]) -> bool:
@@ -303,15 +285,11 @@ def visible_files_of(workspace: Workspace) -> VisibleFiles:
 
 def build_suspect_finder(patterns: Iterable[str], is_protected: _IsProtected) -> _FindSuspects:
     """
-    Return the function that finds suspects for *patterns*.
+    Return the function that finds suspects for *patterns*, by whose verdict a path *is_protected*.
 
     It joins the names of a folder into one text. If the text has nothing that a pattern needs, no name is protected. In
     most folders only the names of the files matter, and only the first name of each pattern. The exceptions are
     folders that a pattern is about: as a whole, or as a part of the path to a protected file.
-
-    Args:
-        patterns: The patterns, as `ProtectedFiles` has them.
-        is_protected: The verdict of the patterns on one path.
     """
     first_names = [fold_names(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
     plain = {first for first in first_names if not _split_at_wildcards(first)[1:]}

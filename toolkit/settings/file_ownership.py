@@ -59,11 +59,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _check_folder(folder: str, *, is_nearest: bool) -> str | None:
-    """
-    Return why others could change the entries of *folder*; return None if they could not.
-
-    The sticky bit protects a folder, unless the folder is the nearest one to the file.
-    """
+    """Return why others could change the entries of *folder*, or None. No sticky bit protects the nearest folder."""
     status = os.stat(folder)
     if status.st_uid not in (os.geteuid(), 0):
         return f"the folder {folder} belongs to another user; keep the file in a folder of your own"

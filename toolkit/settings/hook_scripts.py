@@ -82,14 +82,9 @@ def replace_scripts(
     """
     Return *argv* with the paths of copies in place of each file of *project* that trust covers.
 
-    Args:
-        argv: A command with its words, which may be text for a shell.
-        project: The folder of the project.
-        names: The files that trust covers, in `.toolkit` and elsewhere, relative to the project.
-        copies: The folder with the copies, in the same places as in the project.
-
-    Raises:
-        ValueError: The path of a file is not written as it is, so it cannot be replaced.
+    *names* are the files that trust covers, in `.toolkit` and elsewhere, relative to the project. The copies are in the
+    same places in the folder *copies*. If the path of a file is not written as it is, it cannot be replaced, and
+    `ValueError` is raised.
     """
     root = os.path.realpath(project)
     places = {word: _find_place(root, word) for word in _words(argv, only_run=False)}
@@ -124,11 +119,7 @@ def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]
 
 
 def _why_loading(text: str, root: str) -> str | None:
-    """
-    Return why *text* makes programs load files that the command does not show; return None if it does not.
-
-    Only a variable such as `PATH` or `PYTHONPATH` that is set to a place in the project can do that.
-    """
+    """Return which variable in *text* makes programs load files of the project that it does not name; None if none."""
     for name, places in _LOAD_PATH_SETTING.findall(text):
         if not all(_is_elsewhere(place.strip("\"'"), root) for place in places.split(":")):
             return f"`{name}` makes programs load files that the command does not name"

@@ -44,14 +44,9 @@ def read_hook_tables(
     tables: Any, file: TomlFile, project: Path | None, trust: Trust, problems: list[str]
 ) -> Iterator[SettingPart]:
     """
-    Yield the hooks in *tables*, the value of the key `hooks`.
+    Yield the hooks in *tables*, the value of the key `hooks` in *file*. A hook with a mistake is left out.
 
-    Args:
-        tables: The value as it was read.
-        file: The file that it stands in.
-        project: The folder of the project, if the file is the project's; None for the user's file.
-        trust: The folders that the user trusts.
-        problems: The list to which the mistakes are added; a hook with a mistake is left out.
+    *project* is the folder of the project, if the file is the project's; it is None for the user's file.
     """
     if mistake := _find_list_mistake(tables):
         problems.append(f"{file.place_of('hooks')}: hooks: {mistake}")

@@ -14,17 +14,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .._plumbing.regular_files import explain_file_error
-from .instruction_names import (
-    INSTRUCTION_NAMES,
-    check_instruction_name,
-    find_instruction_names,
-    read_instruction_file,
-)
+from .instruction_names import INSTRUCTION_NAMES, check_instruction_name, find_instruction_names, read_instruction_files
 from .project_files import ProjectFiles
 from .trust import IgnoredSetting, Trust, configuration_folder, why_not_trusted
 
@@ -123,7 +118,11 @@ class _FolderReader:
     def read_folder(self, folder: Path, *, is_users: bool) -> Instructions:
         files: list[InstructionFile] = []
         left_out: list[IgnoredSetting] = []
-        for path, content in _read_contents(folder, self._names, left_out):
+
+        def leave_out(path: Path, error: Exception) -> None:
+            left_out.append(IgnoredSetting(str(path), explain_file_error(error)))
+
+        for path, content in read_instruction_files(folder, self._names, leave_out):
             why = None if is_users else self._why_not_covered(folder, path.name, content)
             text, mistake = _decode(content)
             if any(file.text == text for file in files):
@@ -147,18 +146,6 @@ class _FolderReader:
                 command += " --set " + shlex.quote(f"instructions.names={json.dumps(self._names, ensure_ascii=False)}")
             return f"it is new, or has changed, since you trusted {folder}; look at it, then run `{command}` again"
         return why
-
-
-def _read_contents(folder: Path, names: Iterable[str], left_out: list[IgnoredSetting]) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files that *folder* has, and add those that cannot be read to *left_out*."""
-    for name in names:
-        try:
-            content = read_instruction_file(folder, name)
-        except (OSError, ValueError) as error:
-            left_out.append(IgnoredSetting(str(folder / name), explain_file_error(error)))
-        else:
-            if content is not None:
-                yield folder / name, content
 
 
 def _decode(content: bytes) -> tuple[str, str | None]:

@@ -5,7 +5,7 @@ The instruction files of a folder: their names, and the digests by which trust i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,7 @@ from .._plumbing.regular_files import read_regular_file
 from .project_files import PROJECT_FOLDER, SETTINGS_FILE, ProjectFiles
 from .toml_files import TomlFile
 
-__all__ = [
-    "INSTRUCTION_NAMES",
-    "check_instruction_name",
-    "find_instruction_names",
-    "read_instruction_file",
-    "read_instruction_files",
-]
+__all__ = ["INSTRUCTION_NAMES", "check_instruction_name", "find_instruction_names", "read_instruction_files"]
 
 INSTRUCTION_NAMES: tuple[str, ...] = ("AGENTS.md", "CLAUDE.md")
 """The usual names. Settings can give others: `instructions.names`."""
@@ -54,14 +48,22 @@ def find_instruction_names(user: Path, project: ProjectFiles) -> tuple[str, ...]
     return tuple(dict.fromkeys(names))
 
 
-def read_instruction_file(folder: Path, name: str) -> bytes | None:
-    """
-    Return the content of the instruction file *name* in *folder*; return None if there is no such file.
+def read_instruction_files(
+    folder: Path, names: Iterable[str], on_error: Callable[[Path, Exception], object] = lambda path, error: None
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the path and the content of each instruction file in *folder*, and report those that cannot be read."""
+    for name in names:
+        try:
+            content = _read_file(folder, name)
+        except (OSError, ValueError) as error:
+            on_error(folder / name, error)
+        else:
+            if content is not None:
+                yield folder / name, content
 
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is a link that leads out of the folder, it is not a file, or it is too large.
-    """
+
+def _read_file(folder: Path, name: str) -> bytes | None:
+    """Return the content of a file in *folder*; None if there is none. A link that leads out is a `ValueError`."""
     path = Path(os.path.realpath(folder / name))
     if not path.is_relative_to(os.path.realpath(folder)):
         raise ValueError(f"it is a link that leads out of {folder}; put a copy there instead")
@@ -69,16 +71,3 @@ def read_instruction_file(folder: Path, name: str) -> bytes | None:
         raise ValueError("it is a link that leads nowhere")
     file = read_regular_file(path, _MAX_BYTES, follow_links=False)
     return None if file is None else file.content
-
-
-def read_instruction_files(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """Return the content of each instruction file in *folder* that can be read, by its name."""
-    contents = {}
-    for name in names:
-        try:
-            content = read_instruction_file(folder, name)
-        except (OSError, ValueError):
-            continue  # The file does not count anyway, and the reader of instructions says why.
-        if content is not None:
-            contents[name] = content
-    return contents

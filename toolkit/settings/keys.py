@@ -9,7 +9,8 @@ The table of all settings: their names, what a value has to be, and what a proje
 | counts, because it only forbids something | "adds" |
 | is a mistake, because a project has another place for it | "never" |
 
-So a project that is not trusted can only tighten. A property in `tests/settings/test_loading.py` checks that.
+So a project that is not trusted can only tighten. A property in `tests/settings/test_loading.py` checks that. What each
+setting is for is written in `docs/settings.md`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,6 @@ class SettingKey:
             remedy if the value cannot be right. None if the table has a reader of its own.
         project: The effect of a value from a project that the user does not trust.
         default: The value if no layer gives one.
-        about: What the setting is for, in a few words.
     """
 
     name: str
@@ -66,7 +66,6 @@ class SettingKey:
     check: Callable[[Any], Any] | None
     project: ProjectEffect
     default: Any
-    about: str
 
     @property
     def variable(self) -> str | None:
@@ -76,7 +75,6 @@ class SettingKey:
 
 # The checks of values. Each returns the value as the program uses it, or raises `ValueError` with the remedy.
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _PRICES = ("input", "output", "cached", "cache_write")
 
 
@@ -86,10 +84,15 @@ def _check_text(value: Any) -> str:
     return value
 
 
-def _check_prompt(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("has to be a text")  # noqa: TRY004 -- a value in a file is no argument of a function
-    return value
+def _text_check(pattern: str, remedy: str) -> Callable[[Any], str]:
+    """Return the check that a text begins with *pattern*. *remedy* does not repeat the text, which may be a secret."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or not re.match(pattern, value):
+            raise ValueError(remedy)
+        return value
+
+    return check
 
 
 def _choice_check(choices: Sequence[str]) -> Callable[[Any], str]:
@@ -103,34 +106,11 @@ def _choice_check(choices: Sequence[str]) -> Callable[[Any], str]:
     return check
 
 
-def _check_url(value: Any) -> str:
-    if not isinstance(value, str) or not re.match(r"https?://[^/\s]", value):
-        raise ValueError('has to be an address: "https://example.com/v1"')
-    return value
-
-
-def _check_database(value: Any) -> str:
-    if not isinstance(value, str) or not re.match(r"(sqlite|postgres(ql)?)://[^\s]", value):
-        # The value may hold a password, so it is not repeated.
-        raise ValueError('has to be the address of a database: "sqlite:///runs.sqlite" or "postgresql://HOST/NAME"')
-    return value
-
-
-def _check_variable(value: Any) -> str:
-    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        # The value may be the key itself, so it is not repeated.
-        raise ValueError('has to be the name of a variable, never the key itself: "ANTHROPIC_API_KEY"')
-    return value
-
-
 def _limit_check(minimum: int, *, whole: bool = True, optional: bool = False) -> Callable[[Any], Any]:
     """
-    Return the check of a number.
+    Return the check of a number that is *minimum* or more; if it need not be *whole*, it has to be above *minimum*.
 
-    Args:
-        minimum: The smallest number; a number that need not be whole has to be above it.
-        whole: Whether the number has to be whole.
-        optional: Whether "none" stands for no limit.
+    *optional* says whether "none" stands for no limit.
     """
     words = f"a whole number, {minimum} or more" if whole else f"a number above {minimum}"
     remedy = f'has to be {words}, or "none" for no limit' if optional else f"has to be {words}"
@@ -162,22 +142,13 @@ def _check_unprotected(value: Any) -> str:
     return str(value)
 
 
-def _rule_check(word: Word) -> Callable[[Any], str]:
-    """Return the check of a rule that begins with *word*."""
+def _rule_check(word: Word, *, is_command: bool = False) -> Callable[[Any], str]:
+    """Return the check of a rule in `rules`, or of a command in `commands`, in the list that is called *word*."""
 
     def check(value: Any) -> str:
-        Rule(word, _check_text(value))  # raises if it is no rule
-        return str(value)
-
-    return check
-
-
-def _command_check(word: Word) -> Callable[[Any], str]:
-    """Return the check of a command in `commands.allow`, `commands.ask` or `commands.deny`."""
-
-    def check(value: Any) -> str:
-        Rule(word, write_command_rule(word, _check_text(value)))  # raises if it is no rule
-        return str(value)
+        text = _check_text(value)
+        Rule(word, write_command_rule(word, text) if is_command else text)  # raises if it is no rule
+        return text
 
     return check
 
@@ -202,70 +173,57 @@ def check_price(value: Any) -> Price:
     return Price(**value)
 
 
-def _check_instruction_names(value: Any) -> tuple[str, ...]:
+def _check_names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
-        raise ValueError('has to be a list of names: ["AGENTS.md"]; [] for none')  # noqa: TRY004 -- as above
+        raise ValueError('has to be a list of names: ["AGENTS.md"]; [] for none')  # noqa: TRY004 -- a value in a file is no argument of a function
     return tuple(dict.fromkeys(map(check_instruction_name, value)))
 
 
 _COUNT, _COUNT_OR_NONE = _limit_check(1), _limit_check(1, optional=True)
-_AMOUNT_OR_NONE = _limit_check(0, whole=False, optional=True)
+_LIMIT_OR_NONE, _AMOUNT_OR_NONE = _limit_check(0, optional=True), _limit_check(0, whole=False, optional=True)
 _BUDGET = Budget()
+_URL = _text_check(r"https?://[^/\s]", 'has to be an address: "https://example.com/v1"')
+_DATABASE = _text_check(
+    r"(sqlite|postgres(ql)?)://[^\s]",
+    'has to be the address of a database: "sqlite:///runs.sqlite" or "postgresql://HOST/NAME"',
+)
+_VARIABLE = _text_check(
+    r"[A-Za-z_][A-Za-z0-9_]*\Z", 'has to be the name of a variable, never the key itself: "ANTHROPIC_API_KEY"'
+)
 
 _ROWS = [
-    SettingKey("provider", "text", _choice_check(tuple(PROVIDERS)), "trusted", None, "who runs the model"),
-    SettingKey("model", "text", _check_text, "trusted", None, "the model, as the provider writes it"),
-    SettingKey("base_url", "text", _check_url, "trusted", None, "another server that uses the provider's format"),
-    SettingKey("key_from", "text", _check_variable, "trusted", None, "the environment variable that holds the key"),
-    SettingKey("system", "text", _check_prompt, "trusted", "", "the system prompt"),
-    SettingKey("mode", "text", _choice_check(MODES), "stricter", "default", "the permission mode"),
-    SettingKey("limits.max_turns", "value", _COUNT, "smaller", 50, "requests to the model for one prompt"),
-    SettingKey("limits.timeout_seconds", "value", _AMOUNT_OR_NONE, "smaller", None, "time of one attempt of a call"),
-    SettingKey("limits.max_chars", "value", _limit_check(50), "smaller", 100_000, "length of a result's text"),
-    SettingKey("limits.max_concurrency", "value", _COUNT, "smaller", 100, "calls that run at once"),
-    SettingKey("budget.tokens", "value", _COUNT_OR_NONE, "smaller", _BUDGET.tokens, "tokens read and written"),
-    SettingKey("budget.calls", "value", _COUNT_OR_NONE, "smaller", _BUDGET.calls, "tool calls"),
-    SettingKey(
-        "budget.retries",
-        "value",
-        _limit_check(0, optional=True),
-        "smaller",
-        _BUDGET.retries,
-        "attempts after a failed one",
-    ),
-    SettingKey("budget.seconds", "value", _AMOUNT_OR_NONE, "smaller", _BUDGET.seconds, "seconds of work"),
-    SettingKey("budget.cost", "value", _AMOUNT_OR_NONE, "smaller", _BUDGET.cost, "money, counted by `prices`"),
-    SettingKey("budget.depth", "value", _limit_check(0), "smaller", _BUDGET.depth, "how deep sub-runs are nested"),
-    SettingKey("prices", "tables", None, "trusted", {}, "what a million tokens cost, by model"),
-    SettingKey("files.protected", "list", _check_protected, "adds", (), "files that tools neither read nor write"),
-    SettingKey("files.unprotected", "list", _check_unprotected, "trusted", (), "built-in protections that are lifted"),
-    SettingKey("commands.allow", "list", _command_check("allow"), "trusted", (), "commands that run unasked"),
-    SettingKey("commands.ask", "list", _command_check("ask"), "adds", (), "commands that a person approves"),
-    SettingKey("commands.deny", "list", _command_check("deny"), "adds", (), "commands that never run"),
-    SettingKey("rules.allow", "list", _rule_check("allow"), "trusted", (), "calls that run unasked"),
-    SettingKey("rules.ask", "list", _rule_check("ask"), "adds", (), "calls that a person approves"),
-    SettingKey("rules.deny", "list", _rule_check("deny"), "adds", (), "calls that never run"),
-    SettingKey("hooks", "tables", None, "trusted", (), "commands around calls"),
-    SettingKey("skills.folders", "list", _check_text, "never", (), "folders with skills"),
-    SettingKey(
-        "instructions.names",
-        "value",
-        _check_instruction_names,
-        "trusted",
-        INSTRUCTION_NAMES,
-        "the names of instruction files",
-    ),
-    SettingKey(
-        "instructions.max_chars",
-        "value",
-        _limit_check(0),
-        # A smaller number would leave out the user's own file, which may say what the model must not do.
-        "trusted",
-        MAX_INSTRUCTION_CHARS,
-        "length of all instruction files together",
-    ),
-    SettingKey("mcp_servers", "tables", None, "trusted", {}, "MCP servers, whose tools an agent gets"),
-    SettingKey("database", "text", _check_database, "trusted", None, "where durable runs are kept"),
+    SettingKey("provider", "text", _choice_check(tuple(PROVIDERS)), "trusted", None),
+    SettingKey("model", "text", _check_text, "trusted", None),
+    SettingKey("base_url", "text", _URL, "trusted", None),
+    SettingKey("key_from", "text", _VARIABLE, "trusted", None),
+    SettingKey("system", "text", _text_check("", "has to be a text"), "trusted", ""),
+    SettingKey("mode", "text", _choice_check(MODES), "stricter", "default"),
+    SettingKey("limits.max_turns", "value", _COUNT, "smaller", 50),
+    SettingKey("limits.timeout_seconds", "value", _AMOUNT_OR_NONE, "smaller", None),
+    SettingKey("limits.max_chars", "value", _limit_check(50), "smaller", 100_000),
+    SettingKey("limits.max_concurrency", "value", _COUNT, "smaller", 100),
+    SettingKey("budget.tokens", "value", _COUNT_OR_NONE, "smaller", _BUDGET.tokens),
+    SettingKey("budget.calls", "value", _COUNT_OR_NONE, "smaller", _BUDGET.calls),
+    SettingKey("budget.retries", "value", _LIMIT_OR_NONE, "smaller", _BUDGET.retries),
+    SettingKey("budget.seconds", "value", _AMOUNT_OR_NONE, "smaller", _BUDGET.seconds),
+    SettingKey("budget.cost", "value", _AMOUNT_OR_NONE, "smaller", _BUDGET.cost),
+    SettingKey("budget.depth", "value", _limit_check(0), "smaller", _BUDGET.depth),
+    SettingKey("prices", "tables", None, "trusted", {}),
+    SettingKey("files.protected", "list", _check_protected, "adds", ()),
+    SettingKey("files.unprotected", "list", _check_unprotected, "trusted", ()),
+    SettingKey("commands.allow", "list", _rule_check("allow", is_command=True), "trusted", ()),
+    SettingKey("commands.ask", "list", _rule_check("ask", is_command=True), "adds", ()),
+    SettingKey("commands.deny", "list", _rule_check("deny", is_command=True), "adds", ()),
+    SettingKey("rules.allow", "list", _rule_check("allow"), "trusted", ()),
+    SettingKey("rules.ask", "list", _rule_check("ask"), "adds", ()),
+    SettingKey("rules.deny", "list", _rule_check("deny"), "adds", ()),
+    SettingKey("hooks", "tables", None, "trusted", ()),
+    SettingKey("skills.folders", "list", _check_text, "never", ()),
+    SettingKey("instructions.names", "value", _check_names, "trusted", INSTRUCTION_NAMES),
+    # A smaller number would leave out the user's own file, which may say what the model must not do.
+    SettingKey("instructions.max_chars", "value", _limit_check(0), "trusted", MAX_INSTRUCTION_CHARS),
+    SettingKey("mcp_servers", "tables", None, "trusted", {}),
+    SettingKey("database", "text", _DATABASE, "trusted", None),
 ]
 
 KEYS: dict[str, SettingKey] = {key.name: key for key in _ROWS}

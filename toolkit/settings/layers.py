@@ -23,21 +23,11 @@ from .records import Layer, SettingPart
 from .toml_files import TomlFile
 from .trust import PROJECT_FOLDER, Trust
 
-__all__ = [
-    "FileLayer",
-    "parse_setting",
-    "read_environment",
-    "read_overrides",
-    "read_session_rules",
-]
+__all__ = ["FileLayer", "parse_setting", "read_environment", "read_overrides", "read_session_rules"]
 
 _PREFIX = "TOOLKIT_"
 _OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND", "TOOLKIT_MCP_KEY", "TOOLKIT_MCP_TOKEN"})
-"""
-Variables of toolkit that are no settings.
-
-The first marks a command of the tool `bash`. The others hold secrets of `toolkit serve`.
-"""
+"""Variables that are no settings: the first marks a command of the tool `bash`, the others hold secrets of `serve`."""
 
 _PATH_KEYS = ("skills.folders",)
 _FORMER_FILES = {
@@ -49,16 +39,10 @@ _FORMER_FILES = {
 
 class FileLayer:
     """
-    The settings file of the user or of a project.
+    The settings file of the user or of a project, and the parts that it gives.
 
-    Args:
-        source: The folder of the user's files, or the files of the project. Relative paths start there.
-        trust: The folders that the user trusts.
-        problems: The list to which mistakes are added.
-
-    Attributes:
-        file: The settings file.
-        parts: What the file gives.
+    *source* is the folder of the user's files, or the files of the project. Relative paths start there. Mistakes are
+    added to *problems*.
     """
 
     def __init__(self, source: Path | ProjectFiles, trust: Trust, problems: list[str]) -> None:
@@ -223,7 +207,9 @@ def _read_given(
     if value is _UNREADABLE:
         return
     label = place or f"{layer}: {key.name}"
-    for _, checked in _check_values(key, value, lambda index, why: problems.append(f"{_at(label, index)}: {why}")):
+    for _, checked in _check_values(
+        key, value, lambda index, why: problems.append(f"{_format_path((label, *index))}: {why}")
+    ):
         yield SettingPart(key=key.name, value=_resolve_path(key, checked, base), layer=layer, place=place)
 
 
@@ -248,13 +234,7 @@ def _check_values(
 
 
 def _explain_unknown_key(name: str, table: str = "") -> str:
-    """
-    Return that a key is not known, with the key that was probably meant.
-
-    Args:
-        name: The key as it was written; outside of a table, it may be a name with its table.
-        table: The table that it stands in. Its own keys are named without the table.
-    """
+    """Return that a key of *table*, or one outside of all tables, is not known, with the one that is probably meant."""
     siblings = [key.removeprefix(f"{table}.") for key in KEYS if key.startswith(f"{table}.")]
     by_last_name = {key.rpartition(".")[2]: key for key in reversed(KEYS)}
     near = find_nearest(name, siblings, max_items=1) or find_nearest(name, KEYS, max_items=1)
@@ -269,7 +249,3 @@ def _format_path(path: Sequence[str | int]) -> str:
     for name in path:
         text += f"[{name}]" if isinstance(name, int) else f".{name}" if text else name
     return text
-
-
-def _at(label: str, index: tuple[int, ...]) -> str:
-    return label + "".join(f"[{number}]" for number in index)

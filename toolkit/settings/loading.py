@@ -69,12 +69,9 @@ def load_layers(
     read_last_layer: Callable[[list[str]], list[SettingPart]],
 ) -> MergedSettings:
     """
-    Return the merged settings of the files, the environment and a last layer.
+    Return the merged settings of the files, the environment and a last layer; raise `SettingsError` for all mistakes.
 
     *read_last_layer* returns the parts of the command line or of a program, and adds its problems to a list.
-
-    Raises:
-        SettingsError: There are mistakes; the error lists all of them.
     """
     folder = project.folder
     problems = ProblemList()
@@ -125,12 +122,10 @@ def _merge_parts(
     parts: Iterable[SettingPart], explain_distrust: Callable[[], str | None]
 ) -> tuple[list[SettingPart], dict[str, Any]]:
     """
-    Return *parts* with the reason on each that does not count, and the value of each key.
+    Return *parts*, which are in the order of their layers, with the reason on each that does not count, and the values.
 
-    Args:
-        parts: The parts in the order of their layers, without the defaults.
-        explain_distrust: A function that returns why the user does not trust the project, or None if the user does. It
-            is called only if a part of the project needs the trust.
+    *explain_distrust* returns why the user does not trust the project, or None if the user does. It is called only if a
+    part of the project needs the trust.
     """
     judged: list[SettingPart] = []
     values: dict[str, Any] = {}

@@ -99,9 +99,9 @@ def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
     unknown_keys = itertools.islice((key for key in table if key not in _CHECKS), 20)
     mistakes = [(key, explain_unknown_choice(key, list(_CHECKS))) for key in unknown_keys]
     mistakes += [
-        (key, f"{key}: {problem}")
+        (key, f"{key}: has to be {_CHECKS[key][1]}")
         for key, value in table.items()
-        if key in _CHECKS and (problem := _CHECKS[key](value))
+        if key in _CHECKS and not _CHECKS[key][0](value)
     ]
     if problem := explain_server_name(name):
         mistakes.append(("", problem))
@@ -140,45 +140,41 @@ def hide_words(command: Sequence[str]) -> str:
     return f"{shlex.quote(str(command[0]))}{more}" if command else "no command"
 
 
-def _check_text(value: Any) -> str | None:
-    return None if isinstance(value, str) and value.strip() and "\0" not in value else "has to be a text, and not empty"
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
 
-def _check_url(value: Any) -> str | None:
+def _is_address(value: Any) -> bool:
     try:
-        is_address = isinstance(value, str) and urlsplit(value).scheme in ("http", "https") and urlsplit(value).hostname
+        parts = urlsplit(value) if isinstance(value, str) else None
     except ValueError:
-        is_address = False
-    return None if is_address else 'has to be an address: "https://example.com/mcp"'
+        return False
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def _check_texts(value: Any) -> str | None:
-    is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return None if is_list else 'has to be a list of texts: ["--verbose"]'
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(item, str) for item in values)
 
 
-def _check_table(value: Any) -> str | None:
-    is_table = isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
-    return None if is_table else 'has to be a table of texts: { NAME = "value" }'
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
 
 
-def _check_seconds(value: Any) -> str | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
-    return None if is_number else "has to be a number of seconds above 0"
-
-
-def _check_flag(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "has to be true or false"
-
-
-_CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "command": _check_text,
-    "args": _check_texts,
-    "env": _check_table,
-    "cwd": _check_text,
-    "url": _check_url,
-    "headers": _check_table,
-    "timeout_seconds": _check_seconds,
-    "trusted": _check_flag,
-    "enabled": _check_flag,
+_TEXT = (_is_text, "a text, and not empty")
+_TABLE = (
+    lambda value: isinstance(value, dict) and _are_texts([*value.values()]),
+    'a table of texts: { NAME = "value" }',
+)
+_FLAG = (lambda value: isinstance(value, bool), "true or false")
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "command": _TEXT,
+    "args": (_are_texts, 'a list of texts: ["--verbose"]'),
+    "env": _TABLE,
+    "cwd": _TEXT,
+    "url": (_is_address, 'an address: "https://example.com/mcp"'),
+    "headers": _TABLE,
+    "timeout_seconds": (_is_positive, "a number of seconds above 0"),
+    "trusted": _FLAG,
+    "enabled": _FLAG,
 }
+"""What the value of each key has to be: a function that returns whether it is, and the same in words."""

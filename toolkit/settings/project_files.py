@@ -29,14 +29,7 @@ from ..values.visible import make_visible
 from .hook_scripts import find_scripts
 from .toml_files import MAX_SETTINGS_BYTES, parse_toml
 
-__all__ = [
-    "PROJECT_FOLDER",
-    "SETTINGS_FILE",
-    "ProjectEntry",
-    "ProjectFiles",
-    "TrustError",
-    "real_path",
-]
+__all__ = ["PROJECT_FOLDER", "SETTINGS_FILE", "ProjectEntry", "ProjectFiles", "TrustError", "real_path"]
 
 PROJECT_FOLDER = ".toolkit"
 SETTINGS_FILE = "toolkit.toml"
@@ -84,14 +77,8 @@ class ProjectFiles:
     """
     The files in the `.toolkit` folder of a project, and those elsewhere that its hooks run.
 
-    The settings can be read on their own. Everything else is read together, when it is first needed.
-
-    Args:
-        folder: The folder of the project.
-
-    Attributes:
-        folder: The folder as it was given, for messages.
-        root: The folder behind all links.
+    The settings can be read on their own. Everything else is read together, when it is first needed. A part that trust
+    cannot cover raises `TrustError` then. `folder` is as it was given, for messages; `root` is behind all links.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -101,13 +88,7 @@ class ProjectFiles:
         self._byte_count = 0
 
     def read_settings(self) -> bytes | None:
-        """
-        Return the content of the settings file; return None if there is no such file.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: It is not a file, it is too large, or it is a link that leads out of `.toolkit`.
-        """
+        """Return the content of the settings file, or None. A bad file raises `OSError` or `ValueError`."""
         entry = self._settings
         if isinstance(entry, Exception):
             raise entry
@@ -130,17 +111,12 @@ class ProjectFiles:
             return error
 
     def find(self, name: str) -> ProjectEntry | None:
-        """
-        Return the file or the folder *name* in `.toolkit`, behind all links; return None if there is none.
-
-        Raises:
-            TrustError: The content of the project cannot be covered by trust.
-        """
+        """Return the file or the folder *name* in `.toolkit`, behind all links; None if there is none."""
         path = self._resolve(name)
         return ProjectEntry("folder") if path == "." else self.entries.get(path)
 
     def list_names(self, folder: str) -> list[str]:
-        """Return the names of the entries of a *folder* in `.toolkit`; raise `TrustError` as `find` does."""
+        """Return the names of the entries of a *folder* in `.toolkit`."""
         path = self._resolve(folder)
         return [posixpath.basename(name) for name in self.entries if posixpath.dirname(name) == path]
 
@@ -149,9 +125,8 @@ class ProjectFiles:
         """
         Everything in `.toolkit` in a fixed order, by its name relative to it.
 
-        Raises:
-            TrustError: A part cannot be covered by trust: it cannot be read, a link leads out, there is too much of it,
-                or it is neither a file nor a folder.
+        A part cannot be covered if it cannot be read, if a link leads out, if there is too much of it, or if it is
+        neither a file nor a folder.
         """
         if not self.root.is_dir():
             raise TrustError(f"{self.root} is not a folder; name the project's folder")
@@ -167,12 +142,7 @@ class ProjectFiles:
 
     @cached_property
     def scripts(self) -> Mapping[str, ProjectEntry]:
-        """
-        The files outside `.toolkit` that the hooks of the project name, by their name relative to the project.
-
-        Raises:
-            TrustError: One of them cannot be covered by trust.
-        """
+        """The files outside `.toolkit` that the hooks of the project name, by their name relative to the project."""
         scripts = {}
         for name in self.script_names:
             path = Path(os.path.realpath(self.root / name))
@@ -204,12 +174,7 @@ class ProjectFiles:
 
     @cached_property
     def digest(self) -> str:
-        """
-        The digest over the content that trust in the project covers.
-
-        Raises:
-            TrustError: A part of the content cannot be covered.
-        """
+        """The digest over the content that trust in the project covers."""
         digest = hashlib.sha256(b"toolkit trust 1\0")
         for name, entry in self.entries.items():
             if entry.kind == "link":
@@ -294,9 +259,6 @@ class ProjectFiles:
         Return the place of *name* in `.toolkit` behind all links; a place that does not exist if they never end.
 
         Each part is resolved before the next one, as the system does it, because `..` is the parent of a link's target.
-
-        Raises:
-            TrustError: A link leads out.
         """
         remaining, path, links = name.split("/")[::-1], ".", 0
         while remaining and links <= _MAX_LINKS:

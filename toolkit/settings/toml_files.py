@@ -68,17 +68,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 class TomlFile:
     """
-    The content of one TOML file at the time when it was read.
+    The content of one TOML file at the time when it was read, and the settings in it as `data`.
 
-    Args:
-        path: The path of the file.
-        problems: The list to which a message is added if the file cannot be used.
-        read: Returns the content, or None if there is no file; by default the file at *path* is read.
-
-    Attributes:
-        content: The bytes of the file, which the settings come from; empty if the file is missing.
-        data: The settings in the file; empty if the file is missing or cannot be used.
-        exists: Whether the file exists and could be read.
+    Both are empty if the file is missing. If it cannot be used, a message is added to *problems*. *read* returns the
+    content, or None if there is no file; by default the file at *path* is read.
     """
 
     def __init__(self, path: Path, problems: list[str], *, read: Callable[[], bytes | None] | None = None) -> None:
@@ -96,11 +89,7 @@ class TomlFile:
             problems.append(f"{path}: cannot be used ({explain_file_error(error)}); correct it, or move it away")
 
     def place_of(self, *path: str | int) -> str:
-        """
-        Return the file and the line of the setting at *path*, for messages: "/home/ada/toolkit.toml:3".
-
-        If the setting has no line of its own, it is the line of what it stands in.
-        """
+        """Return the file and the line of the setting at *path*, or of what it stands in: "/home/ada/x.toml:3"."""
         if self._lines is None:
             self._lines = find_lines(self.content.decode("utf-8-sig"))
         while path and path not in self._lines:

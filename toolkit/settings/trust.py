@@ -48,11 +48,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 def configuration_folder() -> Path:
-    """
-    Return the folder of the user's own rules and trusted folders.
-
-    That is `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`.
-    """
+    """Return the folder of the user's own files: `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`."""
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
     # The XDG specification says to ignore a relative path. A relative path would lie in the project.
     base = Path(config_home) if os.path.isabs(config_home) else Path.home() / ".config"
@@ -108,10 +104,7 @@ class Trust:
 
     def covers_file(self, folder: str | os.PathLike[str], name: str, content: bytes) -> bool:
         """Return whether *folder* was trusted while its instruction file *name* had this *content*."""
-        try:
-            digests = self._read().get(real_path(folder), {}).get("instructions", {})
-        except TrustError:
-            return False
+        digests = self._find_entry(folder).get("instructions")
         return isinstance(digests, dict) and digests.get(name) == hashlib.sha256(content).hexdigest()
 
     def trust(
@@ -142,10 +135,7 @@ class Trust:
 
     def covers_content(self, path: str | os.PathLike[str], content: bytes) -> bool:
         """Return whether the user trusts the single file at *path* with this *content*."""
-        try:
-            entry = self._read().get(real_path(path), {})
-        except TrustError:
-            return False
+        entry = self._find_entry(path)
         return entry.get("kind") == _FILE and entry["sha256"] == hashlib.sha256(content).hexdigest()
 
     def trust_content(self, path: str | os.PathLike[str], content: bytes) -> None:
@@ -155,27 +145,28 @@ class Trust:
             entries[real_path(path)] = entry
 
     def revoke(self, folder: str | os.PathLike[str]) -> bool:
-        """
-        Trust *folder*, or a single file, no longer, and return whether it was trusted before.
-
-        It need not exist any more.
-        """
+        """Trust *folder*, or a single file, no longer, also if it is gone, and return whether it was trusted before."""
         with self._change() as entries:
             return entries.pop(real_path(folder), None) is not None
 
     def folders(self) -> tuple[Path, ...]:
         """Return the folders that were trusted, in that order, including those that have changed since."""
-        try:
-            return tuple(Path(path) for path, entry in self._read().items() if entry.get("kind") != _FILE)
-        except TrustError:
-            return ()
+        return self._list_paths(is_file=False)
 
     def files(self) -> tuple[Path, ...]:
         """Return the single files that were trusted, in that order, including those that have changed since."""
-        try:
-            return tuple(Path(path) for path, entry in self._read().items() if entry.get("kind") == _FILE)
-        except TrustError:
-            return ()
+        return self._list_paths(is_file=True)
+
+    def _list_paths(self, *, is_file: bool) -> tuple[Path, ...]:
+        with contextlib.suppress(TrustError):
+            return tuple(Path(path) for path, entry in self._read().items() if (entry.get("kind") == _FILE) is is_file)
+        return ()
+
+    def _find_entry(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return what is recorded about a folder or a file; it is empty if the trust file cannot be used."""
+        with contextlib.suppress(TrustError):
+            return self._read().get(real_path(path), {})
+        return {}
 
     def _read(self) -> dict[str, dict[str, Any]]:
         remedy = "look at it, then correct it or move it away, and trust your folders again"
@@ -234,11 +225,7 @@ def read_project(project: Project) -> ProjectFiles:
 
 
 def why_not_trusted(trust: Trust | None, project: Project) -> str | None:
-    """
-    Return why the files of *project* do not count; return None if the user trusts the project.
-
-    Without *trust*, no project is trusted.
-    """
+    """Return why the files of *project* do not count; None if they do. Without *trust*, no project is trusted."""
     files = read_project(project)
     state = "unknown" if trust is None else trust.state(files)
     if state == "trusted":
@@ -263,4 +250,6 @@ def read_all_instructions(project: Project, *, names: Iterable[str] = ()) -> dic
     """
     files = read_project(project)
     usual_names = find_instruction_names(configuration_folder(), files)
-    return read_instruction_files(files.root, dict.fromkeys((*usual_names, *map(check_instruction_name, names))))
+    all_names = dict.fromkeys((*usual_names, *map(check_instruction_name, names)))
+    # A file that cannot be read does not count anyway, and the reader of instructions says why.
+    return {path.name: content for path, content in read_instruction_files(files.root, all_names)}

@@ -27,16 +27,9 @@ __all__ = ["TrustedScripts"]
 
 
 class TrustedScripts:
-    """
-    The copies of the scripts of one project. They are removed when the object is no longer used.
+    """The copies of the scripts of *project*, whose hooks are in *file*. They are removed when it is no longer used."""
 
-    Args:
-        trust: The folders that the user trusts.
-        project: The folder of the project.
-        file: The file that the hooks come from.
-    """
-
-    def __init__(self, trust: Trust | None, project: Path, file: TomlFile) -> None:
+    def __init__(self, trust: Trust, project: Path, file: TomlFile) -> None:
         self._trust = trust
         self._project = project
         self._file = file
@@ -44,12 +37,7 @@ class TrustedScripts:
         self._folders: dict[str, Path] = {}
 
     def prepare(self, argv: Sequence[str]) -> list[str]:
-        """
-        Return *argv* with the copies in place of the scripts.
-
-        Raises:
-            NotRun: The user does not trust the project with its present content, or its hooks are others now.
-        """
+        """Return *argv* with the copies in place of the scripts; raise `NotRun` unless the user trusts them."""
         files = ProjectFiles(self._project)
         why = why_not_trusted(self._trust, files)
         if why is None and TomlFile(self._file.path, [], read=files.read_settings).content != self._file.content:
@@ -82,9 +70,8 @@ class TrustedScripts:
 
     def _find_place(self) -> Path | None:
         """Return a folder from which programs may be run; None for the usual one."""
-        no_exec = getattr(os, "ST_NOEXEC", 0)
-        is_usual = self._trust is None or not os.statvfs(tempfile.gettempdir()).f_flag & no_exec
-        return None if is_usual or self._trust is None else self._trust.path.parent
+        is_usual = not os.statvfs(tempfile.gettempdir()).f_flag & getattr(os, "ST_NOEXEC", 0)
+        return None if is_usual else self._trust.path.parent
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -38,11 +38,7 @@ class JoinedTable(Table):
 
 
 class SkillJoiner:
-    """
-    Joins skills with tools.
-
-    If nothing changed, it returns the same tool objects as before, because listeners compare them.
-    """
+    """Joins skills with tools. It returns the same tool objects as before if it can, because listeners compare them."""
 
     def __init__(self) -> None:
         self._tools_by_key: dict[tuple[Tool, bool, bool], Tool] = {}
@@ -106,11 +102,7 @@ def _why_misleading(name: str, folded: Mapping[str, str]) -> str | None:
 
 
 def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) -> list[SkillProblem]:
-    """
-    Return why a skill cannot be used with *tools* and *skills*.
-
-    *skills* are the ones that are left of *all_skills*.
-    """
+    """Return why a skill cannot be used with *tools* and with *skills*, which are left of *all_skills*."""
     skill = _require_skill(draft)
     problems = []
     listed = {name: tools.find(name) or skills.find(name) for name in skill.tools}
@@ -165,11 +157,7 @@ def _complete_tool(draft: Tool, read_only: bool, destructive: bool) -> Tool:
 
 
 def _collect_claims(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
-    """
-    Return the claims of everything that a skill may call.
-
-    Another skill counts only with the facts in its own file, because this skill lists the tools of that skill as well.
-    """
+    """Return the claims of what a skill may call. Another skill counts by its file: its tools are listed here too."""
     listed = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
     inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
     return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in listed] + list(

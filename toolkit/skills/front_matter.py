@@ -59,10 +59,7 @@ class Node:
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Node], str]:
-    """
-    Return the front matter of *text*, and the text after it. Raise `FrontMatterError` if the front matter cannot be
-    read.
-    """
+    """Return the front matter of *text*, and the text after it. Raise `FrontMatterError` if it cannot be read."""
     lines = text.split("\n")
     if _FENCE.fullmatch(lines[0]) is None:
         raise FrontMatterError(
@@ -175,12 +172,7 @@ class _NodeBuilder:
 
 
 def _join_surrogates(text: str, line: int) -> str:
-    """
-    Return *text* with surrogate pairs joined, because JSON writes some characters as two halves.
-
-    Raises:
-        FrontMatterError: *text* holds half of a pair, which is no character.
-    """
+    """Return *text* with the surrogate pairs of JSON joined. Raise `FrontMatterError` for half of a pair."""
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:

@@ -23,7 +23,7 @@ from .skill_files import (
     SKILLS_FOLDER,
     Stamp,
     is_settled,
-    list_skill_files,
+    list_paths,
     read_contents,
     read_project_contents,
     stamp_file,
@@ -43,22 +43,12 @@ def user_skills() -> Path:
     return configuration_folder() / SKILLS_FOLDER
 
 
-def _list_names(folder: Path) -> list[Path]:
-    try:
-        return list_skill_files(folder)
-    except (OSError, ValueError):
-        return [folder]
-
-
 class LoadedSkills(Catalog):
     """
     The skills of some folders as tools. The keys are paths, because two skills may have one name.
 
-    The tools that a skill uses are not checked here.
-
-    Attributes:
-        problems: What is wrong with files and folders.
-        ignored: The skill files of the project that do not count, and why.
+    The tools that a skill uses are not checked here. `problems` says what is wrong with files and folders, `ignored`
+    why skill files of the project do not count.
     """
 
     def __init__(
@@ -127,7 +117,7 @@ class LoadedSkills(Catalog):
         if reason is not None:
             # The files of an untrusted project are not read. Their names say enough.
             self.ignored = tuple(
-                IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in _list_names(folder)
+                IgnoredSetting(make_visible(str(path), keep_lines=False), reason) for path in list_paths(folder)
             )
             return []
         files, unreadable = read_project_contents(project)

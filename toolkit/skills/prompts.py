@@ -27,7 +27,8 @@ def prompt_of(skill: Skill, values: Mapping[str, Any]) -> str:
     """Return the prompt for the model when *skill* is called with *values*."""
     texts = {name: _render_value(value) for name, value in values.items()}
     used = {name for name in _PLACEHOLDER.findall(skill.text) if name in texts}
-    rest = [_render_argument(name, text) for name, text in texts.items() if name not in used and text]
+    unused = {name: text for name, text in texts.items() if name not in used and text}
+    rest = [text if name == DEFAULT_ARGUMENT.name else f"{name}: {text}" for name, text in unused.items()]
     if skill.folder is not None:
         rest.append(f"The files that belong to this are in {make_visible(str(skill.folder), keep_lines=False)}")
     return "\n\n".join([fill_prompt(skill.text, texts), *rest])
@@ -53,7 +54,3 @@ def _render_value(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)  # a number without a fraction was most likely sent without one
     return "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _render_argument(name: str, text: str) -> str:
-    return text if name == DEFAULT_ARGUMENT.name else f"{name}: {text}"

@@ -8,7 +8,7 @@ A skill file is `NAME.md`, or `NAME/SKILL.md` with the files that belong to it b
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,7 +21,7 @@ __all__ = [
     "SKILLS_FOLDER",
     "Stamp",
     "is_settled",
-    "list_skill_files",
+    "list_paths",
     "read_contents",
     "read_project_contents",
     "stamp_file",
@@ -62,12 +62,7 @@ def read_contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
 
 
 def read_project_contents(project: ProjectFiles) -> tuple[dict[Path, bytes], list[SkillProblem]]:
-    """
-    Return the content of the skill files of *project* by path, in order, and the problems with those that are none.
-
-    Raises:
-        TrustError: The content of the project cannot be covered by trust.
-    """
+    """Return the content of the skill files of *project* by path, in order, and the problems with other files."""
     content_by_path: dict[Path, bytes] = {}
     problems = []
     for name in project.list_names(SKILLS_FOLDER):
@@ -91,12 +86,18 @@ def read_project_contents(project: ProjectFiles) -> tuple[dict[Path, bytes], lis
 def list_skill_files(folder: Path) -> list[Path]:
     """Return the paths of the entries that may be skills, in order."""
     with os.scandir(folder) as entries:
-        names = []
-        for entry in entries:
-            names.append(entry.name)
-            if len(names) > _MAX_ENTRIES:
-                raise ValueError(f"it holds more than {_MAX_ENTRIES} entries; keep other things elsewhere")
+        names = [entry.name for entry in islice(entries, _MAX_ENTRIES + 1)]
+    if len(names) > _MAX_ENTRIES:
+        raise ValueError(f"it holds more than {_MAX_ENTRIES} entries; keep other things elsewhere")
     return [path for name in sorted(names) if (path := _find_skill_file(folder, name)) is not None]
+
+
+def list_paths(folder: Path) -> list[Path]:
+    """Return what `list_skill_files` returns, or *folder* itself if it cannot be listed."""
+    try:
+        return list_skill_files(folder)
+    except (OSError, ValueError):
+        return [folder]
 
 
 def _find_skill_file(folder: Path, name: str) -> Path | None:
@@ -125,16 +126,13 @@ def _read_file(path: Path, home: str) -> bytes:
 
 def stamp_folder(folder: Path) -> Stamp:
     """Return the stamp of the skill files of *folder*. The stamp of an unreadable entry says that it is unreadable."""
-    try:
-        paths = [folder, *list_skill_files(folder)]
-    except (OSError, ValueError):
-        paths = [folder]
-    return frozenset(map(_stamp_path, map(str, paths)))
+    return frozenset(map(_stamp_path, map(str, (folder, *list_paths(folder)))))
 
 
 def stamp_tree(top: Path) -> Stamp:
     """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
-    return frozenset(map(_stamp_path, _walk_below(str(top))))
+    below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
+    return frozenset(map(_stamp_path, (str(top), *islice(below, _MAX_TREE_ENTRIES))))
 
 
 def stamp_file(path: Path) -> Stamp:
@@ -142,23 +140,8 @@ def stamp_file(path: Path) -> Stamp:
     return frozenset([_stamp_path(str(path))])
 
 
-def _walk_below(top: str) -> Iterator[str]:
-    count = 0
-    yield top
-    for folder, folders, files in os.walk(top):
-        for name in (*folders, *files):
-            count += 1
-            if count > _MAX_TREE_ENTRIES:
-                return
-            yield os.path.join(folder, name)
-
-
 def is_settled(stamp: Stamp, now_ns: int) -> bool:
-    """
-    Return whether *stamp* can be relied on.
-
-    A file that was changed a moment ago may change again and keep the same stamp.
-    """
+    """Return whether *stamp* can be relied on: a file changed just now may change again and keep its stamp."""
     return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in stamp)
 
 

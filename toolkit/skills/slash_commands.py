@@ -27,11 +27,7 @@ _WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))(?=\s|\Z)""")
 
 
 def expand_commands(prompt: str, expand_command: Callable[[str, str], str | None]) -> str:
-    """
-    Return *prompt* with each `/name text` replaced by the result of *expand_command*.
-
-    If that is None, the line stays.
-    """
+    """Return *prompt* with each `/name text` replaced by what *expand_command* returns, unless that is None."""
     pieces = _LINE_END.split(prompt)
     fence, size = "", 0
     for place in range(0, len(pieces), 2):  # the other pieces are line endings
@@ -68,11 +64,7 @@ def parse_typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
 
 
 def _parse_value(argument: Argument, text: str) -> Any:
-    """
-    Return *text* as a value of the type of the argument.
-
-    A text that is no such value is returned as it is, so that the check can report it.
-    """
+    """Return *text* as a value of the argument's type, or as it is, so that the check can report it."""
     if argument.type in ("string", "text"):
         return text
     try:

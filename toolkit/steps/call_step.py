@@ -34,7 +34,6 @@ class RunScope:
     What a run shares with the runs inside it.
 
     Attributes:
-        steps: Does the steps.
         secret: A random text of the run, from which ids are derived that others must not guess. Without it, requests
             for approval have random ids.
         durable_id: The id of the run, if it is durable.
@@ -59,7 +58,6 @@ class StepSetup:
     How a run does its steps.
 
     Attributes:
-        scope: What it shares with the runs inside it.
         run_id: The id of a new run; random unless given.
         key: The key of the run; made from its id unless given.
         outer: The step that the run is a part of, if there is one.
@@ -82,13 +80,8 @@ class CallStep:
     A step that runs a call, while the call runs.
 
     Attributes:
-        key: The key of the step.
-        scope: What all runs inside the call share.
-        call: The call.
-        session: The session of the call.
         nested: The runs that the function of the call starts itself.
         spent: What the sub-runs of the call have used, without those that its function starts itself.
-        plan: The plan that the call has handed over, if it did.
         failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
         is_in_tool: Whether the tool runs, and not a hook.

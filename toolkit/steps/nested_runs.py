@@ -46,10 +46,7 @@ class NestedRuns:
     """
     The runs that the function of one call starts.
 
-    Args:
-        steps: Keeps the steps of the runs.
-        key: The key of the call. It is the same each time the function runs again.
-        before: Why the call waited, if it is made again.
+    The *key* of the call is the same each time the function runs again. If it does, *before* says why the call waited.
 
     Attributes:
         loop: The event loop of the run that the call belongs to.
@@ -90,14 +87,6 @@ class NestedRuns:
         # A run whose provider has failed may have come further before than now.
         return sum((spent for spent in new if spent.turns >= 0 and spent.calls >= 0), start=_NOTHING)
 
-    def check_loop(self) -> None:
-        """Raise `RuntimeError` if the caller is in another event loop than the run."""
-        if asyncio.get_running_loop() is not self.loop:
-            raise RuntimeError(
-                "a run inside a step needs the event loop of the run that the step belongs to; in a function that is "
-                "not async, call `run_sync`, and not `asyncio.run`"
-            )
-
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what the coroutine of *start* returns in the loop of the run, for a function that runs in a thread."""
         try:
@@ -109,18 +98,16 @@ class NestedRuns:
     @contextlib.asynccontextmanager
     async def open(self, subject: str, inputs: str, identity: str = "") -> AsyncIterator[NestedRun]:
         """
-        Start a run, or one that was started before.
+        Start a run, or one that was started before. *subject* says what runs, in words.
 
-        Args:
-            subject: What runs, in words.
-            inputs: A digest of what it is asked.
-            identity: A digest of who is asked. It tells runs apart that are asked the same at the same time.
-
-        Raises:
-            InnerRunChanged: Another run was started here before.
-            CallPaused: The function has caught the exception that a run before has ended it with.
+        *inputs* is a digest of what it is asked, and *identity* one of who is asked, which tells runs apart that are
+        asked the same at the same time.
         """
-        self.check_loop()
+        if asyncio.get_running_loop() is not self.loop:
+            raise RuntimeError(
+                "a run inside a step needs the event loop of the run that the step belongs to; in a function that is "
+                "not async, call `run_sync`, and not `asyncio.run`"
+            )
         if self._left_behind:  # a run of the attempt before must not go on twice at the same time
             await asyncio.wait(self._left_behind)
             self._left_behind.clear()
@@ -188,12 +175,7 @@ class NestedRuns:
         self._spent[str(number)] = replace(spent, seconds=0.0, retries=0)
 
     async def pause(self, number: int, requests: Sequence[ApprovalRequest]) -> NoReturn:
-        """
-        Let the call wait for *requests* of the run with this number, as soon as no other run inside it is at work.
-
-        Raises:
-            CallPaused: Always. It ends the function of the call.
-        """
+        """End the function with `CallPaused`, because a run waits for *requests*, when no other run is at work."""
         self._requests[number] = requests
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 -- a loop runs
@@ -230,13 +212,7 @@ class NestedRuns:
 
 @dataclass(frozen=True, slots=True)
 class NestedRun:
-    """
-    A run that the function of a call has started.
-
-    Attributes:
-        key: The key of the run, which the keys of its steps begin with.
-        is_new: Whether it was not started before.
-    """
+    """A run that the function of a call has started. The keys of its steps begin with *key*."""
 
     number: int
     key: str

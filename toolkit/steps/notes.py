@@ -35,14 +35,7 @@ _NOTHING = Expense()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepNotes:
-    """
-    What a call did besides its result.
-
-    Attributes:
-        spent: What the sub-runs of the call have used.
-        plan: The plan that the call has handed over, if it did.
-        sub_run: The sub-run of the call as JSON, if the call waits for it.
-    """
+    """What a call did besides its result: what its sub-runs used, its plan, and its sub-run as JSON if it waits."""
 
     spent: Expense = _NOTHING
     plan: str | None = None
@@ -57,12 +50,7 @@ def attach_notes(result: ToolResult, notes: StepNotes) -> ToolResult:
 
 
 def detach_notes(result: ToolResult) -> tuple[ToolResult, StepNotes]:
-    """
-    Return *result* without the notes in its metadata, and the notes.
-
-    Raises:
-        ValueError: The notes are not those that `attach_notes` has written. The message names the place.
-    """
+    """Return *result* without the notes in its metadata, and the notes; raise `ValueError` if they are none of ours."""
     data = (result.metadata or {}).get(_NOTES)
     if data is None:
         return result, StepNotes()

@@ -42,12 +42,7 @@ _CALL_FIELDS: dict[str, tuple[type, ...]] = {"result": (dict,), "session": (dict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyToPrompts(Reply):
-    """
-    A reply of the model to a request that also had what people said to the run while it was under way.
-
-    Attributes:
-        said: What they said since the request before, in order.
-    """
+    """A reply of the model, with what people have *said* to the run since the request before."""
 
     said: tuple[UserMessage, ...] = ()
 

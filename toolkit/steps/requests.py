@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from .._option_checks import describe_type
 from ..approvals.policy import Approvals
-from ..approvals.records import ApprovalError, Record
+from ..approvals.records import ApprovalError
 from ..approvals.repeated_calls import WITHDRAWN
-from ..approvals.store import ApprovalStore, Settlement
+from ..approvals.store import Settlement
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..session import Session
@@ -26,6 +26,7 @@ __all__ = [
     "deny_if_expired",
     "find_answer",
     "find_withdrawn_ids",
+    "name_request",
     "share_store",
     "withdraw_session_requests",
 ]
@@ -46,11 +47,7 @@ async def withdraw_session_requests(
     """
     Deny the requests of a session that wait for an answer, but for those with *kept_ids*.
 
-    Args:
-        by: Who has denied them. If that is `WITHDRAWN`, the denial does not count as one by a person.
-
-    Raises:
-        ApprovalError: The store cannot be used.
+    If they are denied *by* `WITHDRAWN`, the denial does not count as one by a person.
     """
     approvals, runner = dispatcher.settings.approvals, dispatcher.settings.store_runner
     if approvals.seal is not None:
@@ -64,20 +61,16 @@ async def withdraw_session_requests(
         except ApprovalError:
             # The tool has changed or was removed. The request cannot be approved here then, but perhaps in another
             # process.
-            await runner.run("deny request", request.id, partial(_deny, request.id, by, approvals.clock()))
+            settlement = Settlement("denied", by=by, now=approvals.clock())
+            await runner.run("deny request", request.id, methodcaller("settle", request.id, settlement))
 
 
 async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[ApprovalRequest]) -> frozenset[str]:
-    """
-    Return the ids of those of *requests* that were withdrawn. No person has answered them, and none can.
-
-    Raises:
-        ApprovalError: The store cannot be used.
-    """
+    """Return the ids of those of *requests* that were withdrawn. No person has answered them, and none can."""
     runner, withdrawn = dispatcher.settings.store_runner, set[str]()
     for request in requests:
         try:
-            record = await runner.run("find request", request.id, partial(_get, request.id))
+            record = await runner.run("find request", request.id, methodcaller("get", request.id))
         except ApprovalError as error:
             if error.why == "store":
                 raise
@@ -88,12 +81,7 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
 
 
 async def find_answer(scope: RunScope, request: ApprovalRequest) -> Decision | None:
-    """
-    Return the answer to *request*, which a run with this *scope* has made; None if it has to wait.
-
-    Raises:
-        ApprovalError: The store of approvals cannot be used.
-    """
+    """Return the answer to *request*, which a run with this *scope* has made; None if it has to wait."""
     if request.id in scope.refused or scope.dispatcher is None:
         return None
     if await find_withdrawn_ids(scope.dispatcher, [request]):
@@ -109,19 +97,19 @@ def deny_if_expired(request: ApprovalRequest, now: float) -> Decision | None:
     return Decision.deny("nobody answered in time, so it was not run", principal=request.principal)
 
 
+def name_request(decisions: Any, requests: Sequence[ApprovalRequest]) -> Any:
+    """Return *decisions*; a single decision is returned by the id of the only request, if there is only one."""
+    is_clear = isinstance(decisions, Decision) and len(requests) == 1
+    return {requests[0].id: decisions} if is_clear else decisions
+
+
 def check_answers(
     decisions: Any, requests: Sequence[ApprovalRequest], subject: str, call: str, held_ids: Collection[str] = ()
 ) -> None:
     """
-    Check that *decisions* is a dictionary of decisions by the ids of *requests*, for which *subject* waits.
+    Raise an error unless *decisions* is a dictionary by the ids of *requests*, for which *subject* waits.
 
-    Args:
-        call: The call that takes the decisions, with `{}` in place of the dictionary.
-        held_ids: The ids of the calls that are held back because of these requests, besides theirs.
-
-    Raises:
-        TypeError: It is something else.
-        ApprovalError: *subject* does not wait for one of the requests.
+    *call* takes the decisions, with `{}` in place of the dictionary. *held_ids* are those of calls that are held back.
     """
     if not isinstance(decisions, Mapping):
         answer = "Decision.approve()"
@@ -148,10 +136,7 @@ def check_answers(
 
 async def delete_session_requests(dispatcher: Dispatcher, session_ids: Collection[str]) -> None:
     """Delete the records of sessions whose requests are over. A claim without an outcome stays."""
-
-    def purge(store: ApprovalStore) -> int:
-        return store.purge(before=math.inf, sessions=session_ids)
-
+    purge = methodcaller("purge", before=math.inf, sessions=session_ids)
     await dispatcher.settings.store_runner.run("delete requests", "", purge)
 
 
@@ -161,11 +146,3 @@ def share_store(approvals: Approvals, scope: RunScope) -> Approvals:
     if outer is None or outer.seal is not None or approvals.seal is not None or outer.store is approvals.store:
         return approvals
     return approvals.with_store(outer.store)
-
-
-def _get(request_id: str, store: ApprovalStore) -> Record | None:
-    return store.get(request_id)
-
-
-def _deny(request_id: str, by: str | None, now: float, store: ApprovalStore) -> bool:
-    return store.settle(request_id, Settlement("denied", by=by, now=now))

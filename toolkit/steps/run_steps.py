@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeVar
 
 from ..calls.propagation import CallAbandoned
@@ -41,39 +42,29 @@ __all__ = ["RunSteps", "escape_key"]
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class RunSteps:
     """
-    The steps of one run.
-
-    Args:
-        scope: What the run shares with the runs inside it.
-        key: The key of the run, which all keys of its steps begin with.
-        reply_count: How many replies the run had when it was saved.
-        outer: The step that the run is a part of, if there is one.
-        shares_budget: Whether the run uses the budget of that step's run, and not one of its own.
+    The steps of one run. The *key* of the run is the beginning of all their keys.
 
     Attributes:
         reply_count: How many replies the run has had so far, without those that were summaries.
+        outer: The step that the run is a part of, if there is one.
         epoch: The number of this attempt at the run; see `Steps`.
+        shares_budget: Whether the run uses the budget of that step's run, and not one of its own.
     """
 
-    def __init__(
-        self,
-        scope: RunScope,
-        key: str,
-        *,
-        reply_count: int = 0,
-        outer: CallStep | None = None,
-        shares_budget: bool = False,
-    ) -> None:
-        self.key = key
-        self.scope = scope
-        self.reply_count = reply_count
-        self.outer = outer
-        self.epoch: int = getattr(scope.steps, "epoch", 0)
-        self.shares_budget = shares_budget
-        self._summary_count = 0
-        self._kept_reply: Reply | None = None
+    scope: RunScope
+    key: str
+    _: KW_ONLY
+    reply_count: int = 0
+    outer: CallStep | None = None
+    shares_budget: bool = False
+    _summary_count: int = field(init=False, default=0)
+    _kept_reply: Reply | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.epoch: int = getattr(self.scope.steps, "epoch", 0)
 
     def for_sub_run(self, key: str, reply_count: int, outer: CallStep | None) -> RunSteps:
         """Return the steps of a sub-run."""
@@ -203,12 +194,7 @@ class RunSteps:
         call_id: str,
         timeout_seconds: float | None = None,
     ) -> ToolResult:
-        """
-        Continue a call that waits inside its step, as `Dispatcher.resume` does.
-
-        Raises:
-            ApprovalError: The answer cannot be accepted.
-        """
+        """Continue a call that waits inside its step, as `Dispatcher.resume` does."""
         idempotency_key, claim_mark = self._derive_marks(call_id)
         return await resume_call(
             request,

@@ -39,8 +39,6 @@ class SessionState:
     Attributes:
         loaded: The deferred tools that were found.
         stamps: The digests of the files that were read, by path.
-        grants: What a person has agreed to for the rest of the session.
-        mode: The permission mode of the session, if it has one of its own.
         last_job: The number of the job in the background that was started last. The job ends with its process.
         outputs: The texts of results that were cut, each with its principal.
         written_bytes: How many bytes of such texts records have.
@@ -107,12 +105,7 @@ def count_written(changes: Mapping[str, Any], session: Session) -> None:
 
 
 def apply_changes(changes: Mapping[str, Any], session: Session) -> None:
-    """
-    Make *changes*, which `describe_changes` returned, in *session*. What the session has besides stays.
-
-    Raises:
-        ValueError: *changes* are something else, or of a later version. Nothing is changed then.
-    """
+    """Make *changes*, which `describe_changes` returned, in *session*, or raise `ValueError` and change nothing."""
     loaded, stamps = changes.get("loaded", []), changes.get("stamps", {})
     if unknown_names := changes.keys() - _FIELDS:
         raise ValueError(f"not the changes of a session: unknown {', '.join(sorted(map(repr, unknown_names)))}")

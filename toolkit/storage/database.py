@@ -47,9 +47,7 @@ class SQLDialect:
 
     Attributes:
         serial: The type of a column with the numbers of the rows, in the order in which they were added.
-        integer: The type of a column of 64-bit integers.
-        real: The type of a column of 64-bit floats.
-        binary: The type of a column of bytes.
+        integer, real, binary: The types of columns of 64-bit integers, 64-bit floats and bytes.
         lock_row: What makes a statement wait until no other process changes the row, and keeps them from it.
         share_row: What does the same, and lets other processes do it too.
         lock_text: The statement that keeps other transactions from doing what they too have locked by the same text.
@@ -103,11 +101,8 @@ class Database(ABC):
     A database with the tables of a layout. Every method raises the error of the layout if it cannot be used.
 
     A database that is away for a moment is tried again. Then a transaction may be done a second time although the first
-    one was committed, and only its confirmation was lost. So what is done here tells its own rows from others'.
-
-    Attributes:
-        layout: The tables.
-        place: Where the database is, for people.
+    one was committed, and only its confirmation was lost. So what is done here tells its own rows from others'. The
+    *place* says where the database is, for people.
     """
 
     dialect: ClassVar[SQLDialect]

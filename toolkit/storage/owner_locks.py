@@ -97,12 +97,7 @@ class OwnerLock:
         renew_in_children(self)
 
     def hold(self, owner: str) -> None:
-        """
-        Take the lock of *owner*, unless it is held already.
-
-        Raises:
-            ToolkitError: The server is away, or has no room for a lock or a connection.
-        """
+        """Take the lock of *owner*, unless it is held; raise `ToolkitError` if the server cannot give it."""
         with self._lock:
             if self._keeper is None or self._keeper.owner != owner:
                 self.close()

@@ -85,19 +85,10 @@ def import_psycopg() -> Any:
 
 class PostgresDatabase(Database):
     """
-    The PostgreSQL database at *url*.
+    The PostgreSQL database at *url*, `postgresql://user:password@host:port/name`.
 
-    Args:
-        url: The address of the database, `postgresql://user:password@host:port/name`.
-        layout: The tables.
-        timeout_seconds: How long a server that is away is waited for, and a row that others have locked.
-
-    Attributes:
-        place: The address without its password, for people.
-
-    Raises:
-        ValueError: The address cannot be read.
-        ToolkitError: The extra `durable` is not installed.
+    The *timeout_seconds* are how long a server that is away is waited for, and a row that others have locked. An
+    address that cannot be read is a `ValueError`.
     """
 
     dialect = SQLDialect(
@@ -136,32 +127,29 @@ class PostgresDatabase(Database):
         return self._run(work)
 
     def change(self, work: Callable[[Execute], T], *, durable: bool = True) -> T:
-        """Return what *work* returns, in one transaction."""
         return self._run(work, has_transaction=True)
 
     def change_once(self, statement: str, parameters: Sequence[Any], *, durable: bool = True) -> int:
-        """Run one statement as one transaction, and return how many rows it has changed."""
         return self._run(lambda execute: execute(statement, parameters).rowcount)
 
     def compact(self) -> None:
         """Do nothing: the server itself gives the space of deleted rows to later ones."""
 
     def _run(self, work: Callable[[Execute], T], *, has_transaction: bool = False) -> T:
-        """
-        Return what *work* returns. If the server goes away, *work* is called once more.
-
-        Without a transaction around all of it, two messages to the server are saved.
-        """
+        """Return what *work* returns; call it again if the server goes away. No transaction saves two messages."""
         if self.layout.stays_open and not self._closing.alive:
             raise self.describe_error("was closed; open it again")
         end, pause = time.monotonic() + self._timeout, 0.0
         while True:
             try:
                 with self._borrow() as connection, connection.transaction() if has_transaction else nullcontext():
-                    return work(_build_execute(connection))
+                    return work(
+                        lambda statement, parameters: connection.execute(statement.replace("?", "%s"), parameters)
+                    )
             except self._psycopg.Error as error:
                 if not self.is_worth_retrying(error) or time.monotonic() + pause > end:
-                    raise self.translate(error) from self._find_cause(error)
+                    shows_password = self._password and self._password in str(error)
+                    raise self.translate(error) from (None if shows_password else error)
             time.sleep(pause)
             pause = min(pause * 2 or 0.02, _LONGEST_PAUSE_SECONDS)
 
@@ -207,9 +195,6 @@ class PostgresDatabase(Database):
         refused = any(words in str(error) for words, _ in _REFUSED_STARTS)
         return isinstance(error, self._psycopg.OperationalError) and not refused
 
-    def _find_cause(self, error: psycopg.Error) -> psycopg.Error | None:
-        return None if self._password and self._password in str(error) else error
-
     @contextmanager
     def _borrow(self) -> Iterator[Connection]:
         with self._lock:
@@ -252,10 +237,6 @@ class PostgresDatabase(Database):
             drop_inherited(connection)
         self._idle.clear()
         self._in_use.clear()
-
-
-def _build_execute(connection: Connection) -> Execute:
-    return lambda statement, parameters: connection.execute(statement.replace("?", "%s"), parameters)
 
 
 def drop_inherited(connection: Connection) -> None:

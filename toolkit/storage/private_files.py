@@ -19,12 +19,7 @@ class UnsafeFileError(Exception):
 
 
 def make_private(path: str) -> None:
-    """
-    Create an empty file that only its owner can open, unless the file exists.
-
-    Raises:
-        UnsafeFileError: Others can write in the folder.
-    """
+    """Create an empty file that only its owner can open, unless it exists; raise if others can write in the folder."""
     check_folder(os.path.dirname(path))
     if os.path.lexists(path):
         return
@@ -41,11 +36,7 @@ def make_private(path: str) -> None:
 
 
 def check_private(path: str, *, user: int | None = None) -> None:
-    """
-    Raise `UnsafeFileError` unless only *user* can open or replace the file.
-
-    By default, *user* is the effective user of this process.
-    """
+    """Raise `UnsafeFileError` unless only *user*, by default that of this process, can open or replace the file."""
     check_folder(os.path.dirname(path), user)
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):

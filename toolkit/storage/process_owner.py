@@ -25,11 +25,7 @@ _ENDED = ""
 
 
 def owner(*, mark: str = "", proc: str = "/proc") -> str:
-    """
-    Return a text that stands for this process, and for no earlier or later process.
-
-    *mark* is added to it. *proc* is the folder in which the kernel shows processes.
-    """
+    """Return a text that stands for this process and no other, with *mark* added. *proc* is the kernel's folder."""
     process = _owner(os.getpid(), proc)
     return f"{process}{_MARK_SIGN}{mark}" if mark else process
 
@@ -97,11 +93,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _read_start_time(pid: int, proc: str) -> str | None:
-    """
-    Return when a process began, in the kernel's ticks.
-
-    Return `_ENDED` if the process has ended and its parent has not collected it yet. Return None if it is not visible.
-    """
+    """Return when a process began, in the kernel's ticks; `_ENDED` if it was not collected yet, None if not visible."""
     stat = _read(f"{proc}/{pid}/stat")
     if not stat:
         return None

@@ -14,12 +14,7 @@ __all__ = ["hold_lock", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """
-    Write *text* to the file at *path* in one step. Only its owner can read it.
-
-    Raises:
-        OSError: The file cannot be written. It is then as it was before, and no temporary file is left.
-    """
+    """Write *text* to the file at *path* in one step, or leave it as it was. Only its owner can read it."""
     path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
@@ -36,14 +31,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 @contextlib.contextmanager
 def hold_lock(path: str | os.PathLike[str]) -> Iterator[None]:
-    """
-    Keep other processes that want to change the file at *path* waiting. Its folder exists.
-
-    The lock is the file `PATH.lock`, because the file itself is replaced.
-
-    Raises:
-        OSError: The lock cannot be made.
-    """
+    """Keep other processes that want to change the file waiting, by a file `PATH.lock`: the file itself is replaced."""
     handle = os.open(f"{os.fspath(path)}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         with contextlib.suppress(ImportError):  # Windows has no `fcntl`, so the last of two writers wins there

@@ -48,14 +48,8 @@ class SQLiteDatabase(Database):
     """
     The SQLite file at *path*, which is created with mode 0600 if it does not exist.
 
-    Args:
-        path: The path of the file. Its folder has to exist, and no other user may be able to write there.
-        layout: The tables.
-        timeout_seconds: How long to wait while other processes write.
-        connect: The function that opens a connection.
-
-    Attributes:
-        path: The absolute path of the file.
+    Its folder has to exist, and no other user may be able to write there. The *timeout_seconds* are how long to wait
+    while other processes write.
     """
 
     # A change has locked the whole file before it reads.
@@ -105,18 +99,15 @@ class SQLiteDatabase(Database):
         self._lock, self._write_lock = threading.Lock(), threading.Lock()
 
     def read(self, work: Callable[[Execute], T]) -> T:
-        """Return what *work* returns, which changes nothing."""
         with self._use() as connection:
             return _transact(connection, "BEGIN", work)
 
     def change(self, work: Callable[[Execute], T], *, durable: bool = True) -> T:
-        """Return what *work* returns, in one transaction."""
         with self._use(durable=durable) as connection, self._write_in_turn():
             # The lock is taken before anything is read, so that no other process can write in between.
             return _transact(connection, "BEGIN IMMEDIATE", work)
 
     def change_once(self, statement: str, parameters: Sequence[Any], *, durable: bool = True) -> int:
-        """Run one statement as one transaction, and return how many rows it has changed."""
         with self._use(durable=durable) as connection, self._write_in_turn():
             return connection.execute(statement, parameters).rowcount
 

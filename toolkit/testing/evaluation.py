@@ -22,6 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from .._plumbing.versioned_json import split_version
 from ..catalogs.views import CatalogView
 from ..errors import CatalogError, find_nearest
 from ..providers.base import Provider, Request, Usage
@@ -160,11 +161,10 @@ class Evaluation:
     @classmethod
     def from_json(cls, data: Any) -> Evaluation:
         """Return the evaluation that `to_json` wrote. Raise `ValueError` if *data* is something else."""
+        _, fields = split_version(data, "an evaluation", (1,))
         try:
-            if data["version"] != 1:
-                raise ValueError(f"an evaluation of version {data['version']!r} cannot be read; version 1 can")
-            results = tuple(CaseResult(**result) for result in data["results"])  # lists in place of tuples do no harm
-            return cls(model=data["model"], results=results, usage=Usage.from_json(data["usage"]))
+            results = tuple(CaseResult(**result) for result in fields["results"])  # lists in place of tuples do no harm
+            return cls(model=fields["model"], results=results, usage=Usage.from_json(fields["usage"]))
         except (KeyError, TypeError) as error:
             raise ValueError(f"not an evaluation: {error}") from error
 
@@ -297,8 +297,11 @@ def _suggest(name: str, names: Iterable[str]) -> str:
 
 
 def _judge(case: Case, calls: Sequence[ToolCall], catalog: CatalogView) -> CaseResult:
-    called = [(tool.name if (tool := catalog.get(call.name)) else call.name, call.arguments) for call in calls]
-    answers = [[_name_call(call, catalog) for call in answer] for answer in case.answers]
+    called = [(_resolve_alias(call.name, catalog), call.arguments) for call in calls]
+    answers = [
+        [(_resolve_alias(name, catalog), expected) for call in answer for name, expected in call.items()]
+        for answer in case.answers
+    ]
     names = sorted(name for name, _ in called)
     # The answer that comes nearest says what is wrong: one with the right tools if there is one.
     nearest = next((answer for answer in answers if sorted(name for name, _ in answer) == names), None)
@@ -315,10 +318,9 @@ def _judge(case: Case, calls: Sequence[ToolCall], catalog: CatalogView) -> CaseR
     )
 
 
-def _name_call(call: ExpectedCall, catalog: CatalogView) -> tuple[str, Mapping[str, Sequence[Any]]]:
-    ((name, expected),) = call.items()
+def _resolve_alias(name: str, catalog: CatalogView) -> str:
     tool = catalog.get(name)
-    return (name if tool is None else tool.name), expected
+    return name if tool is None else tool.name
 
 
 def _find_problem(answer: _NamedCalls, called: Sequence[tuple[str, Any]], catalog: CatalogView) -> str:
@@ -333,10 +335,9 @@ def _find_problem(answer: _NamedCalls, called: Sequence[tuple[str, Any]], catalo
     for index, (called_name, arguments) in enumerate(called):
         if called_name != name:
             continue
-        problem = _find_wrong_argument(catalog[name].schema.get("properties", {}), expected, arguments)
-        problem = (
-            f"{name}: {problem}" if problem else _find_problem(others, [*called[:index], *called[index + 1 :]], catalog)
-        )
+        wrong = _find_wrong_argument(catalog[name].schema.get("properties", {}), expected, arguments)
+        others_called = [*called[:index], *called[index + 1 :]]
+        problem = f"{name}: {wrong}" if wrong else _find_problem(others, others_called, catalog)
         if not problem:
             return ""
         first_problem = first_problem or problem

@@ -45,11 +45,13 @@ def catalog_of(
     """
     where, _, name = target.partition(":")
     if name:
-        return _as_catalog(load_object(target))
+        value = load_object(target)
+        value = value.catalog if isinstance(value, Dispatcher) else value
+        return value if isinstance(value, CatalogView) else Catalog(value)
     module = load_module(where)
     catalog = Catalog().load(module)
     if undecorated:
-        _add_functions(catalog, module, on_refused or _leave_out)
+        _add_functions(catalog, module, on_refused or (lambda function, error: None))
     if on_refused is not None:
         return catalog
     if not len(catalog):
@@ -86,6 +88,10 @@ def load_module(source: str) -> ModuleType:
     """
     if not source:
         raise CatalogError("no module is named; write `package.module` or `package.module:catalog`")
+    if source in (".", "..") or source.endswith("/") or ("/" in source and Path(source).is_dir()):
+        files = sorted(path.name for path in Path(source).glob("[!_]*.py"))
+        hint = f", such as {Path(source, files[0])}" if files else ""
+        raise CatalogError(f"{source!r} is a folder; name a module, or a file in it{hint}")
     try:
         return _load_file(Path(source).resolve()) if source.endswith(".py") else _load_by_name(source)
     except ImportError as error:
@@ -100,7 +106,8 @@ def _load_by_name(module_name: str) -> ModuleType:
     here, name = Path.cwd(), module_name.partition(".")[0]
     if "" not in sys.path and str(here) not in sys.path:
         _make_findable(here)
-        spec = None if name in sys.modules or _is_standard_module(name) else PathFinder.find_spec(name, [str(here)])
+        is_taken = name in sys.modules or name in sys.stdlib_module_names
+        spec = None if is_taken else PathFinder.find_spec(name, [str(here)])
         if spec is not None and spec.loader is not None:
             # The user means the package in the current folder, even if one of the same name is installed.
             _execute(spec)
@@ -127,14 +134,10 @@ def _make_findable(folder: Path) -> None:
 def _choose_module_name(path: Path) -> str:
     """Return the name for the module of a file: the stem, or the full file name if another module has the stem."""
     name = path.stem
-    if name in sys.modules or _is_standard_module(name):
+    if name in sys.modules or name in sys.stdlib_module_names:
         return path.name
     spec = PathFinder.find_spec(name)
     return name if spec is None or spec.origin in (None, str(path)) else path.name
-
-
-def _is_standard_module(name: str) -> bool:
-    return name in sys.stdlib_module_names
 
 
 def _execute(spec: ModuleSpec) -> ModuleType:
@@ -147,12 +150,6 @@ def _execute(spec: ModuleSpec) -> ModuleType:
         del sys.modules[spec.name]  # otherwise the next import would find a half-executed module
         raise
     return module
-
-
-def _as_catalog(value: Any) -> CatalogView:
-    if isinstance(value, Dispatcher):
-        return value.catalog
-    return value if isinstance(value, CatalogView) else Catalog(value)
 
 
 def _describe_names(module: ModuleType) -> str:
@@ -175,7 +172,3 @@ def _add_functions(
             catalog.add(value)
         except DefinitionError as error:
             on_refused(value, error)
-
-
-def _leave_out(function: Callable[..., Any], error: DefinitionError) -> None:
-    """Leave out a function that cannot be a tool."""

@@ -18,8 +18,8 @@ from typing import Any, Self, TypeAlias
 
 from .._plumbing.versioned_json import split_version
 from .._plumbing.wording import MASK, format_count
-from .._secret_arguments import mask_secret_arguments
-from ..builtin.memory.secret_texts import SECRET_PATTERNS
+from ..builtin.memory.notes import SECRET_PATTERNS
+from ..calls.approval.case import mask_secrets
 from ..errors import BadArgs, ProviderError
 from ..policies.redaction import Redaction, RedactionRule
 from ..providers.base import Provider, Reply, Request, StreamEvent, StructuredProvider
@@ -28,7 +28,7 @@ from ..providers.scripted import ScriptedProvider
 from ..spec import Tool
 from ..steps.records import dump_reply, load_reply
 from ..storage.shared_files import write_atomically
-from .laws.smallest_example import draw_values
+from .laws.smallest_example import Effort, draw_values
 from .strategies.arguments import arguments as draw_arguments
 from .strategies.arguments import check_arguments
 from .strategies.base import Unsupported
@@ -141,7 +141,7 @@ class RecordedProvider:
     def _record(self, request: Request, sent: dict[str, Any], reply: Reply) -> None:
         record = dump_reply(reply)
         for call, recorded in zip(reply.message.calls, record["message"]["calls"], strict=True):
-            recorded["arguments"] = _replace_secrets(request, call.name, recorded["arguments"])
+            recorded["arguments"] = _replace_secrets(_find_tool(request, call.name), recorded["arguments"])
         self._exchanges.append((sent, record))
         secrets = list(_list_secret_arguments(request, reply.message))
         # A secret may stand in requests from before the call that shows it to be one. So all of them are masked again.
@@ -178,21 +178,27 @@ def _describe_message(request: Request, message: Message) -> dict[str, Any]:
     del data["version"]
     data.pop("native", None)  # the same content in the provider's own format
     for call in data.get("calls", ()):
-        call["arguments"] = _mask_arguments(request, call["name"], call["arguments"])
+        call["arguments"] = _mask_arguments(_find_tool(request, call["name"]), call["arguments"])
     if isinstance(message, ToolMessage):
         names = ("call_id", "tool", "kind", "text", "parts")
         data["results"] = [{name: result[name] for name in names} for result in data["results"]]
     return data
 
 
-def _mask_arguments(request: Request, name: str, arguments: Any) -> Any:
-    return mask_secret_arguments(None if request.catalog is None else request.catalog.get(name), arguments)
+def _find_tool(request: Request, name: str) -> Tool | None:
+    return None if request.catalog is None else request.catalog.get(name)
 
 
-def _replace_secrets(request: Request, name: str, arguments: Any) -> Any:
+def _mask_arguments(tool: Tool | None, arguments: Any) -> Any:
+    if tool is None or not tool.signature.secrets:
+        return arguments
+    # In JSON text, a secret may stand anywhere.
+    return mask_secrets(arguments, tool) if isinstance(arguments, Mapping) else MASK
+
+
+def _replace_secrets(tool: Tool | None, arguments: Any) -> Any:
     """Return *arguments* without secrets, in a form that the tool accepts when the call is played."""
-    masked = _mask_arguments(request, name, arguments)
-    tool = None if request.catalog is None else request.catalog.get(name)
+    masked = _mask_arguments(tool, arguments)
     if tool is None or masked == arguments or not isinstance(masked, Mapping):
         return masked
     try:
@@ -200,7 +206,7 @@ def _replace_secrets(request: Request, name: str, arguments: Any) -> Any:
     except BadArgs:  # a secret that is no text, or has a certain form
         with contextlib.suppress(Unsupported):
             schema = {**tool.schema, "required": list(masked)}
-            (example, *_) = draw_values(draw_arguments(schema), examples=1, seed=0)
+            (example, *_) = draw_values(draw_arguments(schema), Effort(examples=1))
             return {name: example[name] if name in tool.signature.secrets else masked[name] for name in masked}
     return masked
 
@@ -222,7 +228,7 @@ def _list_secret_arguments(request: Request, answer: AssistantMessage) -> Iterat
     messages = [*request.messages, answer]
     calls = [call for message in messages if isinstance(message, AssistantMessage) for call in message.calls]
     for call in calls:
-        tool = None if request.catalog is None else request.catalog.get(call.name)
+        tool = _find_tool(request, call.name)
         if tool is not None and isinstance(call.arguments, Mapping):
             yield from (value for name, value in call.arguments.items() if name in tool.signature.secrets)
 
@@ -298,17 +304,13 @@ def _matches(recorded: Any, actual: Any) -> bool:
 
 
 def _describe_difference(recorded: Any, actual: Any) -> str:
-    lines = [
-        line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]}..."
-        for line in difflib.unified_diff(
-            _to_lines(recorded), _to_lines(_adopt_matches(recorded, actual)), n=2, lineterm=""
-        )
-        if not line.startswith(("---", "+++"))
+    before, after = _to_lines(recorded), _to_lines(_adopt_matches(recorded, actual))
+    lines = list(difflib.unified_diff(before, after, n=2, lineterm=""))[2:]  # without the names of the files
+    shown = [
+        line if len(line) <= _MAX_LINE_CHARS else f"{line[:_MAX_LINE_CHARS]}..." for line in lines[:_MAX_DIFF_LINES]
     ]
-    more = (
-        [f"... and {format_count(len(lines) - _MAX_DIFF_LINES, 'line')} more"] if len(lines) > _MAX_DIFF_LINES else []
-    )
-    return "\n".join([*lines[:_MAX_DIFF_LINES], *more])
+    more = len(lines) - len(shown)
+    return "\n".join([*shown, f"... and {format_count(more, 'line')} more"] if more else shown)
 
 
 def _adopt_matches(recorded: Any, actual: Any) -> Any:

@@ -25,8 +25,10 @@ __all__ = [
     "check_stream_size",
     "is_array_class",
     "limit_items",
+    "number_repeated",
     "replace_arrays",
     "to_plain_value",
+    "write_duration",
 ]
 
 UNKNOWN: Any = object()
@@ -54,7 +56,7 @@ def to_plain_value(value: Any, shape: Shape | None = None) -> Any:
         if read is not None:
             return read(value, kind, shape)
     if hasattr(kind, "tolist") and hasattr(kind, "dtype"):
-        return _read_array(value, kind, shape)
+        return _read_array(value, kind)
     if hasattr(kind, "item") and hasattr(kind, "dtype"):
         return value.item()
     return operator.index(value) if hasattr(kind, "__index__") else UNKNOWN
@@ -67,11 +69,7 @@ def is_array_class(kind: type) -> bool:
 
 
 def replace_arrays(value: Any) -> Any:
-    """
-    Return *value* with plain Python values in place of arrays, in lists, tuples and dictionaries too.
-
-    Return *value* itself if there is nothing to replace.
-    """
+    """Return *value* with plain Python values in place of arrays at any depth, or *value* itself if it has none."""
     kind = type(value)
     if kind is list or kind is tuple:
         items = [replace_arrays(item) for item in value]
@@ -116,7 +114,7 @@ def _check_size(count: int) -> None:
 # Arrays, and numbers that know their `dtype`.
 
 
-def _read_array(value: Any, kind: type, shape: Shape | None) -> Any:
+def _read_array(value: Any, kind: type) -> Any:
     dtype: Any = getattr(value, "dtype", None)
     size = getattr(value, "size", 0)
     _check_size(size if isinstance(size, int) else 0)
@@ -132,10 +130,6 @@ def _read_array(value: Any, kind: type, shape: Shape | None) -> Any:
         # A number with more digits than a Python `float` gives itself back.
         return complex(value) if letter == "c" else float(value)
     return items
-
-
-def _read_numpy(value: Any, kind: type, shape: Shape | None) -> Any:
-    return _read_array(value, kind, shape) if hasattr(kind, "tolist") else UNKNOWN
 
 
 def _map_items(items: Any, convert: Callable[[Any], Any]) -> Any:
@@ -172,13 +166,14 @@ def _duration_writer(dtype: str) -> Callable[[int], str | int | None]:
         if unit in ("Y", "M"):
             return f"{'-' if count < 0 else ''}P{abs(count)}{unit}"
         if unit in _UNITS:
-            return _write_seconds(count * _UNITS[unit], 1)
-        return _write_seconds(count, _FRACTIONS[unit]) if unit in _FRACTIONS else count
+            return write_duration(count * _UNITS[unit], 1)
+        return write_duration(count, _FRACTIONS[unit]) if unit in _FRACTIONS else count
 
     return write
 
 
-def _write_seconds(count: int, per_second: int) -> str:
+def write_duration(count: int, per_second: int) -> str:
+    """Return *count* parts of a second, of which there are *per_second*, as an ISO 8601 duration."""
     sign, count = ("-", -count) if count < 0 else ("", count)
     seconds, fraction = divmod(count, per_second)
     days, seconds = divmod(seconds, 86_400)
@@ -227,7 +222,7 @@ def _read_series(series: Any, shape: Shape | None) -> Any:
     values = _list_column(series)
     if shape == "array" or (shape is None and _only_counts(series.index)):
         return values
-    return dict(zip(_number_repeated(series.index.tolist()), values, strict=True))
+    return dict(zip(number_repeated(series.index.tolist()), values, strict=True))
 
 
 def _read_frame(frame: Any, shape: Shape | None) -> Any:
@@ -240,7 +235,7 @@ def _read_frame(frame: Any, shape: Shape | None) -> Any:
         unnamed = ["index"] if index.nlevels == 1 else [f"level_{level}" for level in levels]
         names = [name if name is not None else unnamed[level] for level, name in enumerate(index.names)] + names
         columns = [_list_column(index.get_level_values(level)) for level in levels] + columns
-    names = _number_repeated(names)
+    names = number_repeated(names)
     if shape == "object":
         return dict(zip(names, columns, strict=True))
     if not names:
@@ -253,7 +248,7 @@ def _only_counts(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1 and index.name is None
 
 
-def _number_repeated(names: Sequence[Any]) -> list[Any]:
+def number_repeated(names: Sequence[Any]) -> list[Any]:
     """Return *names* with numbers added to those that come again, as in `a (2)`."""
     if len(set(names)) == len(names):
         return list(names)
@@ -282,7 +277,7 @@ def _read_polars(value: Any, kind: type, shape: Shape | None) -> Any:
 
 
 _READERS: dict[str, Callable[[Any, type, Shape | None], Any]] = {
-    "numpy": _read_numpy,
+    "numpy": lambda value, kind, shape: _read_array(value, kind) if hasattr(kind, "tolist") else UNKNOWN,
     "pandas": _read_pandas,
     "polars": _read_polars,
 }

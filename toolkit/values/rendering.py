@@ -16,17 +16,17 @@ import enum
 import inspect
 import itertools
 import json
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
-from .arrays import UNKNOWN, Shape, is_array_class, to_plain_value
+from .arrays import UNKNOWN, Shape, is_array_class, number_repeated, to_plain_value
 from .codecs.registered import has_registered_codec
 from .strictjson.checks import INT_LIMIT, is_valid_text
 from .unsendable_value import UnsendableValue
 
 if TYPE_CHECKING:
-    from .codecs import Codec
+    from .codecs.base import Codec
 
 __all__ = [
     "FINAL_TYPES",
@@ -57,25 +57,8 @@ _BUILTIN_CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 def as_text(value: Any) -> str:
-    """
-    Return the text that a model reads: a string as it is, any other value as compact JSON.
-
-    *value* must be strict JSON.
-    """
-    return value if type(value) is str else _write_json(value)
-
-
-def _choose_writer() -> Callable[[Any], str]:
-    """Return the function that writes JSON. Python's encoder makes its C part for each value, here it is made once."""
-    make_encoder = getattr(json.encoder, "c_make_encoder", None)
-    write_text = getattr(json.encoder, "c_encode_basestring", None)
-    if make_encoder is None or write_text is None:  # not every Python has the C part
-        return _ENCODER.encode
-    encode = make_encoder(None, _ENCODER.default, write_text, None, ":", ",", False, False, False)
-    return lambda value: "".join(encode(value, 0))
-
-
-_write_json = _choose_writer()
+    """Return the text that a model reads: a string as it is, and any other strict JSON value as compact JSON."""
+    return value if type(value) is str else _ENCODER.encode(value)
 
 
 def as_json(value: Any) -> Any:
@@ -176,23 +159,15 @@ def replace_surrogates(text: str) -> str:
 
 def dict_with_unique_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary from *pairs* without losing a value: a repeated key gets a number, such as `a (2)`."""
-    result: dict[str, Any] = {}
-    times: dict[str, int] = {}
-    for key, value in pairs:
-        name = key
-        while name in result:
-            times[key] = times.get(key, 1) + 1
-            name = f"{key} ({times[key]})"
-        result[name] = value
-    return result
+    all_pairs = list(pairs)
+    result = dict(all_pairs)
+    if len(result) == len(all_pairs):
+        return result
+    return dict(zip(number_repeated([key for key, _ in all_pairs]), [value for _, value in all_pairs], strict=True))
 
 
 class _Conversion:
-    """
-    The state of one conversion to JSON.
-
-    It knows the objects that contain the current value, and how many containers may still be made.
-    """
+    """The state of one conversion: the objects around the current value, and how many containers may still be made."""
 
     def __init__(self, shape: Shape | None = None) -> None:
         self._ancestor_ids: set[int] = set()
@@ -312,7 +287,7 @@ class _StrictConversion(_Conversion):
 
 
 def _read_codec(kind: type) -> Codec | None:
-    from .codecs import create_hint_reader  # the first result of a class loads it
+    from .codecs.rules import create_hint_reader  # the first result of a class loads it
 
     try:
         return create_hint_reader(for_output=True).codec(kind)
@@ -326,11 +301,7 @@ def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
 
 
 def _list_fields(kind: Any) -> list[tuple[str, str]]:
-    """
-    Return the fields of a dataclass, named tuple, attrs class, msgspec struct or pydantic model.
-
-    Each has the name that it has in JSON, and the name of the attribute.
-    """
+    """Return the fields of a record class, each with its name in JSON and the name of its attribute."""
     if dataclasses.is_dataclass(kind):
         return [(field.name, field.name) for field in dataclasses.fields(kind)]
     if hasattr(kind, "__attrs_attrs__"):

@@ -200,11 +200,7 @@ def _is_unambiguous(word: str, scripts: set[str]) -> bool:
 
 
 def _script(letter: str) -> str:
-    """
-    Return the script of *letter*, which is the first word of its Unicode name.
-
-    East Asian scripts count as one script. A styled letter has a script of its own.
-    """
+    """Return the script of *letter*, the first word of its Unicode name. East Asian scripts count as one."""
     if letter.isascii():
         return "LATIN"
     name = unicodedata.name(letter, "UNKNOWN")

@@ -29,14 +29,7 @@ _PLAIN_PATH = re.compile(r"(?!~)(?!.*\.\.)[ -~]{1,255}", re.DOTALL)
 
 
 class CheckedPath(NamedTuple):
-    """
-    A place that was judged.
-
-    Attributes:
-        folder: The innermost folder of the workspace that holds the place.
-        relative_path: The path from that folder, or "." for the folder itself.
-        path: The whole path, without links.
-    """
+    """A place that was judged: its path without links, and its path from the innermost folder that holds it."""
 
     folder: OpenFolder
     relative_path: str
@@ -60,8 +53,7 @@ class Borders:
 
         Raises:
             Safety: The path leads outside, to a protected file, or to two places.
-            ToolError: The text is not a path, leads in a circle, or passes links that keep changing; or the folder was
-                moved or replaced.
+            ToolError: The text is no path, its links keep changing, or the folder was moved or replaced.
             OSError: Any other error of *action*, except `ELOOP`.
         """
         attempts: list[Callable[[str, Literal["read", "write"]], CheckedPath | None]] = [
@@ -86,11 +78,7 @@ class Borders:
         return self._protected_files.find_rule(path, "read") is not None
 
     def _path_without_links(self, path: str, access: Literal["read", "write"]) -> CheckedPath | None:
-        """
-        Return the place of *path* if no link is on the way, or None if it is outside of every folder.
-
-        Opening the place will show whether there is a link.
-        """
+        """Return the place of *path* if it is inside, or None. Opening it will show whether a link is on the way."""
         absolute_path = os.path.normpath(os.path.join(self._folders.root, path))
         target = self._locate(absolute_path)
         if target is not None:

@@ -5,7 +5,8 @@ A path is relative to a folder's descriptor and passes no link at all. A link in
 follows the link, and tries again with the path that it leads to. So the path that was judged is the path that is
 opened.
 
-There are two ways with the same results: `openat2` on Linux, and elsewhere a walk from descriptor to descriptor.
+There are two ways with the same results: `openat2` on Linux, and elsewhere a walk from descriptor to descriptor. Of
+what was opened, only files are read, and no more bytes than the caller asks for.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ from functools import cache
 from typing import Any, Literal
 
 from ..errors import ToolError
+from ..safety.paths import quote_path
 
 __all__ = [
     "PATH_FLAGS",
     "READ_FLAGS",
     "OpenFolder",
     "OpenMethod",
+    "check_file",
     "kernel_has_openat2",
     "open_beneath",
     "open_subfolder",
+    "read_content",
 ]
 
 OpenMethod = Literal["openat2", "walk"]
@@ -40,6 +44,7 @@ _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 _MAX_TRIES = 100
+_MAX_CHUNK_BYTES = 1 << 20
 
 
 class OpenFolder:
@@ -179,11 +184,7 @@ def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
 
 
 def open_subfolder(fd: int, name: str) -> int:
-    """
-    Open the folder *name* in the folder *fd*, and return its descriptor.
-
-    Raise `ELOOP` for a link, and `ENOTDIR` for anything else that is not a folder.
-    """
+    """Open the folder *name* in the folder *fd*. Raise `ELOOP` for a link, `ENOTDIR` for what is no folder."""
     return _open_without_link(fd, name, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC, 0)
 
 
@@ -206,3 +207,26 @@ _OPENERS: dict[OpenMethod, Callable[[int, str, int, int], int]] = {
     "openat2": _open_by_openat2,
     "walk": _open_by_walking,
 }
+
+
+# Files that were opened.
+
+
+def check_file(mode: int, path: str) -> None:
+    """Raise `ToolError` unless *mode* is a file's. Reading a pipe or a device could wait forever."""
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{quote_path(path)} is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise ToolError(f"{quote_path(path)} is a device, a socket or a pipe; only files can be read or written")
+
+
+def read_content(fd: int, max_bytes: int) -> bytes | None:
+    """Return the content of the file from its current position, or None if it is more than *max_bytes*."""
+    if os.fstat(fd).st_size > max_bytes:
+        return None
+    pieces: list[bytes] = []
+    bytes_left = max_bytes + 1  # one more byte, because the file may be growing
+    while bytes_left and (piece := os.read(fd, min(bytes_left, _MAX_CHUNK_BYTES))):
+        pieces.append(piece)
+        bytes_left -= len(piece)
+    return b"".join(pieces) if bytes_left else None

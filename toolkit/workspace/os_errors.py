@@ -13,11 +13,9 @@ __all__ = ["explain_os_error"]
 
 def explain_os_error(error: OSError, path: str, *, doing: str, after: str = "") -> ToolError:
     """
-    Return *error* in words: which path it is about, what was tried, why it failed and what would help.
+    Return *error* in words: which path it is about, what was tried (*doing*), why it failed and what would help.
 
-    Args:
-        doing: The operation that was tried: "read", "written", "listed".
-        after: A fact that still holds: "the file is as it was".
+    *after* is a fact that still holds: "the file is as it was".
     """
     words = _MESSAGES.get(error.errno or 0)
     if words is None:

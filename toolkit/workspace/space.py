@@ -21,18 +21,16 @@ from types import EllipsisType
 from typing import Any, BinaryIO, Literal, Self, TypeVar
 
 from .._option_checks import require_list
+from .._plumbing.forks import unlock_in_children
 from ..errors import ToolError
 from ..safety.checks import SafetyChecks, _build_protected_table
 from ..safety.paths import Folders
 from ..safety.paths import quote_path as quoted
 from ..safety.protected_files import Protected, ProtectedFiles
 from .borders import Borders, CheckedPath
-from .entries import Entry, make_entry
-from .open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, OpenMethod, open_beneath
+from .entries import Entry, make_entry, make_temporary_name, read_entries, remove_stale_temporaries, walk_entries
+from .open_beneath import PATH_FLAGS, READ_FLAGS, OpenFolder, OpenMethod, check_file, open_beneath, read_content
 from .os_errors import explain_os_error
-from .reading import check_file, read_content
-from .temporaries import make_temporary_name, remove_stale_temporaries
-from .walking import read_entries, walk_entries
 from .writing import WriteResult, write_file
 
 __all__ = ["Workspace"]
@@ -77,24 +75,21 @@ class Workspace:
     ) -> None:
         if os.open not in os.supports_dir_fd:  # pragma: no cover -- Windows
             raise NotImplementedError("a Workspace needs a system that opens files relative to a folder's descriptor")
-        for name, value in (
-            ("max_read_bytes", max_read_bytes),
-            ("max_write_bytes", max_write_bytes),
-            ("timeout_seconds", timeout_seconds),
-        ):
-            if not value > 0:
-                raise ValueError(f"{name} has to be more than 0, got {value!r}")
         self.max_read_bytes = max_read_bytes
         self.max_write_bytes = max_write_bytes
         self.timeout_seconds = timeout_seconds
+        for name in ("max_read_bytes", "max_write_bytes", "timeout_seconds"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} has to be more than 0, got {getattr(self, name)!r}")
         # The options are read once, in the form that the checks get. So a one-shot iterable, or another working folder
         # later, makes no difference.
         lifted = require_list(unprotected, "unprotected")
-        code_rules = [code_rule for code_rule in _own_code_rules() if code_rule.pattern not in lifted]
-        self._protected = [*code_rules, *(_make_absolute(entry) for entry in require_list(protected, "protected"))]
-        self._unprotected = [
-            pattern for pattern in lifted if pattern not in {own_rule.pattern for own_rule in _own_code_rules()}
+        code_rules = {rule.pattern: rule for rule in _own_code_rules()}
+        self._protected = [
+            *(rule for pattern, rule in code_rules.items() if pattern not in lifted),
+            *(_make_absolute(entry) for entry in require_list(protected, "protected")),
         ]
+        self._unprotected = [pattern for pattern in lifted if pattern not in code_rules]
         self._folders = Folders(
             [root, *require_list(folders, "folders")], read_only=require_list(read_only, "read_only")
         )
@@ -106,7 +101,7 @@ class Workspace:
         self._borders: Borders | None = Borders(
             self._folders, self._protected_files, [_open_folder(path, way) for path in folder_paths]
         )
-        self._lock = _ProcessLock()
+        self._lock = unlock_in_children(threading.Lock())
         # Data that other modules keep about these folders, by its type. It ends with the workspace.
         self.remembered: dict[type, Any] = {}
 
@@ -188,7 +183,18 @@ class Workspace:
             Safety: The path leads outside, or to a protected file.
             ToolError: The path does not exist, is not a file, or may not be read.
         """
-        return os.fdopen(self._open_file(path), "rb")
+        fd = self._run_on_path(
+            _refuse_folder_name(path),
+            "read",
+            lambda target: open_beneath(target.folder, target.relative_path, READ_FLAGS),
+            doing="read",
+        )
+        try:
+            check_file(os.fstat(fd).st_mode, path)
+        except ToolError:
+            os.close(fd)
+            raise
+        return os.fdopen(fd, "rb")
 
     def read(self, path: str, *, max_bytes: int | None = None) -> bytes:
         """
@@ -197,20 +203,18 @@ class Workspace:
         The default of *max_bytes* is `max_read_bytes`.
         """
         limit = self.max_read_bytes if max_bytes is None else max_bytes
-        fd = self._open_file(path)
-        try:
-            content = read_content(fd, limit)
-        except OSError as error:
-            raise explain_os_error(error, path, doing="read") from error
-        finally:
-            os.close(fd)
+        with self.open(path) as file:
+            try:
+                content = read_content(file.fileno(), limit)
+            except OSError as error:
+                raise explain_os_error(error, path, doing="read") from error
         if content is None:
             raise ToolError(f"{quoted(path)} holds more than {limit:,} bytes; read a part of it")
         return content
 
     def stat(self, path: str) -> Entry:
         """Return the entry that *path* leads to. Links are followed, as in `open`."""
-        _, status = self._run_on_path(path, "read", _stat_target, doing="read")
+        status = self._run_on_path(path, "read", _stat_target, doing="read")
         whole = os.path.normpath(os.path.join(self.root, path))
         return make_entry(self.shown(path), os.path.basename(whole), status)
 
@@ -270,7 +274,7 @@ class Workspace:
                 path=path,
                 expected=expected,
                 max_old_bytes=self.max_read_bytes,
-                lock=self._lock.for_this_process(),
+                lock=self._lock,
             ),
             doing="written",
         )
@@ -324,21 +328,6 @@ class Workspace:
 
     # Helpers.
 
-    def _open_file(self, path: str) -> int:
-        """Open a file for reading, and return its descriptor. Refuse everything that is not a file."""
-        fd = self._run_on_path(
-            _refuse_folder_name(path),
-            "read",
-            lambda target: open_beneath(target.folder, target.relative_path, READ_FLAGS),
-            doing="read",
-        )
-        try:
-            check_file(os.fstat(fd).st_mode, path)
-        except ToolError:
-            os.close(fd)
-            raise
-        return fd
-
     def _open_borders(self) -> Borders:
         if self._borders is None:
             raise ToolError(f"the workspace {self.root!r} is closed; make a new one")
@@ -361,10 +350,10 @@ class Workspace:
         return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
-def _stat_target(target: CheckedPath) -> tuple[CheckedPath, os.stat_result]:
+def _stat_target(target: CheckedPath) -> os.stat_result:
     fd = open_beneath(target.folder, target.relative_path, PATH_FLAGS)
     try:
-        return target, os.fstat(fd)
+        return os.fstat(fd)
     finally:
         os.close(fd)
 
@@ -380,16 +369,6 @@ def _refuse_folder_name(path: str) -> str:
     if isinstance(path, str) and path.endswith(("/", "/.", "/..")):
         raise ToolError(f"{quoted(path)} names a folder; name a file in it")
     return path
-
-
-class _ProcessLock:
-    """One lock for the threads of a process. A forked child gets its own lock, which no thread holds yet."""
-
-    def __init__(self) -> None:
-        self._by_process: dict[int, threading.Lock] = {}
-
-    def for_this_process(self) -> threading.Lock:
-        return self._by_process.setdefault(os.getpid(), threading.Lock())
 
 
 # Helpers for the options of the application, and for the code that it runs on.

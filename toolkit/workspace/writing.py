@@ -22,10 +22,9 @@ from ..decisions import Changed
 from ..errors import ToolError
 from ..safety.paths import quote_path
 from .borders import CheckedPath
-from .open_beneath import PATH_FLAGS, READ_FLAGS, open_beneath, open_subfolder
+from .entries import TEMPORARY_NAME, make_temporary_name
+from .open_beneath import PATH_FLAGS, READ_FLAGS, check_file, open_beneath, open_subfolder, read_content
 from .os_errors import explain_os_error
-from .reading import check_file, read_content
-from .temporaries import TEMPORARY_NAME, make_temporary_name
 
 __all__ = ["WriteResult", "write_file"]
 
@@ -58,18 +57,8 @@ def write_file(
     """
     Write *data* to the file at *target*. Return the old content, and the whole paths of the folders that were made.
 
-    Args:
-        path: The name of the file in messages.
-        expected: The SHA-256 that the present content must have. None means that no file may be there. `...` means that
-            any content is accepted.
-        max_old_bytes: A file that is larger is not replaced.
-        lock: The lock that is held while the present content is compared and replaced.
-
-    Raises:
-        Changed: The present content is not the expected one.
-        OSError: `ELOOP` if a link stands in the way.
-        ToolError: The file could not be written, and the old content is unchanged. Or the file was written, but the
-            folder could not be flushed to the disk; then the message says that the file may be lost again.
+    The arguments and errors are those of `Workspace.write`. *path* is the name of the file in messages. *lock* is held
+    while the present content is compared and replaced. If a link stands in the way, raise `ELOOP`.
     """
     parent, _, name = target.relative_path.rpartition("/")
     if TEMPORARY_NAME.fullmatch(name):
@@ -105,9 +94,7 @@ def write_file(
 
 
 class _ParentFolders(NamedTuple):
-    """
-    The descriptors of the folders that change, with the file's own folder last, and the paths of the made folders.
-    """
+    """The descriptors of the folders that change, the file's own last, and the paths of the folders that were made."""
 
     fds: list[int]
     created_paths: list[str]
@@ -248,11 +235,7 @@ def _is_file(folder: int, name: str, path: str) -> bool:
 
 
 def _read_present(folder: int, name: str, path: str, max_bytes: int) -> _OldFile | None:
-    """
-    Return the file that is there, read from one descriptor, or None if there is none.
-
-    Raise `EACCES` unless this user may write the file.
-    """
+    """Return the file that is there, or None if there is none. Raise `EACCES` unless this user may write it."""
     try:
         fd = _open_present(folder, name)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Run, ToolFinished
 from toolkit.agent.conversation.compaction import compact_messages, size_of
-from toolkit.agent.conversation.result_marks import frame_message, mark_result
+from toolkit.agent.conversation.run_conversation import frame_message, mark_result
 from toolkit.agent.conversation.valid_messages import find_message_flaw, make_valid
 from toolkit.agent.prompts import FRAME_PROMPT
 from toolkit.content import AudioPart, ImagePart, ResourcePart

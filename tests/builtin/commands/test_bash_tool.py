@@ -527,7 +527,7 @@ async def test_a_secret_saved_anew_while_a_command_runs_is_not_shown(workspace, 
     text = (await running).text
     if background:
         shell = shell_of(session, workspace.root)
-        await wait_until(lambda: shell.jobs.all()[0].process.is_over)
+        await wait_until(lambda: shell.jobs.all()[0].is_over)
         text = (await dispatcher.call("job_output", {"job": "job_1"}, session=session)).text
     assert "stopped: a protected file was replaced or removed" in text
     assert "hunter2" not in text

@@ -13,7 +13,7 @@ from tests.clocks import block_until
 from toolkit import Catalog, Dispatcher, Session
 from toolkit.builtin.commands.bash_tool import bash_for
 from toolkit.builtin.commands.job_tools import job_output_for, job_stop_for
-from toolkit.builtin.commands.jobs import start_command
+from toolkit.builtin.commands.jobs import BackgroundJob
 from toolkit.builtin.commands.process import CommandSpec
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.calls.background.jobs import SessionJobs
@@ -52,6 +52,11 @@ def start(workspace):
     )
 
 
+def start_command(jobs, title, spec):
+    """Start a command as one of *jobs*."""
+    return jobs.start(lambda name: BackgroundJob(name, title, spec))
+
+
 async def test_each_principal_sees_only_its_own_commands(dispatcher, session):
     """In a session that several principals share, none reads or stops a command of another."""
     arguments = {"command": "sleep 91.12", "background": True}
@@ -83,7 +88,7 @@ async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace)
 async def test_a_job_that_ended_tells_how(dispatcher, session, workspace):
     """Its exit code, and what it printed on both streams."""
     await dispatcher.call("bash", {"command": "echo a; echo b >&2; exit 3", "background": True}, session=session)
-    shell_of(session, workspace.root).jobs.all()[0].process.wait(20)
+    shell_of(session, workspace.root).jobs.all()[0].wait(20)
     read = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
     assert sorted(read.text.splitlines()[:2]) == ["a", "b"]
     assert read.text.endswith("job_1: exit code: 3")
@@ -190,7 +195,7 @@ def test_old_jobs_are_forgotten(start):
     """The last ones are kept."""
     jobs = SessionJobs()
     for _ in range(52):
-        start_command(jobs, "true", start("true")).process.wait(20)
+        start_command(jobs, "true", start("true")).wait(20)
     assert [job.id for job in jobs.all()][-1] == "job_52"
     assert len(jobs.all()) <= 51
 
@@ -199,7 +204,7 @@ def test_a_job_that_could_not_be_started_says_so(workspace):
     """When it is looked at."""
     sandbox = best_sandbox(workspace, level="none")
     job = start_command(SessionJobs(), "nowhere", CommandSpec(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
-    assert job.process.wait(20)
+    assert job.wait(20)
     assert job.state().startswith("failed: the sandbox could not be set up")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.builtin.commands.outputs import HeadAndTail, ProgressTicker, TailBuffer, make_readable
+from toolkit.builtin.commands.outputs import OutputBuffer, ProgressTicker, make_readable
 
 from ...clocks import Clock
 
@@ -46,40 +46,38 @@ def test_nothing_that_acts_is_left(text):
 @given(pieces=st.lists(st.binary(max_size=40), max_size=20), most=st.integers(2, 60))
 def test_the_beginning_and_the_end_are_kept(pieces, most):
     """However it comes in pieces: all of it if it fits, else both ends and a count of what is between."""
-    kept = HeadAndTail(most)
-    for piece in pieces:
-        kept.add(piece)
-    whole = b"".join(pieces)
     half = max(1, most // 2)
-    assert kept.total == len(whole)
+    buffer = OutputBuffer(head_bytes=half, tail_bytes=half)
+    for piece in pieces:
+        buffer.add(piece)
+    whole = b"".join(pieces)
+    shown = buffer.take().text
     left_out = len(whole) - 2 * half
     if left_out <= 0:
-        assert kept.text() == make_readable(whole.decode(errors="replace"))
+        assert shown == make_readable(whole.decode(errors="replace"))
     else:
-        assert f"[... {left_out:,} byte{'s' * (left_out != 1)} left out ...]" in kept.text()
+        assert f"[... {left_out:,} byte{'s' * (left_out != 1)} left out ...]" in shown
 
 
 def test_a_character_is_not_cut_in_two():
     """Where the middle is left out, half characters go with it."""
-    kept = HeadAndTail(9)
-    kept.add("äöüäöüäöü".encode())
-    assert kept.text() == "äö\n[... 10 bytes left out ...]\nöü"
+    buffer = OutputBuffer(head_bytes=4, tail_bytes=4)
+    buffer.add("äöüäöüäöü".encode())
+    assert buffer.take().text == "äö\n[... 10 bytes left out ...]\nöü"
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_memory_is_bounded(pieces):
     """A flood takes no more room than a stream."""
-    headed, latest = HeadAndTail(10), TailBuffer(10)
+    buffer = OutputBuffer(head_bytes=5, tail_bytes=5, max_kept_bytes=7)
     for piece in pieces:
-        headed.add(piece)
-        latest.add(piece)
-        assert len(headed._head) + len(headed._tail) <= 5 + 20
-        assert len(latest._data) <= 20
+        buffer.add(piece)
+        assert len(buffer._head) + len(buffer._tail) + len(buffer._kept) <= 5 + 20 + 7
 
 
 def test_the_latest_is_handed_out_once():
     """What came since, and how much of it did not fit."""
-    output = TailBuffer(10)
+    output = OutputBuffer(head_bytes=0, tail_bytes=10)
     output.add(b"first")
     assert output.take().text == "first"
     assert output.take().text == ""
@@ -123,3 +121,15 @@ def test_news_are_short_and_whole():
 def test_an_unfinished_code_ends_with_its_line(text):
     """It must not swallow what comes after."""
     assert "not ok 2" in make_readable(text)
+
+
+@given(pieces=st.lists(st.binary(max_size=40), max_size=20), max_kept_bytes=st.integers(1, 200))
+def test_what_is_left_out_can_be_read_as_far_as_it_is_kept(pieces, max_kept_bytes):
+    """The full text is there if something is left out, and has all of it if it fits with the end that is shown."""
+    buffer = OutputBuffer(head_bytes=0, tail_bytes=10, max_kept_bytes=max_kept_bytes)
+    for piece in pieces:
+        buffer.add(piece)
+    whole, full_text = b"".join(pieces), buffer.take().full_text
+    assert (full_text is None) == (len(whole) <= 10)
+    if full_text is not None and len(whole) <= max_kept_bytes + 10:
+        assert full_text == make_readable(whole.decode(errors="replace"))

@@ -152,7 +152,7 @@ async def test_a_job_runs_where_it_was_judged(moving, workspace, session):
     """As a command does."""
     await moving("cd sub").call("bash", {"command": "pwd", "background": True}, session=session)
     job = shell_of(session, workspace.root).jobs.all()[0]
-    assert job.process.wait(20)
+    assert job.wait(20)
     assert job.read().strip() == workspace.root
 
 

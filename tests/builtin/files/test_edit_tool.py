@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from toolkit import BadArgs, Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolError
+from toolkit.builtin.files.changes import digest
 from toolkit.builtin.files.edit_tool import edit_for
 from toolkit.builtin.files.encodings import EditableText
 from toolkit.builtin.files.near_matches import describe_near_match
-from toolkit.builtin.files.read_stamps import digest
 from toolkit.builtin.files.read_tool import read_for
 from toolkit.builtin.files.replacements import Edit, apply_edits
 from toolkit.decisions import Changed, Precondition

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit import BadArgs, Catalog, Context, Dispatcher, Safety, Session, ToolError
+from toolkit.builtin.files.changes import digest
 from toolkit.builtin.files.encodings import UTF_8, detect_encoding
 from toolkit.builtin.files.file_kinds import image_size, kind_of
 from toolkit.builtin.files.line_pages import read_page, survey_file
-from toolkit.builtin.files.read_stamps import digest
 from toolkit.builtin.files.read_tool import read_for
 from toolkit.content import ImagePart, TextPart
 from toolkit.workspace import Workspace

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from tests.builtin.trees import called, plant
 from toolkit import Catalog, Dispatcher, Permissions
-from toolkit.builtin.search.file_types import FILE_TYPES, FileType
 from toolkit.builtin.search.globs import Glob
 from toolkit.builtin.search.grep_syntax import build_query
-from toolkit.builtin.search.grep_tool import grep_for
+from toolkit.builtin.search.grep_tool import FILE_TYPES, FileType, grep_for
 from toolkit.builtin.search.line_search import MAX_FILE_BYTES, FileMatches, search_file
 from toolkit.builtin.search.ripgrep import Ripgrep, is_worth_it, ripgrep_for
 from toolkit.builtin.time_limit import TimeLimit, TimeUp

@@ -182,7 +182,8 @@ def test_an_installed_package_is_not_foreign():
     assert Catalog(tool).search("invoice")
 
 
-def test_parameters_are_found():
+@pytest.mark.parametrize("word", ["temperature", "kelvin", "hot"])
+def test_parameters_are_found(word):
     """By their names, what is said of them, and what they may be."""
     catalog = Catalog()
 
@@ -196,8 +197,7 @@ def test_parameters_are_found():
         """
         return temperature
 
-    for word in ("temperature", "kelvin", "hot"):
-        assert catalog.search(word)[0].tool.name == "convert"
+    assert catalog.search(word)[0].tool.name == "convert"
 
 
 def test_a_tool_that_waits_for_a_name_is_found_without_its_parameters():

@@ -9,10 +9,9 @@ import time
 import pytest
 
 from toolkit.catalogs.search.words import (
-    MAX_CACHED,
     MAX_RUN_CHARS,
     STOP_WORDS,
-    _ReadingCache,
+    _parse_run,
     normalise_name,
     read_run,
     split_runs,
@@ -131,14 +130,11 @@ def test_an_endless_run_is_cut():
 
 
 def test_memory_is_bounded():
-    """Neither many runs nor long ones are kept for ever, and names and numbers not at all."""
-    memory = _ReadingCache()
-    letters = {ord(digit): letter for digit, letter in zip("0123456789", "abcdefghij", strict=True)}
-    for number in range(MAX_CACHED + 10):
-        memory[f"w{number}".translate(letters)]
-    for run in ("y" * 1000, "12345", "get_file_17"):
-        memory[run]
-    assert len(memory) == 10
+    """Neither many runs nor long ones are kept for ever."""
+    most = _parse_run.cache_parameters()["maxsize"]
+    for number in range(most + 10):
+        read_run(f"w{number}" * 1000)
+    assert _parse_run.cache_info().currsize == most
 
 
 def test_stop_words_are_written_as_they_are_compared():

@@ -19,7 +19,7 @@ from tests.providers.protocols import Turn
 from tests.providers.stub import KEY, Answer, Silent
 from toolkit.agent import Run
 from toolkit.approvals import SQLiteApprovals
-from toolkit.cli.commands.run_driver import confirm_plan
+from toolkit.cli.approval_prompt import confirm
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall
 from toolkit.settings.keys import PROVIDERS
@@ -155,15 +155,17 @@ def test_in_plan_mode_there_is_a_plan_and_nothing_else(shop):
 def test_where_no_terminal_is_nobody_agrees(tmp_path):
     """Nor does a file that says so."""
     (tmp_path / "file").write_text("y\n" * 40)
-    assert confirm_plan(str(tmp_path / "nowhere")) is False
-    assert confirm_plan(str(tmp_path / "file")) is False
+    assert confirm("Carry out this plan?", str(tmp_path / "nowhere")) is False
+    assert confirm("Carry out this plan?", str(tmp_path / "file")) is False
 
 
 def test_an_end_of_input_does_not_agree():
     """Nobody has said yes."""
     mine, theirs = pty.openpty()
     told = []
-    asking = threading.Thread(target=lambda: told.append(confirm_plan(os.ttyname(theirs))), daemon=True)
+    asking = threading.Thread(
+        target=lambda: told.append(confirm("Carry out this plan?", os.ttyname(theirs))), daemon=True
+    )
     asking.start()
     shown = b""
     while not shown.endswith(b": "):

@@ -15,7 +15,7 @@ from toolkit import Agent, BadArgs, Catalog, Context, Dispatcher, Permissions, S
 from toolkit.agent.saved.run_seal import dump_run
 from toolkit.cli.commands.run_decisions import read_answers
 from toolkit.decisions import ApprovalRequest
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.providers import AssistantMessage, ScriptedProvider
 from toolkit.providers.base import Reply
 from toolkit.questions import DECLINED, Question

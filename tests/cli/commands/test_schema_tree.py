@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tests.properties.test_written_schemas import schemas
 from toolkit.cli.argument_values import arguments_of
-from toolkit.cli.commands.schema_tree import describe_type, render_schema_tree, render_signature
+from toolkit.cli.commands.show import describe_type, render_schema_tree, render_signature
 from toolkit.errors import BadArgs, DefinitionError
 from toolkit.spec import Tool
 

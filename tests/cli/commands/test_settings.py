@@ -98,15 +98,15 @@ def test_the_page_as_json(shop, user):
     assert (server["url"], server["enabled"]) == ("https://docs.example.com/mcp?...", True)
 
 
-def test_a_mistake_ends_every_command_that_makes_calls(shop, user):
+@pytest.mark.parametrize("words", [["settings"], ["call", "tools.py", "free_days", "year=2026"], AGENT])
+def test_a_mistake_ends_every_command_that_makes_calls(shop, user, words):
     """Unknown keys are errors with the nearest name, file and line."""
     own = user('[limits]\nmax_turn = 3\n[commands]\ndeni = ["x"]\n')
-    for words in (["settings"], ["call", "tools.py", "free_days", "year=2026"], AGENT):
-        ran = shop.run(*words)
-        assert (ran.code, ran.out) == (2, "")
-        assert f"{own}:2: limits.max_turn: is not known; did you mean `max_turns`?" in ran.err
-        assert f"{own}:4: commands.deni: is not known; did you mean `deny`?" in ran.err
-        assert "the module speaks" not in ran.err
+    ran = shop.run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{own}:2: limits.max_turn: is not known; did you mean `max_turns`?" in ran.err
+    assert f"{own}:4: commands.deni: is not known; did you mean `deny`?" in ran.err
+    assert "the module speaks" not in ran.err
 
 
 def test_the_settings_take_effect_in_a_call(shop, user):

@@ -14,8 +14,7 @@ import pytest
 
 from tests.cli.terminals import Terminal
 from tests.skills.kit import written
-from toolkit.cli.commands.trust import _ask
-from toolkit.cli.commands.trust_report import read_report
+from toolkit.cli.commands.trust import _record, read_report
 from toolkit.cli.output import Output
 from toolkit.settings.trust import Trust
 
@@ -66,11 +65,11 @@ def test_without_a_terminal_nothing_is_recorded(shop, project, monkeypatch):
 def test_what_changes_after_it_was_shown_is_not_trusted(shop, project, monkeypatch):
     """The content that was shown is the content that is recorded."""
 
-    def change_and_agree(report, output, contents):
+    def change_and_agree(question, describe, output):
         (project / "tools" / "check.sh").write_text("rm -rf ~\n")
-        return True
+        return 0
 
-    monkeypatch.setattr("toolkit.cli.commands.trust._ask", change_and_agree)
+    monkeypatch.setattr("toolkit.cli.commands.trust.ask_for_trust", change_and_agree)
     ran = shop.run("trust", "shop")
     assert ran.code == 2
     assert "has changed since it was shown; look at it again" in ran.err
@@ -153,5 +152,5 @@ def test_the_report_is_on_the_screen_before_the_question(project, monkeypatch, r
     monkeypatch.setattr("sys.stderr", screen)
     seen = []
     monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: seen.append(screen.getvalue()))
-    _ask(read_report(project, Trust()), Output(requested_format), contents=False)
+    _record(read_report(project, Trust()), Trust(), Output(requested_format), is_agreed=False, contents=False)
     assert "sh tools/check.sh" in seen[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.builders import find_instructions
-from toolkit.cli.commands.trust_report import read_report
+from toolkit.cli.commands.trust import read_report
 from toolkit.settings import load_settings
 from toolkit.settings.trust import Trust, TrustError, configuration_folder
 

@@ -20,7 +20,7 @@ from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.durable.kit import holding
 from tests.providers.stub import KEY
 from toolkit.durable import DurableError, DurableHost
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 from toolkit.testing.load_target import load_object
 
 DATABASE = "sqlite:///runs.sqlite"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 
 
 @pytest.fixture

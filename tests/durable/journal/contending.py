@@ -10,7 +10,7 @@ import json
 import sys
 
 from toolkit.durable.errors import DurableError
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 
 
 def main() -> None:

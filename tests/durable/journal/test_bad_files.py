@@ -306,11 +306,11 @@ def test_a_changed_row_is_named(path, change, problem):
     journal.close()
 
 
-def test_a_text_that_is_no_object_is_named():
+@pytest.mark.parametrize("text", ["[]", "{", None])
+def test_a_text_that_is_no_object_is_named(text):
     """A row whose checksum is right, and whose text is not JSON, was written by another program."""
-    for text in ("[]", "{", None):
-        with pytest.raises(DamagedRowError, match="the row"):
-            load_json(text, "the row")
+    with pytest.raises(DamagedRowError, match="the row"):
+        load_json(text, "the row")
 
 
 # A file that goes while it is open.

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.durable.errors import RunTakenOver
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.long

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from toolkit.durable.errors import DurableError, RunTakenOver
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 
 
 @pytest.fixture

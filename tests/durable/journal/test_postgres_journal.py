@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.durable.errors import DurableError, RunTakenOver
-from toolkit.durable.journal.opening import open_journal
+from toolkit.durable.journal.run_journal import open_journal
 
 
 def test_a_run_lives_in_postgres(postgres_schema_url):

@@ -15,11 +15,10 @@ from toolkit.formats import FORMATS, definitions_for
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.call_errors import UnusableAnswer
 from toolkit.mcp.importing.foreign_text import clean_schema, clean_text, explain_name, is_clean
-from toolkit.mcp.importing.imported_tool import build_tool
+from toolkit.mcp.importing.imported_tool import build_result, build_tool
 from toolkit.mcp.importing.pins import Pins
 from toolkit.mcp.importing.remote_server import read_server
 from toolkit.mcp.importing.remote_tools import RemoteTool, leave_out_unusable
-from toolkit.mcp.importing.results import build_result
 
 from .kit import hostile as hostile_server
 

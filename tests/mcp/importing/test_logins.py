@@ -14,8 +14,8 @@ import pytest
 from tests.clocks import wait_until
 from toolkit import Decision, DefinitionError, Dispatcher
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
+from toolkit.mcp.importing.http_client import read_login_request
 from toolkit.mcp.importing.login import LoginError, log_in
-from toolkit.mcp.importing.login_requests import read_login_request
 from toolkit.mcp.importing.logins import Logins
 from toolkit.mcp.importing.private_json import PrivateFileError
 from toolkit.mcp.importing.remote_server import read_server

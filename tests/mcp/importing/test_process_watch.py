@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from toolkit.mcp.importing.process_watch import ProcessWatch
+from toolkit.mcp.importing.stdio_transport import ProcessWatch
 
 from .kit import SCRIPT, is_alive
 

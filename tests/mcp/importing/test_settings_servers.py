@@ -14,7 +14,7 @@ from toolkit import Catalog, Permissions, ToolCall
 from toolkit.builders import build_agent, build_dispatcher
 from toolkit.mcp import Pins, Servers
 from toolkit.mcp.importing.private_json import PrivateFileError
-from toolkit.mcp.importing.settings_servers import read_settings_servers
+from toolkit.mcp.importing.server_file import read_settings_servers
 from toolkit.providers import ScriptedProvider
 
 from .kit import SCRIPT, is_alive

@@ -83,6 +83,21 @@ async def test_arguments_arrive_as_their_types(mode):
     assert prompt.description == "Review the last change."
 
 
+async def test_a_text_for_a_parameter_that_takes_none_is_read_as_json():
+    """Lists, numbers and choices arrive as such, and a text that is no JSON stays for a parameter that takes texts."""
+    prompts = Catalog()
+
+    @prompts.tool(read_only=True)
+    def sort(tags: list[str], level: Literal[1, 2], note: str | None = None) -> str:
+        """Sort tags."""
+        return f"{sorted(tags)} {level + 1} {note}"
+
+    async with connected(Dispatcher(Catalog()), NEW, prompts=prompts) as client:
+        prompt = await client.get_prompt("sort", {"tags": '["b", "a"]', "level": "2", "note": "7"})
+
+    assert prompt.messages[0].content.text == "['a', 'b'] 3 7"
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
@@ -146,7 +161,7 @@ async def test_a_state_of_a_tool_is_no_state_of_a_prompt():
     async with connected(Dispatcher(tools), NEW, Person(), **options) as client:
         question = await client.session.call_tool("greet", {}, allow_input_required=True)
         answer = {"name": types.ElicitResult(action="accept", content={"answer": "x"})}
-        with pytest.raises(MCPError, match="not.*made|forged|altered|state"):
+        with pytest.raises(MCPError, match="this question was about another call"):
             await client.session.get_prompt(
                 "greet", input_responses=answer, request_state=question.request_state, allow_input_required=True
             )

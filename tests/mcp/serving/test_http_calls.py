@@ -11,7 +11,6 @@ import pytest
 from tests.mcp.serving.kit import NEW
 from toolkit import Catalog, Dispatcher, Tool
 from toolkit.mcp import http_app
-from toolkit.mcp.serving.header_schemas import HeaderSchemas
 
 pytestmark = pytest.mark.anyio
 
@@ -102,14 +101,18 @@ async def test_a_client_of_the_newer_revision_that_goes_away_stops_its_call():
         await request
 
 
-def test_schemas_with_headers_are_found():
-    """Only a schema with the keyword is compared with headers; a tool that is replaced is looked at again."""
-    catalog = EndlessTool().catalog
+@pytest.mark.parametrize(("region", "status"), [("eu", 200), ("us", 400)])
+async def test_headers_that_repeat_arguments_are_compared_with_them(region, status):
+    """A call whose header says something else than its argument is refused."""
     schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
-    catalog.add(Tool.from_schema("routed", "Route.", schema, lambda arguments: "routed"))
-    schemas = HeaderSchemas(catalog)
-    assert schemas.find("wait") is schemas.find("missing") is None
-    assert schemas.find("routed") == catalog["routed"].schema
-    catalog.remove("routed")
-    catalog.add(Tool.from_schema("routed", "Route.", {"type": "object"}, lambda arguments: "routed"))
-    assert schemas.find("routed") is None
+    routed = Tool.from_schema("routed", "Route.", schema, lambda arguments: "routed", read_only=True)
+    app = http_app(Dispatcher(Catalog(routed)))
+    headers = {**HEADERS, "mcp-protocol-version": NEW, "mcp-method": "tools/call", "mcp-name": "routed"}
+    call = build_call(META)
+    call["params"].update(name="routed", arguments={"region": "eu"})
+    async with (
+        app.running(),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers) as client,
+    ):
+        response = await client.post("/mcp", json=call, headers={"mcp-param-region": region})
+    assert response.status_code == status

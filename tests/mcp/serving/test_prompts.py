@@ -51,6 +51,16 @@ async def test_skills_are_prompts(dispatcher, mode):
     assert message.content.text.startswith("Review main.py of 12 lines.")
 
 
+async def test_a_skill_in_a_view_with_a_prefix_is_a_prompt_of_that_name(dispatcher, mode):
+    """The name that is listed is the one that can be asked for."""
+    prefixed = Dispatcher(dispatcher.catalog.prefixed("my_"))
+    async with connected(prefixed, mode) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        result = await client.get_prompt(prompt.name, {"change": "main.py"})
+    assert prompt.name == "my_review"
+    assert result.messages[0].content.text.startswith("Review main.py")
+
+
 async def test_a_skill_that_the_rules_never_allow_is_no_prompt(dispatcher, mode):
     """It is neither listed nor returned, and its arguments are not completed."""
     denying = Dispatcher(dispatcher.catalog, permissions=Permissions("default", ["deny review"]))

@@ -20,7 +20,7 @@ from tests.mcp.serving.kit import MODES, NEW, YES, Person, text_of
 from toolkit import Catalog, Context, Dispatcher
 from toolkit.concurrency.thread_pool import ThreadPool
 from toolkit.mcp import build_server
-from toolkit.mcp.serving.stdio import _LineWriter, _PendingRequests, _write_messages, serve_lines
+from toolkit.mcp.serving.stdio import _LineClient, serve_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -173,7 +173,7 @@ async def test_a_message_that_cannot_be_written_fails_alone(caplog, content, ans
     ):
         send.send_nowait(SessionMessage(message))
     send.close()
-    await _write_messages(receive, _LineWriter(output, pool, on_loss=lambda: None), _PendingRequests())
+    await _LineClient(io.BytesIO(), output, pool, on_loss=lambda: None).write_messages(receive)
     pool.close()
     first, second = [json.loads(line) for line in output.getvalue().splitlines()]
     assert second == {"jsonrpc": "2.0", "id": 2, "result": {}}

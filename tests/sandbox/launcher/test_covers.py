@@ -95,7 +95,7 @@ def test_a_folder_made_anew_is_watched_too(covers, tmp_path):
 def test_the_system_tells_by_itself(tmp_path):
     """There is something to read as soon as something happened, and not before."""
     covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)])
-    assert covers.poll_seconds is None
+    assert covers.fileno() >= 0
     assert select.select([covers], [], [], 0)[0] == []
     (tmp_path / ".env").write_text("secret")
     assert select.select([covers], [], [], 5)[0] == [covers]
@@ -106,7 +106,7 @@ def test_the_system_tells_by_itself(tmp_path):
 def test_more_than_can_be_watched_has_to_be_asked_for(tmp_path):
     """Then it is looked at now and then."""
     covers = NameWatch([str(tmp_path / ".env")], [str(tmp_path)], max_folders=0)
-    assert (covers.fileno(), covers.poll_seconds) == (-1, 0.25)
+    assert covers.fileno() == -1
 
 
 WITHOUT = """
@@ -117,13 +117,13 @@ free = os.dup(0)
 os.close(free)
 if sys.argv[2] == "descriptors":
     resource.setrlimit(resource.RLIMIT_NOFILE, (free, free))
-print(NameWatch([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).poll_seconds)
+print(NameWatch([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).fileno() >= 0)
 """
 
 
 @pytest.mark.parametrize(
     ("missing", "mode", "said"),
-    [("nothing", 0o755, "None"), ("a right", 0o711, "0.25"), ("descriptors", 0o755, "0.25")],
+    [("nothing", 0o755, "True"), ("a right", 0o711, "False"), ("descriptors", 0o755, "False")],
 )
 def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, said):
     """It has no descriptor left, or a folder is not ours to read."""

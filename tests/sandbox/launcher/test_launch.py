@@ -14,12 +14,9 @@ import pytest
 
 from tests.clocks import block_until
 from toolkit.errors import ToolError
-from toolkit.sandbox.base import launcher_command
-from toolkit.sandbox.launcher import attempt as attempts
+from toolkit.sandbox.base import LAUNCHER_SCRIPT, Limits, launcher_command
 from toolkit.sandbox.launcher import confine as confining
-from toolkit.sandbox.launcher import covers, process_tree
 from toolkit.sandbox.launcher import launch as launcher
-from toolkit.sandbox.limits import Limits
 
 from ..levels import running
 
@@ -215,10 +212,10 @@ def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
     folder = tempfile.mkdtemp()
     os.chmod(folder, 0o755)
-    parts = [shutil.copy(part.__file__, folder) for part in (launcher, attempts, confining, covers, process_tree)]
+    shutil.copytree(os.path.dirname(launcher.__file__), f"{folder}/launcher")
     launch = shell(FORK_BOMB, limits={"NPROC": 40}, grace_seconds=0.1)
     with subprocess.Popen(
-        [python, "-I", "-S", parts[0], json.dumps(launch)],
+        [python, "-I", "-S", "-c", LAUNCHER_SCRIPT, folder, json.dumps(launch)],
         user=65534,
         group=65534,
         stdin=subprocess.DEVNULL,

@@ -14,7 +14,7 @@ import annotated_types as at
 import pytest
 
 from toolkit.spec import Tool
-from toolkit.testing.laws.smallest_example import draw_values
+from toolkit.testing.laws.smallest_example import Effort, draw_values
 from toolkit.testing.snapshots.schema_changes import find_narrowings
 from toolkit.testing.strategies.arguments import arguments
 from toolkit.testing.strategies.base import Unsupported
@@ -60,7 +60,7 @@ SCHEMAS = [build_schema(hint) for hint in HINTS]
 
 def draw(schema: dict[str, Any], examples: int = 25) -> list[Any]:
     try:
-        return draw_values(arguments(schema), examples=examples, seed=1)
+        return draw_values(arguments(schema), Effort(examples=examples, seed=1))
     except Unsupported:
         return []
 

@@ -22,9 +22,9 @@ from jsonschema import Draft202012Validator
 from toolkit import DefinitionError, tool
 from toolkit.spec import Tool
 from toolkit.testing import Unsupported, arguments, values
-from toolkit.testing.laws.smallest_example import draw_values
+from toolkit.testing.laws.smallest_example import Effort, draw_values
 from toolkit.testing.strategies.format_texts import FORMAT_STRATEGIES, texts_of_format
-from toolkit.testing.strategies.pattern_texts import texts_matching
+from toolkit.testing.strategies.texts import texts_matching
 from toolkit.values.codecs import texts
 
 from ..least import least
@@ -155,7 +155,7 @@ def test_the_smallest_example_is_the_smallest_call(schema, smallest):
     judge = Draft202012Validator(schema)
 
     strategy = arguments(schema)
-    assert all(map(judge.is_valid, draw_values(strategy, examples=12, seed=1)))
+    assert all(map(judge.is_valid, draw_values(strategy, Effort(examples=12, seed=1))))
     assert least(strategy) == smallest
 
 
@@ -241,7 +241,7 @@ def test_items_differ_as_json_does():
 def test_items_differ_where_nobody_knows_how_many_there_are():
     """As many as have to are found, and the smallest."""
     strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))
-    assert {"".join(sorted(value["x"])) for value in draw_values(strategy, examples=30, seed=1)} == {"ab"}
+    assert {"".join(sorted(value["x"])) for value in draw_values(strategy, Effort(examples=30, seed=1))} == {"ab"}
     assert sorted(least(strategy)["x"]) == ["a", "b"]
 
 
@@ -305,7 +305,7 @@ def test_long_texts_and_arrays_are_drawn():
         },
         "required": ["text", "word", "items"],
     }
-    for found in draw_values(arguments(schema), examples=3, seed=1):
+    for found in draw_values(arguments(schema), Effort(examples=3, seed=1)):
         assert (len(found["text"]), len(found["word"]), len(found["items"])) == (5000, 2000, 500)
         assert 7 in found["items"]
 
@@ -494,7 +494,11 @@ def test_edges_are_drawn(hint, edges):
     missing = set(edges)
     # Which values a seed means depends on what is imported, so one seed alone would decide by chance.
     for seed in range(3):
-        drawn = [str(value["x"]) for value in draw_values(arguments(take), examples=120, seed=seed)] if missing else []
+        drawn = (
+            [str(value["x"]) for value in draw_values(arguments(take), Effort(examples=120, seed=seed))]
+            if missing
+            else []
+        )
         missing -= {edge for edge in missing if any(value.startswith(edge) for value in drawn)}
     assert missing == set()
 
@@ -506,7 +510,7 @@ def test_the_longest_duration_is_drawn():
     def take(x: dt.timedelta):
         """Take it."""
 
-    drawn = [value["x"].days for value in draw_values(values(take), examples=200, seed=1)]
+    drawn = [value["x"].days for value in draw_values(values(take), Effort(examples=200, seed=1))]
     assert {dt.timedelta.max.days, dt.timedelta.min.days} <= set(drawn)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.codecs import UNSURE, compile_codec, create_hint_reader
+from toolkit.values.codecs.code_writer import UNSURE, compile_codec
+from toolkit.values.codecs.rules import create_hint_reader
 
 
 class Counting(type):

@@ -7,8 +7,8 @@ import pytest
 
 from toolkit import Codec
 from toolkit.errors import Problem
-from toolkit.values.codecs import Refusal, type_name
-from toolkit.values.codecs.base import join_with_or
+from toolkit.values.codecs.base import join_with_or, type_name
+from toolkit.values.codecs.refusals import Refusal
 
 
 def test_a_codec_is_a_value():

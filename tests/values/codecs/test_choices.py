@@ -1,7 +1,9 @@
 """Literals, enums and flags: one of a few constants."""
 
 import enum
+import functools
 import itertools
+import operator
 import sys
 import typing
 from datetime import date
@@ -12,7 +14,7 @@ from typing import Annotated, Literal
 import pytest
 import typing_extensions
 
-from toolkit import DefinitionError
+from toolkit import BadArgs, DefinitionError
 
 from .kit import problem, read, schema_of, there_and_back, three_ways, tool_for, written
 
@@ -273,6 +275,34 @@ def test_flags_with_gaps_are_an_enum_up_to_4096_values():
     assert "enum" not in schema_of(Wide)
     assert schema_of(Wide)["maximum"] == sum(4**number for number in range(13))
     assert schema_of(dict[Bits, int])["propertyNames"] == {"enum": ["0", "1", "2", "3"]}
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+@pytest.mark.parametrize("boundary", list(enum.FlagBoundary))
+@pytest.mark.parametrize("kind", [enum.Flag, enum.IntFlag])
+@pytest.mark.parametrize("values", [(1, 6), (6,), (1, 2, 7), (1, 2, 28), (3, 6), (0, 3), (1, 2, 3)])
+def test_a_flag_takes_the_sums_that_its_class_takes(values, kind, boundary, validation):
+    """A bit that only a member of several bits has is no sum by itself, unless the class says so."""
+    flag = kind("flag", {f"M{value}": value for value in values}, boundary=boundary)
+    tool, bits = tool_for(flag), functools.reduce(operator.or_, values)
+    for number in range(2 * bits):
+        try:
+            member = flag(number)
+        except ValueError:
+            member = None
+        if isinstance(member, flag) and not number & ~bits:
+            assert tool.check({"value": number}, validation=validation) == {"value": member}
+        else:
+            with pytest.raises(BadArgs):
+                tool.check({"value": number}, validation=validation)
+
+
+def test_a_flag_with_an_unnamed_bit_lists_its_sums_and_tells_the_name_of_all_bits():
+    """`flag(2)` is a member without a name, and `flag(3)` is an error."""
+    flag = enum.Flag("flag", {"A": 1, "B": 6})
+    schema = schema_of(flag)
+    assert schema["enum"] == [0, 1, 2, 4, 6, 7]
+    assert schema["description"] == "A sum of: 1 A, 6 B."
 
 
 def test_a_description_does_not_hide_the_names_of_flags():

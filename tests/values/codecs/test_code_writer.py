@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.codecs import UNSURE, Codec, compile_codec, create_hint_reader
-from toolkit.values.codecs.code_writer import CodeWriter, is_identifier
+from toolkit.values.codecs.base import Codec
+from toolkit.values.codecs.code_writer import UNSURE, CodeWriter, compile_codec, is_identifier
+from toolkit.values.codecs.rules import create_hint_reader
 
 
 def made(hint: Any) -> Any:

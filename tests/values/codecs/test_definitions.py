@@ -7,8 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from toolkit.spec import Tool
-from toolkit.values.codecs import assemble_schema
-from toolkit.values.codecs.definitions import rewrite_schema
+from toolkit.values.codecs.definitions import assemble_schema, rewrite_schema
 
 from .kit import schema_of, tool_for
 

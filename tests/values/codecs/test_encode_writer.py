@@ -8,7 +8,9 @@ from typing import Any, Literal, NamedTuple, TypedDict
 import attrs
 import pytest
 
-from toolkit.values.codecs import UNSURE, Codec, compile_encode, create_hint_reader
+from toolkit.values.codecs.base import Codec
+from toolkit.values.codecs.code_writer import UNSURE, compile_encode
+from toolkit.values.codecs.rules import create_hint_reader
 
 
 @dataclass

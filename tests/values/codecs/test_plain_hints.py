@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from tests.properties.values import json_values
 from toolkit import Tool
-from toolkit.values.codecs import Refusal, create_hint_reader, register_codec
 from toolkit.values.codecs.base import CodecRules, HintReader
+from toolkit.values.codecs.foreign import register_codec
 from toolkit.values.codecs.plain_hints import plain_key
+from toolkit.values.codecs.refusals import Refusal
+from toolkit.values.codecs.rules import create_hint_reader
 
 _SCALARS = st.sampled_from([str, int, float, bool])
 

@@ -15,8 +15,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict, Uni
 import typing_extensions
 from annotated_types import Ge, Len
 
-from toolkit.values.codecs import Codec, create_hint_reader, make_strict_codec
+from toolkit.values.codecs.base import Codec
 from toolkit.values.codecs.ranks import CodecRank, narrow_breadth
+from toolkit.values.codecs.rules import create_hint_reader
+from toolkit.values.codecs.schema_first import make_strict_codec
 
 
 class Color(enum.Enum):
@@ -130,13 +132,6 @@ def test_the_order_of_codecs():
     hints = [hint for group in NARROWEST_FIRST for hint in group]
     by_breadth = groupby(sorted(hints, key=breadth_of), key=breadth_of)
     assert [list(group) for _, group in by_breadth] == NARROWEST_FIRST
-
-
-def test_every_rank_has_a_sentence():
-    """The docstring says of every rank which codecs have it."""
-    assert CodecRank.__doc__ is not None
-    for name in CodecRank.__members__:
-        assert re.search(rf"^\s+{name}: [A-Z].*\.$", CodecRank.__doc__, re.MULTILINE), name
 
 
 def test_a_limit_comes_just_before_its_rank():

@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 
-from toolkit.values.codecs import Undescribable, create_hint_reader, register_codec
 from toolkit.values.codecs.base import CodecRules, HintReader
-from toolkit.values.codecs.rules import all_families
+from toolkit.values.codecs.foreign import register_codec
+from toolkit.values.codecs.refusals import Undescribable
+from toolkit.values.codecs.rules import all_families, create_hint_reader
 
 
 def test_no_two_families_claim_one_hint():

@@ -366,7 +366,7 @@ def test_markers_in_a_record_are_found_beside_names_for_type_checkers(load, writ
             "from dataclasses import dataclass\nfrom kept import Login\n@dataclass\nclass Heir(Login):\n    more: int\n",
         )
     )
-    from toolkit.functions.field_markers import find_field_markers
+    from toolkit.functions.parameters import find_field_markers
 
     for record in (module.Login, sys.modules["heir"].Heir, module.make()):
         assert len(find_field_markers(record)) == 1, record

@@ -9,10 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from toolkit.values.patterns import Pattern, Undecidable, compile_pattern
-from toolkit.values.patterns.automaton import LazyDfa, SearchExhausted
+from toolkit.values.patterns.automaton import LazyDfa, SearchExhausted, build_nfa, count_states, find_irregular
 from toolkit.values.patterns.backtracking import CEILING, estimate_steps, longest_affordable
 from toolkit.values.patterns.charsets import Chars
-from toolkit.values.patterns.nfa import build_nfa, count_states, find_irregular
 from toolkit.values.patterns.syntax_tree import At, Atomic, Either, Look, Repeat, Seq, Unknown, read_tree
 
 ATOMS = [

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, validators
 from jsonschema_specifications import REGISTRY
 
-from toolkit.values.codecs import schema_code
 from toolkit.values.schemas.vocabulary import (
     ANNOTATION_KEYWORDS,
     KEYWORDS_FOR_ANY_TYPE,
@@ -138,9 +137,3 @@ def test_no_annotation_refuses_a_value():
 def test_keywords_for_any_type_are_those_for_the_same_value_and_three_more():
     """Only `dependentSchemas` is about the same value and about one type: objects."""
     assert set(KEYWORDS_FOR_ANY_TYPE) == KEYWORDS_FOR_SAME_VALUE - {"dependentSchemas"} | {"$ref", "enum", "const"}
-
-
-def test_generated_checks_know_every_keyword_that_can_refuse():
-    """A keyword that jsonschema checks is understood by `schema_code`, or it leaves the schema to jsonschema."""
-    known = schema_code._STRUCTURE_KEYWORDS | schema_code._LIMITS.keys() | schema_code._UNSUPPORTED_KEYWORDS
-    assert Draft202012Validator.VALIDATORS.keys() - {"format"} <= known

@@ -48,10 +48,9 @@ def compact_messages(
     keep_result: ResultKeeper = lambda result: None,
 ) -> Compaction | None:
     """
-    Return *messages* with old results cut if they have more than *max_characters* characters; None if nothing was cut.
+    Return *messages* with old results cut if they are longer than *max_characters*; None if nothing was cut.
 
-    *sizes* are the sizes of the messages in characters, if the caller knows them. *keep_result* is called with each
-    result that is cut.
+    *sizes* are the sizes of the messages, if the caller has them. *keep_result* is called with each result that is cut.
     """
     sizes = [size_of(message) for message in messages] if sizes is None else sizes
     total_size = sum(sizes)

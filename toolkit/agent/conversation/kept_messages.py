@@ -32,13 +32,7 @@ class MessageSplit:
 
 
 def split_messages(messages: Sequence[Message], sizes: Sequence[int], max_characters: int) -> MessageSplit | None:
-    """
-    Return which of *messages* to sum up; None if that would save too little to be worth a request.
-
-    Args:
-        sizes: The sizes of the messages in characters.
-        max_characters: The size that the conversation should not exceed.
-    """
+    """Return which of *messages* to sum up; None if that would save too little to be worth a request."""
     tail_start = _find_tail_start(messages)
     kept_indexes = {*range(tail_start, len(messages)), *_find_plan(messages)}
     user_indexes = [index for index, message in enumerate(messages) if isinstance(message, UserMessage)]

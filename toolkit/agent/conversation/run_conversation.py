@@ -3,36 +3,36 @@ The messages of a run. They are a conversation that every provider accepts, exce
 
 A turn is the model's message with its calls, and the message with their results. Its results are added together. So a
 run that ends between two turns has a result for every call.
+
+Marks tell the model where a tool's output begins and ends, so that it cannot mistake the output for anything else. A
+mark is random, and it is made after the output is known. So the output cannot contain its mark, even if the tool has
+read the conversation.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Sequence
 
 from ...providers.messages import AssistantMessage, Message, MessageCache, ToolMessage, UserMessage
 from ...results import ToolCall, ToolResult
+from ...steps.notes import with_metadata
 from .compaction import Compaction, ResultKeeper, compact_messages, size_of
 from .kept_messages import MessageSplit, split_messages
-from .result_marks import frame_message, mark_result, remove_mark
 from .summaries import Summary
 from .valid_messages import collect_call_ids, is_empty, make_valid
 
-__all__ = ["RunConversation"]
+__all__ = ["RunConversation", "frame_message", "mark_result"]
+
+_MARK_KEY = "toolkit.frame"
 
 
 class RunConversation:
     """
-    The growing conversation of a run.
+    The growing conversation of a run. If it has a summary, its first message shows it.
 
-    Args:
-        messages: The messages so far.
-        frame_results: Whether the results that are added are put between marks when they are sent.
-        summary: The summary that the first of *messages* shows, if there is one.
-
-    Attributes:
-        messages: The messages so far.
-        summary: The summary that the first message shows, if there is one.
+    With *frame_results*, the results that are added are put between marks when they are sent.
     """
 
     def __init__(self, messages: Iterable[Message], *, frame_results: bool, summary: Summary | None = None) -> None:
@@ -79,7 +79,8 @@ class RunConversation:
         result_copy = copy.copy(result)
         result_copy.returned = result_copy.full_text = None
         result_copy.tool = call.name
-        return mark_result(result_copy) if self._frame_results else remove_mark(result_copy)
+        # A mark that is there already would come from the tool or a hook.
+        return mark_result(result_copy) if self._frame_results else with_metadata(result_copy, _MARK_KEY, None)
 
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
         """Return the calls of the last turn, and their results."""
@@ -90,11 +91,7 @@ class RunConversation:
     def cut_old_results(
         self, max_characters: int, keep_result: ResultKeeper = lambda result: None
     ) -> Compaction | None:
-        """
-        Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None.
-
-        *keep_result* is called with each result that is cut.
-        """
+        """Cut old results if the conversation is longer than *max_characters*. Return what was cut, or None."""
         sizes = self._message_sizes.values_for(self.messages)
         cut = compact_messages(self.messages, max_characters, sizes, keep_result)
         if cut is not None:
@@ -129,3 +126,36 @@ class RunConversation:
     def framed_messages(self) -> tuple[Message, ...]:
         """Return the messages as they are sent to the model, with marks around results."""
         return tuple(self._framed_messages.values_for(self.messages))
+
+
+def mark_result(result: ToolResult, *, make_mark: Callable[[], str] = lambda: secrets.token_hex(8)) -> ToolResult:
+    """Return a copy of *result* with a new mark. A mark that *result* already has is dropped."""
+    mark = make_mark()
+    while mark in result.text:
+        mark = make_mark()
+    return with_metadata(result, _MARK_KEY, mark)
+
+
+def frame_message(message: Message) -> Message:
+    """
+    Return *message* as it is sent to the model, with each marked result between its marks.
+
+    A result without a mark gets none here, so that a message that was sent before stays the same.
+    """
+    if not isinstance(message, ToolMessage) or not any(map(_find_mark, message.results)):
+        return message
+    return ToolMessage(tuple(map(_frame_result, message.results)))
+
+
+def _frame_result(result: ToolResult) -> ToolResult:
+    mark = _find_mark(result)
+    if mark is None:
+        return result
+    framed_result = copy.copy(result)
+    framed_result.text = f'<result id="{mark}">\n{result.text}\n</result id="{mark}">'
+    return framed_result
+
+
+def _find_mark(result: ToolResult) -> str | None:
+    mark = (result.metadata or {}).get(_MARK_KEY)
+    return mark if isinstance(mark, str) else None

@@ -23,12 +23,7 @@ class NotRunning(ToolkitError):  # noqa: N818 -- the name says what happened
 
 
 class RunInbox:
-    """
-    The messages for one run that its model has not read yet.
-
-    Args:
-        messages: The messages that were left over when the run was interrupted.
-    """
+    """The messages for one run that its model has not read yet, with those that were left when it was interrupted."""
 
     def __init__(self, messages: Iterable[UserMessage] = ()) -> None:
         self._lock = unlock_in_children(threading.RLock())  # a signal handler may interrupt its own thread
@@ -103,13 +98,7 @@ class RunInboxes:
             return tuple(dict.fromkeys(run_id for run_id, inbox in self._entries if inbox.is_open))
 
     def add(self, message: UserMessage, run_id: str | None) -> None:
-        """
-        Add *message* to the inbox of the run with *run_id*, or of the only run if that is None.
-
-        Raises:
-            NotRunning: There is no such run.
-            ValueError: Several runs are under way, and none is named.
-        """
+        """Add *message* to the inbox of the run with *run_id*, or of the only run if that is None."""
         with self._lock:  # no run starts between the question which are open and the choice of the inbox
             open_ids = self.open_ids()
             inboxes = [inbox for own_id, inbox in self._entries if run_id in (None, own_id)]

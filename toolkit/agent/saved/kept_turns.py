@@ -8,7 +8,7 @@ records of its steps have the replies of the model and the results of the calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...providers.base import Usage
@@ -22,50 +22,33 @@ from ..conversation.run_conversation import RunConversation
 from ..conversation.valid_messages import build_unfinished_result
 from .runs import Run
 
-__all__ = ["add_kept_turns"]
+__all__ = ["KeptTurns"]
 
 Record = Mapping[str, Any]
 
 
-def add_kept_turns(
-    run: Run[Any],
-    records: Mapping[str, Record | None],
-    why: str,
-    *,
-    shorten_key: Callable[[str], str],
-    prompt: UserMessage | None = None,
-) -> Run[Any]:
+@dataclass(eq=False)
+class KeptTurns:
     """
-    Return *run*, as it was when it last waited or began, with the turns and the usage that *records* have.
+    The turns of *run* since it last waited or began. A call without a result gets one that says *why*.
 
-    A call without a result gets one that says *why*. No call of the returned run waits.
-
-    Args:
+    Attributes:
         records: The records of the steps, with those of sub-runs, by their keys; None for a step that has begun only.
         shorten_key: Returns the key of *records* that stands for the key of a step.
-        prompt: What the user said after *run* was saved.
-
-    Raises:
-        ValueError: A record cannot be read.
     """
-    return _Turns(run, records, why, shorten_key).add(prompt)
 
+    run: Run[Any]
+    records: Mapping[str, Record | None]
+    why: str
+    shorten_key: Callable[[str], str]
 
-class _Turns:
-    """The work of `add_kept_turns`."""
-
-    def __init__(
-        self, run: Run[Any], records: Mapping[str, Record | None], why: str, shorten_key: Callable[[str], str]
-    ) -> None:
-        self._run = run
-        self._records = records
-        self._shorten_key = shorten_key
-        self._why = why
-        self._key = escape_key(run.id)
-        self._conversation = RunConversation(run.messages, frame_results=False, summary=run.summary)
+    def __post_init__(self) -> None:
+        self._key = escape_key(self.run.id)
+        self._conversation = RunConversation(self.run.messages, frame_results=False, summary=self.run.summary)
 
     def add(self, prompt: UserMessage | None) -> Run[Any]:
-        number = self._run.reply_count
+        """Return the run with these turns and their usage, and with *prompt*, which came later. No call of it waits."""
+        number = self.run.reply_count
         has_more = self._find_reply(number + 1) is not None
         self._settle_waiting(number, has_more=has_more)
         if prompt is not None and has_more:
@@ -81,10 +64,10 @@ class _Turns:
                     [self._find_result(self._make_call_key(number, call), call) for call in calls]
                 )
         messages, usage = tuple(self._conversation.messages), self._sum_usage()
-        return replace(self._run, messages=messages, usage=usage, subs=(), reply_count=number)
+        return replace(self.run, messages=messages, usage=usage, subs=(), reply_count=number)
 
     def _find_record(self, key: str) -> Record | None:
-        return self._records.get(self._shorten_key(key))
+        return self.records.get(self.shorten_key(key))
 
     def _find_reply(self, number: int) -> Record | None:
         return self._find_record(f"{self._key}/reply/{number}")
@@ -94,7 +77,7 @@ class _Turns:
 
     def _settle_waiting(self, number: int, *, has_more: bool) -> None:
         """Give a result to each call of the last turn that waited. The turn is left out if nothing became of it."""
-        if not any(True for _ in self._run.waiting()):
+        if not any(True for _ in self.run.waiting()):
             return
         calls, results = self._conversation.last_turn()
         settled: dict[int, ToolResult] = {}
@@ -129,7 +112,7 @@ class _Turns:
         return result
 
     def _build_unfinished(self, key: str, call: ToolCall) -> ToolResult:
-        return build_unfinished_result(call, self._why, was_started=self._shorten_key(key) in self._records)
+        return build_unfinished_result(call, self.why, was_started=self.shorten_key(key) in self.records)
 
     def _read_result(self, record: Record) -> ToolResult:
         # The session of the run is not changed: it is over.
@@ -138,7 +121,7 @@ class _Turns:
     def _sum_usage(self) -> Usage:
         """Return the tokens of all replies, of sub-runs and of summaries too: each is a step."""
         usage = Usage()
-        for record in self._records.values():
+        for record in self.records.values():
             if record is not None and "usage" in record:
                 usage += load_reply(record).usage
         return usage

@@ -4,7 +4,8 @@ The statuses of a run, and the fields of a saved run with what each has to be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import FunctionType
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..budgets import LimitName
@@ -19,53 +20,40 @@ answer that is not of the agent's type.
 """
 
 
-def check_run_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the fields of a saved run.
-
-    Raises:
-        ValueError: A field is missing, unknown, or of another type. The message names it.
-    """
-    data = {name: value for name, value in data.items() if name != "version"}
-    for name, (fits, expected) in _FIELD_CHECKS.items():
-        if name not in data or not fits(data[name]):
+def check_run_fields(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a saved run; raise `ValueError` that names the field if one is not right."""
+    for name, (wanted, expected) in _FIELD_CHECKS.items():
+        if name not in data or not _fits(data[name], wanted):
             raise ValueError(f"not a run: `{name}` has to be {expected}")
     if unknown_names := data.keys() - _FIELD_CHECKS.keys():
         raise ValueError(f"not a run: unknown {', '.join(sorted(map(repr, unknown_names)))}")
     return data
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
+def _fits(value: Any, wanted: Any) -> bool:
+    """Return whether *value* is of the type *wanted*, or whether the function *wanted* says so."""
+    return bool(wanted(value) if isinstance(wanted, FunctionType) else isinstance(value, wanted))
 
 
 _STOPS: frozenset[Any] = frozenset({None, *(word for part in get_args(Stop) for word in get_args(part) or (part,))})
 
-_FIELD_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_FIELD_CHECKS: dict[str, tuple[Any, str]] = {
     "id": (lambda value: isinstance(value, str) and bool(value), "a text that is not empty"),
     "status": (lambda value: isinstance(value, str) and value in get_args(Status), "a status"),
-    "reason": (_is_text, "a text"),
+    "reason": (str, "a text"),
     "stop": (lambda value: isinstance(value, str | None) and value in _STOPS, "what stopped it, or null"),
-    "messages": (_is_list, "a list"),
-    "spent": (_is_object, "an object"),
-    "usage": (_is_object, "an object"),
-    "plan": (lambda value: isinstance(value, str | None), "a text or null"),
+    "messages": (list, "a list"),
+    "spent": (Mapping, "an object"),
+    "usage": (Mapping, "an object"),
+    "plan": (str | None, "a text or null"),
     "answer": (
         lambda value: value is None or (isinstance(value, Mapping) and value.keys() == {"json"}),
         'an object with "json", or null',
     ),
     "refused_answers": (lambda value: type(value) is int and value >= 0, "a whole number"),
-    "unread": (_is_list, "a list"),
-    "subs": (_is_list, "a list"),
-    "session": (_is_object, "an object"),
-    "summary": (lambda value: value is None or _is_object(value), "an object or null"),
+    "unread": (list, "a list"),
+    "subs": (list, "a list"),
+    "session": (Mapping, "an object"),
+    "summary": (Mapping | None, "an object or null"),
     "reply_count": (lambda value: type(value) is int and value >= 0, "a whole number"),
 }

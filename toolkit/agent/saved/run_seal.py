@@ -40,14 +40,7 @@ def dump_run(run: Run[Any]) -> dict[str, Any]:
 
 
 def load_run(record: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
-    """
-    Return the run that `dump_run` has written, with its session as it was.
-
-    *output* is the type of its answer, as for `Run.from_json`.
-
-    Raises:
-        ValueError: *record* is something else, or of another version. The message names the place.
-    """
+    """Return the run that `dump_run` wrote, with its session as it was. *output* is as for `Run.from_json`."""
     data = read_fields(record, "the record of a run", _RUN_FIELDS, ("run",))
     run: Run[Any] = Run.from_json(data["run"], output=output)
     run.session.principal = data.get("principal")

@@ -19,6 +19,8 @@ from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
+from ..._plumbing.markdown import show_run
+from ..._plumbing.versioned_json import split_version
 from ..._plumbing.wording import format_count
 from ...decisions import ApprovalRequest
 from ...errors import BadArgs
@@ -90,6 +92,8 @@ class Run(Generic[T_co]):
     session: Session = field(default_factory=Session, compare=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
+
+    _repr_markdown_ = show_run
 
     def __repr__(self) -> str:
         messages = format_count(len(self.messages), "message")
@@ -240,9 +244,13 @@ class Run(Generic[T_co]):
             ValueError: *data* is not a run, or its conversation is not valid, or its answer is not an *output*. The
                 message names the place.
         """
-        run = _read_run(data)
-        answer_format = AnswerFormat.of(output)
-        return run if answer_format is None else _decode_answer(run, answer_format)
+        run, answer_format = _read_run(data), AnswerFormat.of(output)
+        if answer_format is not None and run.answer is None and run.status == "done":
+            raise ValueError("not a run of this type: its answer is a text; read it without `output`")
+        try:
+            return read_answer(run, answer_format)
+        except BadArgs as error:
+            raise ValueError(f"not a run of this type: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,24 +307,11 @@ def check_run(run: Run[Any] | None) -> Run[Any]:
     return run
 
 
-def _decode_answer(run: Run[Any], answer_format: AnswerFormat) -> Run[Any]:
-    if run.answer is None and run.status == "done":
-        raise ValueError("not a run of this type: its answer is a text; read it without `output`")
-    try:
-        answer = None if run.answer is None else answer_format.read_json(run.answer.json)
-    except BadArgs as error:
-        raise ValueError(f"not a run of this type: {error}") from error
-    return replace(run, answer=answer)
-
-
 def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[Any]:
     """Return the run in *data*. A sub-run gets the *session* of its parent."""
     if depth > _MAX_NESTING:
         raise ValueError(f"not a run: sub-runs are nested deeper than {_MAX_NESTING}")
-    version = data.get("version") if isinstance(data, Mapping) else None
-    if type(version) is not int or version != _VERSION:
-        raise ValueError(f"a run of version {version!r} cannot be read; version {_VERSION} can")
-    data = check_run_fields(data)
+    data = check_run_fields(split_version(data, "a run", (_VERSION,))[1])
     try:
         messages = tuple(_read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session

@@ -76,7 +76,8 @@ class QuestionForm:
         while True:
             properties = _find_simple_properties(schema)
             if properties is None:
-                answer = self._ask_field(_build_field(schema), "Answer", schema, "decline")
+                field = _build_simple_field(schema) or _Field("JSON on one line", loads)
+                answer = self._ask_field(field, "Answer", schema, "decline")
             else:
                 answer = self._ask_properties(schema, properties)
             if answer is _LEFT_OUT or answer is DECLINED:
@@ -142,16 +143,12 @@ def _find_simple_properties(schema: Mapping[str, Any]) -> dict[str, _Field] | No
     return simple if len(simple) == len(fields) else None
 
 
-def _build_field(schema: Mapping[str, Any]) -> _Field:
-    return _build_simple_field(schema) or _Field("JSON on one line", loads)
-
-
 def _build_simple_field(schema: Any) -> _Field | None:
     """Return how a value of *schema* is typed; None if it has no simple form."""
     if not isinstance(schema, Mapping):
         return None
     if (choices := _find_choices(schema)) is not None:
-        return _build_choice(choices)
+        return _Field(f"1 to {len(choices)}", lambda line: _pick(line, choices), [text for text, _ in choices])
     if schema.get("type") == "array" and isinstance(items := schema.get("items"), Mapping):
         inner = _find_choices(items)
         return None if inner is None else _build_several(inner)
@@ -169,10 +166,6 @@ def _find_choices(schema: Mapping[str, Any]) -> list[tuple[str, Any]] | None:
             return None
         choices = [(str(item.get("title") or _show(item["const"])), item["const"]) for item in members]
     return choices if 0 < len(choices) <= _MAX_CHOICES else None
-
-
-def _build_choice(choices: Sequence[tuple[str, Any]]) -> _Field:
-    return _Field(f"1 to {len(choices)}", lambda line: _pick(line, choices), [text for text, _ in choices])
 
 
 def _build_several(choices: Sequence[tuple[str, Any]]) -> _Field:
@@ -210,15 +203,11 @@ def _read_number(line: str) -> Any:
     return value
 
 
-def _read_text(line: str) -> str:
-    return "" if line == '""' else line
-
-
 _FIELDS = {
     "boolean": _Field("yes or no", _read_boolean),
     "integer": _Field("a whole number", _read_number),
     "number": _Field("a number", _read_number),
-    "string": _Field("a text", _read_text),
+    "string": _Field("a text", lambda line: "" if line == '""' else line),
 }
 
 

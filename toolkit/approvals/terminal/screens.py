@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from ...decisions import ApprovalRequest, AuthRequest, Grant
-from ...questions import DECLINED, AnsweredQuestion, AnswersNeeded
+from ...questions import DECLINED, AnswersNeeded
 from ...values.visible import make_visible
-from ..edits import describe_edit
+from ..comparisons import describe_edit
 
 __all__ = ["Screen", "describe_grant"]
 
@@ -133,7 +133,8 @@ def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
     if askers and not request.questions:
         yield "asked by", ", ".join(askers)
     for answered in request.answers:
-        yield f"answered {answered.question.key!r} before", _describe_answer(answered)
+        answer = json.dumps(answered.answer, ensure_ascii=False, default=str)
+        yield f"answered {answered.question.key!r} before", "declined" if answered.answer is DECLINED else answer
     if request.principal is not None:
         yield "on behalf of", request.principal
     if request.waits_for is not None:
@@ -146,10 +147,6 @@ def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
         yield from _auth_facts(request.auth)
     if request.expires_at is not None and request.expires_at - now < _LONG_SECONDS:
         yield "can be answered for", _describe_duration(request.expires_at - now)
-
-
-def _describe_answer(answered: AnsweredQuestion) -> str:
-    return "declined" if answered.answer is DECLINED else json.dumps(answered.answer, ensure_ascii=False, default=str)
 
 
 def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:

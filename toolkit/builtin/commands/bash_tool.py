@@ -7,27 +7,29 @@ the next.
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
 from ..._plumbing.wording import format_count, format_seconds
 from ...access import Command
 from ...approvals.previews import Preview
 from ...context import Context
 from ...decorator import tool
-from ...errors import BadArgs, Problem, ToolError
-from ...results import ErrorInfo, Kind, ToolCall, ToolResult
+from ...errors import BadArgs, ErrorInfo, Problem, ToolError
+from ...results import Kind, ToolCall, ToolResult
 from ...sandbox.base import Sandbox
 from ...sandbox.selection import best_sandbox
 from ...sandbox.visible_files import visible_files_of
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .jobs import UNCOVERED_MESSAGE, start_command
-from .outputs import MAX_KEPT_BYTES, make_readable
-from .process import CommandOutcome
-from .runner import CommandResult, CommandRunner
-from .shell_state import check_variable_names, shell_for, shell_of
+from .jobs import UNCOVERED_MESSAGE, BackgroundJob
+from .outputs import MAX_KEPT_BYTES, OutputBuffer, OutputText, ProgressTicker, make_readable
+from .process import CommandOutcome, CommandSpec, Process
+from .shell_state import Shell, build_environment, build_script, check_variable_names, shell_for, shell_of
 from .start_state import StartState, StartStates, start_state_of
 
 __all__ = ["bash_for"]
@@ -68,7 +70,7 @@ def bash_for(
     """
     command_sandbox = _choose_sandbox(workspace, sandbox, network)
     start_states = StartStates(workspace)
-    runner = CommandRunner(
+    runner = _CommandRunner(
         workspace=workspace,
         sandbox=command_sandbox,
         env=_check_environment(env or {}),
@@ -122,7 +124,81 @@ def bash_for(
     return Tool.of(bash)
 
 
-def _preview(arguments: Any, call: ToolCall | None, runner: CommandRunner) -> Preview:
+class _CommandResult(NamedTuple):
+    """The result of one command. `note` says what happened to its working folder, if the model should know."""
+
+    stdout: OutputText
+    stderr: OutputText
+    outcome: CommandOutcome
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CommandRunner:
+    """
+    The settings that all commands of one tool share; see `bash_for`.
+
+    *marks* returns a mark for each file that commands should not change. A mark that differs later shows a change.
+    """
+
+    workspace: Workspace
+    sandbox: Sandbox
+    env: Mapping[str, str]
+    keep: tuple[str, ...]
+    max_output_bytes: int
+    max_kept_bytes: int
+    marks: Callable[[], Mapping[str, object]]
+
+    def build_spec(self, command: str, shell: Shell, start_state: StartState, timeout_seconds: float) -> CommandSpec:
+        """Return the settings to start *command* in the folder and with the variables of *start_state*."""
+        return CommandSpec(
+            argv=[*_shell_program(), "-c", build_script(self.keep), "bash", command],
+            sandbox=self.sandbox,
+            cwd=start_state.folder,
+            env=build_environment(self.sandbox, self.env, shell.private_folder, start_state.variables),
+            private=shell.private_folder,
+            timeout_seconds=timeout_seconds,
+            marks=self.marks,
+        )
+
+    async def run(
+        self,
+        command: str,
+        shell: Shell,
+        start_state: StartState,
+        timeout_seconds: float,
+        on_text: Callable[[str], object],
+    ) -> _CommandResult:
+        """Run *command* to its end, call *on_text* with its output meanwhile, and keep its last state in *shell*."""
+        # The command starts in the state that was judged. Another call may have moved the conversation since then.
+        folder_note = shell.explain_lost_folder(self.workspace) if start_state.folder == self.workspace.root else ""
+        half = max(1, self.max_output_bytes // 2)
+        streams = {
+            name: OutputBuffer(head_bytes=half, tail_bytes=half, max_kept_bytes=self.max_kept_bytes)
+            for name in ("stdout", "stderr")
+        }
+        tickers = {name: ProgressTicker(on_text) for name in streams}
+
+        def record_output(stream: str, data: bytes) -> None:
+            streams[stream].add(data)
+            tickers[stream].add(data)
+
+        spec = self.build_spec(command, shell, start_state, timeout_seconds)
+        outcome = await Process(spec, record_output).wait_for_outcome()
+        for ticker in tickers.values():
+            ticker.flush()
+        note = shell.remember_state(outcome.state_report, self.workspace, self.keep) or folder_note
+        # Making some megabytes readable takes a while, and meanwhile the event loop has other work.
+        stdout, stderr = [await asyncio.to_thread(stream.take) for stream in streams.values()]
+        return _CommandResult(stdout, stderr, outcome, note)
+
+
+def _shell_program() -> list[str]:
+    bash = next(filter(os.path.exists, ("/bin/bash", "/usr/bin/bash")), None)
+    return ["/bin/sh"] if bash is None else [bash, "--noprofile", "--norc"]
+
+
+def _preview(arguments: Any, call: ToolCall | None, runner: _CommandRunner) -> Preview:
     """Return what a person sees before they agree: the command, its start folder and the sandbox that confines it."""
     start_state = start_state_of(None if call is None else call.session, runner.workspace)
     text = f"$ {arguments['command']}\n{start_state.describe()}\n{runner.sandbox.summarize()}"
@@ -143,18 +219,20 @@ def _describe_tool(sandbox: Sandbox, max_output_bytes: int) -> str:
     )
 
 
-def _start_job(runner: CommandRunner, command: str, start_state: StartState, context: Context) -> str:
+def _start_job(runner: _CommandRunner, command: str, start_state: StartState, context: Context) -> str:
     if context.session is None:
         raise ToolError("a background job needs a session, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
     spec = runner.build_spec(command, shell, start_state, _MAX_JOB_SECONDS)
     principal, max_kept_bytes = context.call.principal, runner.max_kept_bytes
-    job = start_command(shell.jobs, command, spec, principal=principal, max_kept_bytes=max_kept_bytes)
+    job = shell.jobs.start(
+        lambda name: BackgroundJob(name, command, spec, principal=principal, max_kept_bytes=max_kept_bytes)
+    )
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 
 async def _run_to_end(
-    runner: CommandRunner, command: str, start_state: StartState, timeout_seconds: float, context: Context
+    runner: _CommandRunner, command: str, start_state: StartState, timeout_seconds: float, context: Context
 ) -> str | ToolResult:
     with shell_for(context.session, runner.workspace.root) as shell:
         seconds = _limit_to_deadline(timeout_seconds, context.deadline)
@@ -188,10 +266,10 @@ def _explain_failure(outcome: CommandOutcome, seconds: float) -> str:
     """Return one line that says why a command failed, or an empty string if it did not."""
     if outcome.stop_reason is not None:
         return _STOP_REASONS[outcome.stop_reason].format(duration=format_seconds(seconds))
-    return f"exit code: {outcome.exit_code}{_exit_code_meaning(outcome.exit_code)}" if outcome.exit_code else ""
+    return f"exit code: {outcome.exit_code}{_EXIT_CODES.get(outcome.exit_code, '')}" if outcome.exit_code else ""
 
 
-def _render_result(result: CommandResult, stdout: str, stderr: str, seconds: float, workspace: Workspace) -> str:
+def _render_result(result: _CommandResult, stdout: str, stderr: str, seconds: float, workspace: Workspace) -> str:
     """Return the text for the model: stdout first, then the other parts, each with its name."""
     outcome = result.outcome
     if outcome.stop_reason == "uncovered":
@@ -226,9 +304,7 @@ _STOP_REASONS = {
 }
 
 
-def _exit_code_meaning(code: int) -> str:
-    meanings = {137: "killed", 152: "out of CPU time", 153: "a file became too large"}
-    return f" ({meanings[code]})" if code in meanings else ""
+_EXIT_CODES = {137: " (killed)", 152: " (out of CPU time)", 153: " (a file became too large)"}
 
 
 def _find_problems(arguments: Any) -> list[Problem]:

@@ -24,9 +24,7 @@ def remove_folder(path: str, *, max_seconds: float = 60.0, now: Callable[[], flo
     """
     Remove the folder at *path*, and return whether it is gone.
 
-    Args:
-        max_seconds: After how many seconds to give up, because another process may fill the folder as fast as it is
-            emptied.
+    After *max_seconds* it gives up, because another process may fill the folder as fast as it is emptied.
     """
     end = now() + max_seconds
     with suppress(OSError):

@@ -55,7 +55,10 @@ def job_output_for(workspace: Workspace | None = None) -> Tool:
         _wait(background_job, wait_seconds, context)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = background_job.state()
-        output = _take_output(background_job)
+        if isinstance(background_job, BackgroundJob):
+            output = background_job.take_output()
+        else:
+            output = OutputText(make_readable(background_job.read()))
         text = _render_output(output.text, background_job, state)
         full_text = None if output.full_text is None else _render_output(output.full_text, background_job, state)
         result = background_job.result if isinstance(background_job, CallJob) else None
@@ -94,11 +97,7 @@ def job_stop_for(workspace: Workspace | None = None, *, patience_seconds: float 
 
 
 def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
-    """
-    Return the jobs that *call* may see, which are those of its session and its principal.
-
-    They are calls, and with *workspace* also the commands that were started there.
-    """
+    """Return the calls, and the commands in *workspace*, that *call* may see by its session and its principal."""
     session = call.session
     jobs, shell = find_jobs(session), None if workspace is None else find_shell(session, workspace.root)
     commands: list[Job] = [] if shell is None else [*shell.jobs.all()]
@@ -108,20 +107,11 @@ def list_jobs(call: ToolCall, workspace: Workspace | None) -> list[Job]:
 
 
 def _find_job(name: str, call: ToolCall, workspace: Workspace | None) -> Job:
-    """
-    Return the job called *name*, among those that *call* may see.
-
-    Raises:
-        ToolError: There is no such job. The message suggests the nearest names.
-    """
+    """Return the job called *name* that *call* may see, or raise `ToolError`, which suggests the nearest names."""
     jobs = {job.id: job for job in list_jobs(call, workspace)}
     if name not in jobs:
         raise build_unknown_job_error(name, list(jobs), find_jobs(call.session))
     return jobs[name]
-
-
-def _take_output(job: Job) -> OutputText:
-    return job.take_output() if isinstance(job, BackgroundJob) else OutputText(make_readable(job.read()))
 
 
 def _render_output(output: str, job: Job, state: str) -> str:

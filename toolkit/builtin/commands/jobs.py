@@ -4,83 +4,15 @@ Commands in the background. They can be listed, read and stopped, and they end w
 
 from __future__ import annotations
 
-import threading
 import time
-from dataclasses import dataclass
 
-from ..._plumbing.forks import unlock_in_children
-from ...calls.background.jobs import SessionJobs
 from ...errors import ToolError
-from .outputs import MAX_KEPT_BYTES, OutputText, TailBuffer
+from .outputs import MAX_KEPT_BYTES, OutputBuffer, OutputText
 from .process import CommandSpec, Process
 
-__all__ = ["UNCOVERED_MESSAGE", "BackgroundJob", "start_command"]
+__all__ = ["UNCOVERED_MESSAGE", "BackgroundJob"]
 
 _MAX_OUTPUT_BYTES = 80_000  # less than a result may have, so that the end of the output is not cut off again
-
-
-@dataclass(slots=True, eq=False)
-class BackgroundJob:
-    """
-    One command in the background.
-
-    Attributes:
-        id: The name by which a caller refers to the job.
-        command: The command line that the model asked for.
-        principal: On whose behalf it was started.
-    """
-
-    id: str
-    command: str
-    process: Process
-    output: TailBuffer
-    started_at: float
-    lock: threading.Lock
-    principal: str | None
-
-    @property
-    def title(self) -> str:
-        """The command line, as the model wrote it."""
-        return self.command
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the command has ended."""
-        return self.process.is_over
-
-    def stop(self) -> None:
-        """End the command, with everything that it started."""
-        self.process.stop()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until the command has ended, at most *seconds*, and return whether it has."""
-        return self.process.wait(seconds)
-
-    def state(self) -> str:
-        """Return the state of the job in a few words."""
-        if not self.process.is_over:
-            return f"running for {time.monotonic() - self.started_at:.0f} s"
-        try:
-            outcome = self.process.outcome
-        except ToolError as error:
-            return f"failed: {error}"
-        return _STOP_REASONS.get(outcome.stop_reason or "", f"exit code: {outcome.exit_code}")
-
-    def read(self) -> str:
-        """Return what the job printed since it was last read, as `take_output` does."""
-        return self.take_output().text
-
-    def take_output(self) -> OutputText:
-        """
-        Return what the job printed since it was last read, with both streams in the order in which they arrived.
-
-        The text is empty if the output is withheld because a protected file could be seen.
-        """
-        with self.lock:
-            printed = self.output.take()
-        return OutputText("") if self.state() == _STOP_REASONS["uncovered"] else printed
-
-
 UNCOVERED_MESSAGE = (
     "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
 )
@@ -92,31 +24,50 @@ _STOP_REASONS = {
 }
 
 
-def start_command(
-    jobs: SessionJobs[BackgroundJob],
-    command: str,
-    spec: CommandSpec,
-    *,
-    principal: str | None = None,
-    max_kept_bytes: int = MAX_KEPT_BYTES,
-) -> BackgroundJob:
+class BackgroundJob(Process):
     """
-    Start *command* as one of *jobs*, on behalf of *principal*.
+    One command in the background.
 
-    Of a long output its first *max_kept_bytes* are kept, besides the end that is shown.
+    Attributes:
+        id: The name by which a caller refers to the job.
+        title: The command line, as the model wrote it.
+        principal: On whose behalf it was started.
 
-    Raises:
-        ToolError: Too many jobs run already, or the conversation has ended.
+    Args:
+        max_kept_bytes: How much of the beginning of a long output is kept, besides the end that is shown.
     """
-    output = TailBuffer(_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
-    lock = unlock_in_children(threading.Lock())
 
-    def record_output(stream: str, data: bytes) -> None:
-        with lock:
-            output.add(data)
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        spec: CommandSpec,
+        *,
+        principal: str | None = None,
+        max_kept_bytes: int = MAX_KEPT_BYTES,
+    ) -> None:
+        self.id = name
+        self.title = title
+        self.principal = principal
+        self.output = output = OutputBuffer(head_bytes=0, tail_bytes=_MAX_OUTPUT_BYTES, max_kept_bytes=max_kept_bytes)
+        self._started_at = time.monotonic()
+        super().__init__(spec, lambda stream, data: output.add(data))
 
-    return jobs.start(
-        lambda name: BackgroundJob(
-            name, command, Process(spec, record_output), output, time.monotonic(), lock, principal
-        )
-    )
+    def state(self) -> str:
+        """Return the state of the job in a few words."""
+        if not self.is_over:
+            return f"running for {time.monotonic() - self._started_at:.0f} s"
+        try:
+            outcome = self.outcome
+        except ToolError as error:
+            return f"failed: {error}"
+        return _STOP_REASONS.get(outcome.stop_reason or "", f"exit code: {outcome.exit_code}")
+
+    def read(self) -> str:
+        """Return what the job printed since it was last read, as `take_output` does."""
+        return self.take_output().text
+
+    def take_output(self) -> OutputText:
+        """Return what the job printed since it was last read, or nothing if its output is withheld."""
+        printed = self.output.take()
+        return OutputText("") if self.state() == _STOP_REASONS["uncovered"] else printed

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import codecs
 import re
+import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..._plumbing.forks import unlock_in_children
 from ..._plumbing.wording import format_count
-from .spooled_bytes import SpooledBytes
 
-__all__ = ["MAX_KEPT_BYTES", "HeadAndTail", "OutputText", "ProgressTicker", "TailBuffer", "make_readable"]
+__all__ = ["MAX_KEPT_BYTES", "OutputBuffer", "OutputText", "ProgressTicker", "make_readable"]
 
 MAX_KEPT_BYTES = 4_000_000
 """How many bytes of an output are kept, so that the model can read what it is not shown."""
@@ -34,11 +35,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def make_readable(text: str) -> str:
-    """
-    Return *text* without anything that would act on a terminal.
-
-    A carriage return becomes a newline, so that no text is overwritten.
-    """
+    """Return *text* without anything that acts on a terminal. A carriage return becomes a newline."""
     text = text.replace("\r\n", "\n")
     if _ESCAPE_STARTS.search(text) is not None:  # the search for whole codes takes twenty times as long
         text = _ESCAPES.sub("", text)
@@ -59,107 +56,55 @@ class OutputText(NamedTuple):
     full_text: str | None = None
 
 
-class HeadAndTail:
+class OutputBuffer:
     """
-    A buffer that shows the first and the last bytes that are added, and counts the bytes between them.
+    A buffer that shows the first and the last bytes that are added. Any thread may use it.
 
     Args:
-        max_bytes: How many bytes are shown.
+        head_bytes: How many of the first bytes are shown.
+        tail_bytes: How many of the last bytes are shown.
         max_kept_bytes: How many of the first bytes are kept besides, so that the middle can be read.
     """
 
-    def __init__(self, max_bytes: int, *, max_kept_bytes: int = 0) -> None:
-        self._half = max(1, max_bytes // 2)
-        self._head = bytearray()
-        self._tail = bytearray()
-        self._kept = SpooledBytes(max_kept_bytes)
-        self.total = 0
-
-    def add(self, data: bytes) -> None:
-        self.total += len(data)
-        self._kept.add(data)
-        room = self._half - len(self._head)
-        if room > 0:
-            self._head += data[:room]
-            data = data[room:]
-        self._tail += data
-        # Cut only now and then. Moving the whole tail for every added byte would cost more than reading it.
-        if len(self._tail) > 4 * self._half:
-            del self._tail[: -self._half]
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether some bytes are not shown."""
-        return self.total > len(self._head) + min(len(self._tail), self._half)
-
-    def text(self) -> str:
-        """Return the shown bytes as readable text, with a line that stands for the bytes left out."""
-        tail = self._tail[-self._half :]
-        left_out = self.total - len(self._head) - len(tail)
-        if not left_out:
-            return make_readable((self._head + tail).decode(errors="replace"))
-        head, end = make_readable(_decode_whole_characters(self._head)), make_readable(_decode_whole_characters(tail))
-        return f"{head}\n[... {format_count(left_out, 'byte')} left out ...]\n{end}"
-
-    def full_text(self) -> str | None:
-        """Return all bytes that are kept as readable text; None if `text` has them, or none are kept besides."""
-        return _render_kept(self._kept, bytes(self._tail[-self._half :]), self.total) if self.is_cut else None
-
-    def close(self) -> None:
-        """Drop the bytes that are kept besides the shown ones."""
-        self._kept.close()
-
-
-class TailBuffer:
-    """
-    A buffer that shows the last bytes that are added, and returns them once.
-
-    Args:
-        max_bytes: How many bytes are shown.
-        max_kept_bytes: How many of the first bytes since the last `take` are kept besides.
-    """
-
-    def __init__(self, max_bytes: int, *, max_kept_bytes: int = 0) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, *, head_bytes: int, tail_bytes: int, max_kept_bytes: int = 0) -> None:
+        self._head_bytes = head_bytes
+        self._tail_bytes = tail_bytes
         self._max_kept_bytes = max_kept_bytes
-        self._data = bytearray()
-        self._lost_bytes = 0
-        self._kept = SpooledBytes(max_kept_bytes)
+        self._lock = unlock_in_children(threading.Lock())
+        self._clear()
+
+    def _clear(self) -> None:
+        self._head, self._tail, self._kept = bytearray(), bytearray(), bytearray()
         self.total = 0
 
     def add(self, data: bytes) -> None:
-        self.total += len(data)
-        self._kept.add(data)
-        self._data += data
-        if len(self._data) > 2 * self._max_bytes:
-            self._lost_bytes += len(self._data) - self._max_bytes
-            del self._data[: -self._max_bytes]
+        with self._lock:
+            self.total += len(data)
+            self._kept += data[: self._max_kept_bytes - len(self._kept)]
+            room = self._head_bytes - len(self._head)
+            self._head += data[:room]
+            self._tail += data[room:]
+            # Cut only now and then. Moving the whole tail for every added byte would cost more than reading it.
+            if len(self._tail) > 4 * self._tail_bytes:
+                del self._tail[: -self._tail_bytes]
 
     def take(self) -> OutputText:
-        """
-        Return what was added since the last `take`, as readable text.
-
-        The bytes that are left out are counted in it.
-        """
-        tail, lost = bytes(self._data[-self._max_bytes :]), self._lost_bytes + max(0, len(self._data) - self._max_bytes)
-        full_text = _render_kept(self._kept, tail, lost + len(tail)) if lost else None
-        self._data.clear()
-        self._lost_bytes = 0
-        self._kept.close()
-        self._kept = SpooledBytes(self._max_kept_bytes)
-        text = make_readable(_decode_whole_characters(tail))
-        return OutputText(f"[... {format_count(lost, 'byte')} left out ...]\n{text}" if lost else text, full_text)
+        """Return what was added since the last `take`, as readable text that counts the bytes left out."""
+        with self._lock:
+            head, tail, kept, total = self._head, self._tail[-self._tail_bytes :], self._kept, self.total
+            self._clear()
+        left_out = total - len(head) - len(tail)
+        if not left_out:
+            # If there is no head, the output goes on after this, and its last character may not be complete.
+            whole = head + tail
+            return OutputText(make_readable(whole.decode(errors="replace") if head else _decode_whole(whole)))
+        shown_head = [make_readable(_decode_whole(head))] if head else []
+        text = "\n".join([*shown_head, _describe_gap(left_out), make_readable(_decode_whole(tail))])
+        return OutputText(text, _render_kept(kept, tail, total))
 
 
 class ProgressTicker:
-    """
-    Passes on output while it is printed: not too often, not too much at once, and in whole characters.
-
-    Args:
-        on_text: Called with the text, of which it gets at most the last *max_chars* characters.
-        interval_seconds: How long to wait before *on_text* is called again.
-        clock: Returns the current time in seconds.
-    """
+    """Calls *on_text* with output while it is printed: not too often, not too much at once, and in whole characters."""
 
     def __init__(
         self,
@@ -194,20 +139,23 @@ class ProgressTicker:
             self._on_text(text)
 
 
-def _render_kept(kept: SpooledBytes, tail: bytes, total: int) -> str | None:
+def _render_kept(kept: bytearray, tail: bytearray, total: int) -> str | None:
     """Return an output of *total* bytes that ends with *tail* as readable text, as far as its beginning is *kept*."""
-    head = kept.read()
-    missing = total - len(head)
-    left_out = missing - len(tail)
-    if not head:
+    if not kept:
         return None
+    missing = total - len(kept)
+    left_out = missing - len(tail)
     if left_out <= 0:
-        return make_readable((head + tail[len(tail) - missing :]).decode(errors="replace"))
-    beginning, end = make_readable(_decode_whole_characters(head)), make_readable(_decode_whole_characters(tail))
-    return f"{beginning}\n[... {format_count(left_out, 'byte')} left out, which were too many to keep ...]\n{end}"
+        return make_readable((kept + tail[len(tail) - missing :]).decode(errors="replace"))
+    gap = _describe_gap(left_out, ", which were too many to keep")
+    return "\n".join([make_readable(_decode_whole(kept)), gap, make_readable(_decode_whole(tail))])
 
 
-def _decode_whole_characters(data: bytes | bytearray) -> str:
+def _describe_gap(left_out: int, reason: str = "") -> str:
+    return f"[... {format_count(left_out, 'byte')} left out{reason} ...]"
+
+
+def _decode_whole(data: bytearray) -> str:
     """Decode *data*, and leave out a character that was cut at either end."""
     start = 0
     while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:

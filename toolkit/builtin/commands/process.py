@@ -38,11 +38,9 @@ class CommandSpec:
 
     Attributes:
         private: A folder that the command may fill.
-        timeout_seconds: After how many seconds the command is ended. None means no limit.
         grace_seconds: How long the command may take to end by itself once it is asked to.
         patience_seconds: How much longer the launcher may take. After that the launcher is killed.
-        marks: Returns a mark for each file that the command should not change. It is called before and after the
-            command.
+        marks: Returns a mark for each file that the command should not change, before and after the command.
     """
 
     argv: Sequence[str]
@@ -63,9 +61,8 @@ class CommandOutcome:
 
     Attributes:
         exit_code: The exit code as a shell counts it: 128 plus the number of the signal if the command was killed.
-        stop_reason: The reason if the command did not end by itself, else None. "timeout", "stopped",
-            "too_many_processes", or "uncovered" (a protected file could be seen, because another program saved it
-            anew).
+        stop_reason: None if the command ended by itself. Otherwise "timeout", "stopped", "too_many_processes", or
+            "uncovered" (a protected file could be seen, because another program saved it anew).
         left_running: How many processes the command left running. They were ended.
         state_report: The bytes that the command wrote to descriptor 3.
         changed: The files among those with marks that were changed, made or removed.
@@ -82,11 +79,8 @@ class Process(ChildThread[CommandOutcome]):
     """
     One command, which is started as soon as the object is made.
 
-    Reading `outcome` raises `ToolError` if the command could not be started.
-
-    Args:
-        on_output: Called with "stdout" or "stderr" and the bytes that the command printed. It is called in the thread
-            of the command. While the command prints nothing, it is called with empty bytes now and then.
+    Reading `outcome` raises `ToolError` if the command could not be started. *on_output* is called in the thread of the
+    command, with "stdout" or "stderr" and the bytes that were printed, and now and then with empty bytes.
     """
 
     def __init__(self, spec: CommandSpec, on_output: Callable[[str, bytes], object]) -> None:

@@ -55,7 +55,6 @@ class Shell:
         cwd: The folder in which the next command starts.
         variables: The values of the variables that the caller wants to keep.
         private_folder: A folder for temporary files and a home folder, which no other conversation sees.
-        jobs: The commands in the background.
     """
 
     def __init__(self, root: str, calls: SessionJobs[CallJob] | None = None) -> None:
@@ -67,11 +66,7 @@ class Shell:
         self.close = weakref.finalize(self, _close, self.jobs, self.private_folder, os.getpid())
 
     def remember_state(self, report: bytes, workspace: Workspace, names: Sequence[str]) -> str:
-        """
-        Store the state that a command wrote at its end (*report*).
-
-        Return a note if the working folder of the command cannot be kept, else an empty string.
-        """
+        """Store the state in *report*, and return a note if the working folder of the command cannot be kept."""
         state = parse_state(report, names)
         if state is None:
             return ""
@@ -88,11 +83,7 @@ class Shell:
         return f"the working folder was {workspace.root}: {make_readable(self.cwd)} is gone"
 
     def find_start_folder(self, workspace: Workspace) -> str:
-        """
-        Return the folder in which the next command starts.
-
-        This is the root of the workspace if the folder is gone or something else is in its place.
-        """
+        """Return the folder in which the next command starts: the root if the last one is gone or was replaced."""
         return self.cwd if find_folder(workspace, self.cwd) == self.cwd else workspace.root
 
 
@@ -105,11 +96,7 @@ def find_folder(workspace: Workspace, path: str) -> str | None:
 
 
 def shell_of(session: Session | None, root: str) -> Shell:
-    """
-    Return the shell of *session* in the workspace at *root*, and make it if there is none.
-
-    Without a session, return a new shell for this call alone.
-    """
+    """Return the shell of *session* in the workspace at *root*. Make it if there is none, or if there is no session."""
     if session is None:
         return Shell(root)
     with _SHELL_LOCK:
@@ -128,11 +115,7 @@ def find_shell(session: Session | None, root: str) -> Shell | None:
 
 @contextlib.contextmanager
 def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
-    """
-    Yield the shell of *session* in the workspace at *root* for one call.
-
-    Without a session the shell ends with the call.
-    """
+    """Yield the shell of *session* in the workspace at *root*. Without a session the shell ends with the call."""
     shell = shell_of(session, root)
     try:
         yield shell
@@ -158,22 +141,15 @@ def _close(jobs: SessionJobs[BackgroundJob], private: str, pid: int) -> None:
     if os.getpid() != pid:
         return  # a forked child has copies of both, but the parent owns them
     # The garbage collector may call this during a call that may only read, such as a preview, so a new context is used.
-    contextvars.Context().run(_clear, jobs, private)
-
-
-def _clear(jobs: SessionJobs[BackgroundJob], private: str) -> None:
-    jobs.end()
-    remove_folder(private)
+    context = contextvars.Context()
+    context.run(jobs.end)
+    context.run(remove_folder, private)
 
 
 def build_environment(
     sandbox: Sandbox, env: Mapping[str, str], private: str, variables: Mapping[str, str]
 ) -> dict[str, str]:
-    """
-    Return all variables that a command finds in its environment.
-
-    Only those variables of this process are passed on that are in `_INHERITED_VARIABLES` or begin with `LC_`.
-    """
+    """Return the environment of a command. It has few variables of this process: see `_INHERITED_VARIABLES`."""
     inherited = {
         name: os.environ[name] for name in os.environ if name in _INHERITED_VARIABLES or name.startswith("LC_")
     }
@@ -182,11 +158,7 @@ def build_environment(
 
 
 def _filter_path(path: str, shows: tuple[str, ...] | None) -> str:
-    """
-    Return *path* with only the folders that can be read in the sandbox.
-
-    A program that cannot be started there would hide the programs of the same name in the folders after it.
-    """
+    """Return *path* with only the folders that can be read in the sandbox, because others would hide later programs."""
     folders = [folder for folder in path.split(":") if os.path.isabs(folder)]
     if shows is not None:
         tops = tuple(f"{folder.rstrip('/')}/" for folder in shows)
@@ -195,12 +167,7 @@ def _filter_path(path: str, shows: tuple[str, ...] | None) -> str:
 
 
 def check_variable_names(names: Sequence[str]) -> tuple[str, ...]:
-    """
-    Return *names* without repetitions.
-
-    Raises:
-        ValueError: One of *names* cannot be the name of a variable.
-    """
+    """Return *names* without repetitions. Raise `ValueError` for one that cannot be the name of a variable."""
     listed = require_list(names, "keep", "variables")
     for name in listed:
         if _NAME.fullmatch(name) is None:
@@ -209,11 +176,7 @@ def check_variable_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def build_script(names: Sequence[str]) -> str:
-    """
-    Return a shell script that runs its first argument as a command.
-
-    At its end the script writes the working folder and the variables called *names* to descriptor 3.
-    """
+    """Return a script that runs its first argument, and at its end writes the folder and *names* to descriptor 3."""
     values = "".join(f'[ -n "${{{name}+x}}" ] && printf \'{name}=%s\\0\' "${name}"; ' for name in names)
     report = f"{{ printf 'cwd=%s\\0' \"$PWD\"; {values}:; }} >&3 2>/dev/null"
     # The script is one line, so that the line numbers in messages from bash are those of the command.

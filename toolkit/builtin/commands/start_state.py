@@ -44,14 +44,7 @@ _DIGEST_KEY = secrets.token_bytes(32)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartState:
-    """
-    The state that a command would find when it starts.
-
-    Attributes:
-        root: The root of the workspace.
-        folder: The folder in which the command would start.
-        variables: The variables that were kept for the command.
-    """
+    """The folder in which a command would start in the workspace at *root*, and the variables that were kept for it."""
 
     root: str
     folder: str
@@ -95,8 +88,7 @@ class StartStates:
     """
     Remembers in which state the calls of one tool were judged, from the verdict until they start.
 
-    Args:
-        max_calls: How many calls are remembered. A call that was forgotten is judged again when it runs.
+    A call that was forgotten, because there were more than *max_calls*, is judged again when it runs.
     """
 
     def __init__(self, workspace: Workspace, *, max_calls: int = 1000) -> None:

@@ -1,9 +1,14 @@
 """
 A change to one file. It is shown to a person before it is made, and it is made only to the file that was shown.
+
+A session remembers the digest of each file as it last saw it. A tool that changes a file compares the digest first, so
+that it overwrites no content that the model has not seen. A file that the session never read is changed without this
+check.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,14 +21,26 @@ from ...approvals.previews import Preview, file_change
 from ...context import Context
 from ...decisions import Changed
 from ...errors import ToolError
+from ...session import Session
 from ...workspace.space import Workspace
 from ..time_limit import TimeLimit, TimeUp
 from .encodings import UTF_8, decode_text
-from .read_stamps import check_seen, digest, remember_digest, resolve_path
 
-__all__ = ["apply_change", "check_time", "check_unchanged", "list_reads", "preview_change", "read_if_exists"]
+__all__ = [
+    "apply_change",
+    "check_time",
+    "check_unchanged",
+    "digest",
+    "list_reads",
+    "preview_change",
+    "read_if_exists",
+    "remember_digest",
+    "resolve_path",
+]
 
 _MAX_CHARACTERS = 30_000
+_STAMPS_KEY = "toolkit.read_stamps"
+_MAX_STAMPS = 10_000
 
 
 def list_reads(arguments: Mapping[str, Any]) -> list[Reads]:
@@ -32,13 +49,7 @@ def list_reads(arguments: Mapping[str, Any]) -> list[Reads]:
 
 
 def read_if_exists(workspace: Workspace, path: str) -> bytes | None:
-    """
-    Return the content of a file, or None if the file does not exist.
-
-    Raises:
-        ToolError: The file is too large to be changed here, or cannot be read, or a name on its path is a file and not
-            a folder.
-    """
+    """Return the content of a file, or None if it does not exist. Raise `ToolError` if it cannot be changed here."""
     try:
         size = workspace.stat(path).size
         if size <= workspace.max_read_bytes:
@@ -56,17 +67,42 @@ def read_if_exists(workspace: Workspace, path: str) -> bytes | None:
     )
 
 
+def resolve_path(workspace: Workspace, path: str) -> str:
+    """Return the one real path of the file that *path* leads to. Stamps and preconditions use this path as the key."""
+    try:
+        return os.path.realpath(os.path.join(workspace.root, path))
+    except OSError as error:  # a link was replaced between two lookups
+        raise ToolError(f"{path!r} was moved while it was looked for ({error.strerror}); call it again") from error
+
+
+def digest(content: bytes | None) -> str | None:
+    """Return the SHA-256 of *content*, or None for a file that does not exist."""
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def remember_digest(session: Session | None, place: str, sha256: str) -> None:
+    """Store that the session has seen the file at *place* with the digest *sha256*."""
+    if session is None:
+        return
+    stamps: dict[str, str] = session.state.setdefault(_STAMPS_KEY, {})
+    stamps.pop(place, None)  # so that the oldest stamp comes first
+    stamps[place] = sha256
+    for oldest in list(stamps)[:-_MAX_STAMPS]:  # a list, because other threads read at the same time
+        stamps.pop(oldest, None)
+
+
 def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context: Context) -> None:
     """Raise `ToolError` if the file has another content than the one that the session has read."""
-    check_seen(context.session, resolve_path(workspace.root, path), digest(old), workspace.shown(path))
+    stamps: dict[str, str] = {} if context.session is None else context.session.state.get(_STAMPS_KEY, {})
+    stamp = stamps.get(resolve_path(workspace, path))
+    # A file that is gone holds no content that could be lost.
+    if stamp is not None and old is not None and stamp != digest(old):
+        name = workspace.shown(path)
+        raise ToolError(f"{name} has changed since it was last read here, so nothing was written; read it again first")
 
 
 def preview_change(workspace: Workspace, path: str, old: bytes | None, new: bytes) -> Preview:
-    """
-    Return the preview that a person reads before the file is changed from *old* to *new*.
-
-    The file must keep the content *old* until the change is made.
-    """
+    """Return the preview of the change from *old* to *new*. The file must keep the content *old* until then."""
     name = workspace.shown(path)
     preview = file_change(path, new, root=workspace.root, shown_as=name)
     if any(condition.sha256 != digest(old) for condition in preview.preconditions):
@@ -97,7 +133,7 @@ def apply_change(
         Changed: A person agreed to a change of another content than the file has now.
         ToolError: Another program changed the file just now, or the time is up.
     """
-    place = resolve_path(workspace.root, path)
+    place = resolve_path(workspace, path)
     agreed = context.permissions.preconditions
     if agreed and (place, digest(old)) not in [(condition.path, condition.sha256) for condition in agreed]:
         raise Changed(f"{workspace.shown(path)} is not as it was when a person agreed")

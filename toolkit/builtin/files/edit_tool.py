@@ -58,7 +58,7 @@ def edit_for(workspace: Workspace) -> Tool:
         """
         if problems := find_problems(edits):
             raise BadArgs(problems)
-        time_limit = time_limit_for(workspace, context)
+        time_limit = time_limit_for(workspace.timeout_seconds, context)
         old = _read_content(workspace, path)
         check_unchanged(workspace, path, old, context)
         new, count = _edit_content(workspace, path, old, edits, time_limit)

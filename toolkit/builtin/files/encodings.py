@@ -12,11 +12,8 @@ import codecs
 import operator
 import re
 from bisect import bisect_left
-from functools import cached_property
 from itertools import accumulate, count
 from typing import Literal, NamedTuple, TypeAlias
-
-from ..._plumbing.forks import unlock_properties_in_children
 
 __all__ = [
     "UTF_8",
@@ -39,7 +36,6 @@ class Encoding(NamedTuple):
     Attributes:
         name: The name for people.
         codec: The name of the Python codec, which does not handle the byte order mark.
-        bom: The byte order mark with which the file begins.
         is_guess: Whether the encoding is a guess, because nothing in the file states it.
     """
 
@@ -58,11 +54,7 @@ class Encoding(NamedTuple):
         return data[len(self.bom) :].decode(self.codec)
 
     def encode(self, text: str) -> bytes:
-        """
-        Encode *text*, as the inverse of `decode`.
-
-        Raise `UnicodeEncodeError` if this encoding cannot express *text*.
-        """
+        """Encode *text*, as the inverse of `decode`. Raise `UnicodeEncodeError` if this encoding cannot express it."""
         return self.bom + text.encode(self.codec)
 
 
@@ -95,8 +87,7 @@ def detect_encoding(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
     """
     Return the encoding of the file that begins with *sample*, or None if the file is not text.
 
-    Args:
-        is_whole: Whether *sample* is the whole file. Otherwise it may end inside a character.
+    Unless *is_whole*, the sample may end inside a character.
     """
     for encoding in _WITH_BOM:
         if sample.startswith(encoding.bom):
@@ -122,11 +113,7 @@ def _try_decode(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None
 
 
 def _is_plain_text(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
-    """
-    Return whether *sample* decodes to Western text without control characters.
-
-    The check is strict, because most binary data can be decoded as some form of UTF-16.
-    """
+    """Return whether *sample* is Western text. The check is strict: most binary data is some form of UTF-16."""
     text = _try_decode(sample, encoding, is_whole) if len(sample) >= _MIN_WIDE_BYTES else None
     if not text or _CONTROL_CHARACTERS.search(text):
         return False
@@ -151,13 +138,7 @@ def why_unwritable(text: str) -> str | None:
 
 
 def encode_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
-    """
-    Encode *text* like *old* if it can be read back from that, otherwise in UTF-8.
-
-    Return the bytes and the encoding used.
-
-    Raises `UnicodeEncodeError` if *text* holds half of a surrogate pair, because no encoding can express that.
-    """
+    """Encode *text* like *old* if it can be read back from that, otherwise in UTF-8. Return the encoding used, too."""
     try:
         data = old.encode(text)
     except UnicodeEncodeError:
@@ -180,36 +161,22 @@ def detect_line_ending(text: str) -> LineEnding | None:
 
 
 def with_line_ending(text: str, ending: LineEnding | None) -> str:
-    """
-    Return *text* with lines that end in *ending*.
-
-    A text that holds a carriage return is returned as it is, because its author chose the line endings.
-    """
+    """Return *text* with lines that end in *ending*, or as it is if a carriage return shows that its author chose."""
     return text.replace("\n", "\r\n") if ending == "\r\n" and "\r" not in text else text
 
 
-@unlock_properties_in_children
 class EditableText:
-    """
-    A text that is searched with lines that end in `\\n`, and changed with the line endings that it really has.
-
-    Attributes:
-        plain: The text, with every `\\r\\n` as `\\n`.
-    """
+    """A text that is searched as `plain`, where lines end in `\\n`, and changed with the line endings that it has."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.plain = text.replace("\r\n", "\n")
+        # The places in the plain text where a carriage return was left out. There may be millions.
+        pieces = text.split("\r\n")[:-1]
+        self._carriage_returns = list(map(operator.add, accumulate(map(len, pieces)), count()))
 
     def replace_spans(self, spans: list[tuple[int, int, str]]) -> str:
-        """
-        Return the real text with spans of the plain text replaced.
-
-        The lines of new text end like the lines around them.
-
-        Args:
-            spans: Start, end and new text of each span, in order and without overlaps.
-        """
+        """Return the real text with *spans* of the plain text replaced. New lines end like those around them."""
         pieces, done = [], 0
         line_end, ending = -1, "\n"
         for start, end, new in spans:
@@ -221,21 +188,11 @@ class EditableText:
         pieces.append(self._text[done:])
         return "".join(pieces)
 
-    @cached_property
-    def _carriage_returns(self) -> list[int]:
-        """The places in the plain text where a carriage return was left out. There may be millions."""
-        pieces = self._text.split("\r\n")[:-1]
-        return list(map(operator.add, accumulate(map(len, pieces)), count()))
-
     def _real_position(self, at: int) -> int:
         return at + bisect_left(self._carriage_returns, at)
 
     def _find_line_end(self, at: int) -> tuple[int, LineEnding]:
-        """
-        Return the end of the line that *at* is on, and its line ending.
-
-        The last line counts as ending like the one before.
-        """
+        """Return the end of the line at *at*, and its line ending. The last line ends like the one before."""
         end = self.plain.find("\n", at)
         newline = end if end != -1 else self.plain.rfind("\n", 0, at)
         index = bisect_left(self._carriage_returns, newline)

@@ -12,13 +12,7 @@ __all__ = ["FileKind", "image_size", "kind_of"]
 
 
 class FileKind(NamedTuple):
-    """
-    A kind of file.
-
-    Attributes:
-        name: The name for people.
-        media_type: The media type of an image that models can look at; None for every other kind.
-    """
+    """A kind of file, with its name for people, and the media type of an image that models can look at."""
 
     name: str
     media_type: str | None = None
@@ -70,11 +64,7 @@ _SIGNATURES: tuple[tuple[bytes, FileKind], ...] = (
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """
-    Return the width and height of a PNG, JPEG, GIF or WebP image.
-
-    Return None if the image does not state them or is broken.
-    """
+    """Return the width and height of a PNG, JPEG, GIF or WebP image, or None if it does not state them or is broken."""
     try:
         if data.startswith(b"\x89PNG"):
             return struct.unpack_from(">II", data, 16)

@@ -33,7 +33,7 @@ class Survey:
     What is known about a file once all of it was read.
 
     Attributes:
-        sha256: The SHA-256 of the bytes of the file; empty if it was not asked for.
+        sha256: The digest of the file; empty if it was not asked for.
         line_count: The number of lines. A last line without a newline counts.
         checkpoints: Positions in the file, in order, each with the number of newlines before it.
     """
@@ -62,14 +62,7 @@ class FileLine:
 
 @dataclass(slots=True)
 class LinePage:
-    """
-    Some lines of a file.
-
-    Attributes:
-        lines_before: The number of lines before these ones. If the file ends before the page begins, the number of all
-            its lines.
-        is_last: Whether no line comes after these ones.
-    """
+    """Some lines of a file, and the number of lines before them, or of all lines if the page lies behind the end."""
 
     lines: list[FileLine] = field(default_factory=list)
     lines_before: int = 0
@@ -77,11 +70,7 @@ class LinePage:
 
 
 def survey_file(file: BinaryIO, encoding: Encoding, *, on_progress: OnProgress, with_digest: bool = True) -> Survey:
-    """
-    Read all of *file* without keeping its text, and return what is known about it.
-
-    Without *with_digest*, the file is read a few times faster and its digest is left empty.
-    """
+    """Read all of *file* without keeping its text. Without *with_digest*, this is a few times faster."""
     sha256, newlines, checkpoints, last = hashlib.sha256(), 0, [(0, 0)], b""
     transcode = _build_transcoder(encoding)
     file.seek(0)
@@ -109,11 +98,9 @@ def read_page(
     checkpoints: tuple[tuple[int, int], ...] = ((0, 0),),
 ) -> LinePage:
     """
-    Return the lines of *file* from the line with number *first_line* on, counted from 1.
+    Return the lines of *file* from number *first_line* on, counted from 1.
 
-    Args:
-        max_characters: The page ends after the line that reaches this number of characters.
-        checkpoints: The checkpoints of a survey, from which the search for the page may start.
+    The page ends after the line that reaches *max_characters*. The search for it starts from one of *checkpoints*.
     """
     result = LinePage()
     # A checkpoint may lie inside a line, so it must lie before the newline after which the page begins.

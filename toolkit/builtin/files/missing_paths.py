@@ -14,12 +14,7 @@ __all__ = ["explain_missing", "find_entry"]
 
 
 def find_entry(workspace: Workspace, path: str) -> Entry:
-    """
-    Return the entry that *path* leads to.
-
-    Raises:
-        ToolError: There is no such entry. The message says which path would be right.
-    """
+    """Return the entry that *path* leads to, or raise `ToolError`, which says which path would be right."""
     try:
         return workspace.stat(path)
     except Safety:

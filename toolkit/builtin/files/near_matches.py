@@ -23,11 +23,7 @@ _MAX_CHARACTERS_SHOWN = 300
 
 
 def describe_near_match(text: str, old: str) -> str:
-    """
-    Return what to add to "`old` does not appear": the slip, or the nearest lines.
-
-    Lines end in `\\n` in both texts.
-    """
+    """Return what to add to "`old` does not appear": the slip, or the nearest lines. Lines of both end in `\\n`."""
     if len(text) + len(old) > _MAX_CHARACTERS_COMPARED:
         return "; the file is too large to look for what is near, so read the place again"
     lines = text.split("\n")
@@ -108,11 +104,7 @@ def _find_folded(lines: list[str], old_lines: list[str], fold: Callable[[str], s
 
 
 def _find_nearest(lines: list[str], old_lines: list[str]) -> int | None:
-    """
-    Return the line at which the text most like *old_lines* begins, or None.
-
-    The longest line of *old_lines* is compared.
-    """
+    """Return the line at which the text most like *old_lines*, by the longest of them, begins, or None."""
     index = max(range(len(old_lines)), key=lambda position: len(old_lines[position].strip()))
     sample = old_lines[index].strip()[:_MAX_LINE_CHARACTERS]
     words = set(re.findall(r"\w+", sample))

@@ -19,11 +19,11 @@ from ...errors import BadArgs, Problem, Safety, ToolError
 from ...safety.paths import quote_path as quoted
 from ...spec import Tool
 from ...workspace.space import Workspace
+from .changes import remember_digest, resolve_path
 from .encodings import UTF_8, Encoding, detect_encoding
 from .file_kinds import FileKind, image_size, kind_of
 from .line_pages import FileLine, LinePage, OnProgress, Survey, read_page, survey_file
-from .missing_paths import explain_missing
-from .read_stamps import remember_digest, resolve_path
+from .missing_paths import find_entry
 
 __all__ = ["read_for"]
 
@@ -71,7 +71,7 @@ def read_for(workspace: Workspace) -> Tool:
                 # Take the digest before any line is shown. If another program writes meanwhile, the stamp is too old,
                 # never too new.
                 file_survey = survey_file(file, encoding or UTF_8, on_progress=on_progress)
-                remember_digest(context.session, resolve_path(workspace.root, path), file_survey.sha256)
+                remember_digest(context.session, resolve_path(workspace, path), file_survey.sha256)
             kind = kind_of(sample) if encoding is None or encoding.is_guess else None
             if encoding is None or kind is not None:
                 return _describe_file(file, name, size, kind)
@@ -95,19 +95,9 @@ def _open_file(workspace: Workspace, path: str) -> BinaryIO:
     except Safety:
         raise
     except ToolError as error:
-        hint = _explain_unreadable(workspace, path)
-        if hint is None:
+        if find_entry(workspace, path).kind != "folder":
             raise
-        raise ToolError(f"{quoted(path)} {hint}") from error
-
-
-def _explain_unreadable(workspace: Workspace, path: str) -> str | None:
-    """Return what *path* is instead of a readable file, or None if there is nothing to add."""
-    try:
-        is_folder = workspace.stat(path).kind == "folder"
-    except ToolError as error:
-        return explain_missing(workspace, path) if isinstance(error.__cause__, FileNotFoundError) else None
-    return "is a folder, and `read` reads files; list it with `glob`" if is_folder else None
+        raise ToolError(f"{quoted(path)} is a folder, and `read` reads files; list it with `glob`") from error
 
 
 def _track_progress(context: Context, size: int) -> OnProgress:
@@ -153,15 +143,11 @@ def _render_page(
     if not page.lines and first > 1:
         lines = page.lines_before if file_survey is None else file_survey.line_count
         raise BadArgs(
-            Problem(f"there is no line {first}; the file has {_format_line_count(lines)} in all", ("offset",))
+            Problem(f"there is no line {first}; the file has {format_count(lines, 'line')} in all", ("offset",))
         )
     numbered = [f"{number}\t{_render_line(line)}" for number, line in enumerate(page.lines, first)]
-    return "\n".join(
-        [
-            *numbered,
-            _describe_page(page, encoding, size, None if file_survey is None else file_survey.line_count, first),
-        ]
-    )
+    total = None if file_survey is None else file_survey.line_count
+    return "\n".join([*numbered, _describe_page(page, encoding, size, total, first)])
 
 
 def _render_line(line: FileLine) -> str:
@@ -174,9 +160,9 @@ def _describe_page(page: LinePage, encoding: Encoding, size: int, lines: int | N
     if not page.lines:
         notes = ["the file is empty"]
     elif page.is_last:
-        notes = [f"end of file: {_format_line_count(last)} in all"]
+        notes = [f"end of file: {format_count(last, 'line')} in all"]
     else:
-        whole = format_count(size, "byte") if lines is None else _format_line_count(lines)
+        whole = format_count(size, "byte") if lines is None else format_count(lines, "line")
         notes = [f"lines {first}-{last}; {whole} in all; more: continue with offset={last + 1}"]
     if page.lines and page.is_last and not page.lines[-1].ending:
         notes.append("no newline at the end")
@@ -188,10 +174,6 @@ def _describe_page(page: LinePage, encoding: Encoding, size: int, lines: int | N
     if any(line.is_damaged for line in page.lines):
         notes.append("some bytes are not text in this encoding, and shown as \ufffd")
     return f"({'; '.join(notes)})"
-
-
-def _format_line_count(lines: int) -> str:
-    return format_count(lines, "line")
 
 
 # Other files.

@@ -14,8 +14,10 @@ from typing import Annotated
 
 from ..._plumbing.wording import format_count
 from ...errors import Problem, ToolError
-from ...values.codecs import Codec, assemble_schema, create_hint_reader
+from ...values.codecs.base import Codec
+from ...values.codecs.definitions import assemble_schema
 from ...values.codecs.limits import apply_limits, iter_length_limits
+from ...values.codecs.rules import create_hint_reader
 from .encodings import EditableText, why_unwritable
 from .near_matches import describe_near_match
 
@@ -87,11 +89,7 @@ def apply_edits(
     """
     Return *text* with all *edits* made, and the number of places that changed.
 
-    Raises `ToolError`, whose message lists everything that prevents the edits.
-
-    Args:
-        name: The name of the file in error messages.
-        before_edit: Called before each edit. An error that it raises ends the work.
+    Call *before_edit* before each edit. Raise `ToolError` with everything that prevents the edits of the file *name*.
     """
     if not text:
         raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")

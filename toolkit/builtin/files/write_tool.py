@@ -51,7 +51,7 @@ def write_for(workspace: Workspace) -> Tool:
         """
         if problems := _find_problems({"content": content}):
             raise BadArgs(problems)
-        time_limit = time_limit_for(workspace, context)
+        time_limit = time_limit_for(workspace.timeout_seconds, context)
         old = read_if_exists(workspace, path)
         check_unchanged(workspace, path, old, context)
         new, notes = _encode_content(content, old)
@@ -67,11 +67,7 @@ def _find_problems(arguments: Any) -> list[Problem]:
 
 
 def _encode_content(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
-    """
-    Encode *content* with the encoding and line endings of *old*.
-
-    Return the bytes, and notes on them for the model.
-    """
+    """Return *content* with the encoding and line endings of *old*, and notes on them for the model."""
     decoding = None if old is None else decode_text(old)
     if decoding is None:
         return UTF_8.encode(content), []

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ..._plumbing.forks import unlock_in_children
 from ...errors import ToolError
-from ...workspace.temporaries import make_temporary_name, remove_stale_temporaries
+from ...workspace.entries import make_temporary_name, remove_stale_temporaries
 from .notes import MemoryNote, check_note_name, is_note_name
 
 __all__ = ["MemoryFolder"]
@@ -130,14 +130,13 @@ class MemoryFolder:
             file = os.open(name + _SUFFIX, os.O_RDONLY | os.O_NONBLOCK | _NO_FOLLOW, dir_fd=folder)
         except OSError:
             return None
-        try:
-            status = os.fstat(file)
-            # A file with a second name may belong to another principal.
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-                return None
-            data = _read_bytes(file, self._max_bytes)
-        finally:
+        status = os.fstat(file)
+        # A file with a second name may belong to another principal.
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             os.close(file)
+            return None
+        with open(file, "rb") as stream:
+            data = stream.read(self._max_bytes)
         return MemoryNote(name=name, text=data.decode(errors="replace"), changed_at=status.st_mtime)
 
     @contextlib.contextmanager
@@ -155,11 +154,7 @@ class MemoryFolder:
 
 
 def _folder_name(principal: str | None) -> str:
-    """
-    Return the name of the folder of *principal*, which no other principal has.
-
-    The readable part is for people. The digest makes the name the folder's own, also where case does not matter.
-    """
+    """Return the name of the folder of *principal*: a part for people, and a digest that makes it unique."""
     if principal is None:
         return _NO_PRINCIPAL
     digest = hashlib.sha256(principal.encode(errors="surrogatepass")).hexdigest()[:32]
@@ -171,15 +166,6 @@ def _list_names(folder: int) -> list[str]:
     """Return the names of the notes in an open *folder*, in order. Other files are left alone."""
     names = (entry.removesuffix(_SUFFIX) for entry in os.listdir(folder) if entry.endswith(_SUFFIX))
     return sorted(name for name in names if is_note_name(name))
-
-
-def _read_bytes(file: int, max_bytes: int) -> bytes:
-    parts: list[bytes] = []
-    left = max_bytes
-    while left > 0 and (part := os.read(file, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
 
 
 def _write(folder: int, name: str, data: bytes) -> None:

@@ -20,8 +20,7 @@ from ...errors import BadArgs, Problem, ToolError, find_nearest
 from ...results import ToolCall
 from ...spec import Tool
 from .memory_folder import MemoryFolder
-from .notes import MemoryNote, MemoryStore, check_note_name
-from .secret_texts import find_secret
+from .notes import MemoryNote, MemoryStore, check_note_name, find_secret
 
 __all__ = ["memory_tools"]
 
@@ -103,7 +102,8 @@ def _recall_for(store: MemoryStore) -> Tool:
             return "(no notes)"
         if query is None or not query.strip():
             return _list_notes(notes)
-        hits = _build_index(notes).search(query, limit)
+        index = Index(Document(name=note.name, description=note.text) for note in notes)
+        hits = index.search(query, limit)
         if not hits:
             return f"(no note fits)\nnotes: {_join_names([note.name for note in notes])}"
         by_name = {note.name: note for note in notes}
@@ -185,10 +185,6 @@ def _load(store: MemoryStore, principal: str | None) -> Sequence[MemoryNote]:
 
 def _find_note(store: MemoryStore, principal: str | None, name: str) -> MemoryNote | None:
     return next((note for note in _load(store, principal) if note.name == name), None)
-
-
-def _build_index(notes: Sequence[MemoryNote]) -> Index:
-    return Index(Document(name=note.name, description=note.text) for note in notes)
 
 
 def _list_notes(notes: Sequence[MemoryNote]) -> str:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import ToolError
-from ...values.patterns import Undecidable
+from ...values.patterns import Pattern, Undecidable
 from ...workspace import Entry, Workspace
 from .globs import pattern_of, regex_of
 
@@ -33,9 +33,6 @@ class GitignoreFilter:
     Decides which entries below a folder are left out, and counts them. It is made for `workspace.walk(skip=...)`.
 
     The folder itself is never left out, because the caller asked for it. `.git` is always left out.
-
-    Attributes:
-        left_out: How many entries were left out because of a `.gitignore`.
     """
 
     def __init__(self, workspace: Workspace, path: str = ".", *, include_ignored: bool = False) -> None:
@@ -125,7 +122,7 @@ class GitignoreRules:
         self._names: _Table = {}
         self._paths: _Table = {}
         self._endings: _Table = {}
-        self._wildcards: list[tuple[_GitignoreRule, bool, Callable[[str], bool]]] = []
+        self._wildcards: list[tuple[_GitignoreRule, bool, Pattern]] = []
         for order, line in enumerate(_read_lines(data)):
             self._add(order, line)
         for table in (self._names, self._paths, self._endings):
@@ -135,11 +132,7 @@ class GitignoreRules:
         self._lengths = sorted({len(ending) for ending in self._endings})
 
     def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
-        """
-        Return whether *path*, relative to the folder of these rules, is left out, or None if no line matches it.
-
-        *path* and *name* have one character for each byte.
-        """
+        """Return whether *path*, relative and with one character a byte, is left out, or None if no line matches."""
         best: _GitignoreRule | None = None
         candidates = [self._names.get(name), self._paths.get(path)]
         candidates += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]
@@ -149,10 +142,10 @@ class GitignoreRules:
                     if best is None or rule.order > best.order:
                         best = rule
                     break
-        for rule, is_of_name, matches in self._wildcards:
+        for rule, is_of_name, wildcard in self._wildcards:
             if best is not None and rule.order < best.order:
                 break
-            if (is_folder or not rule.only_folders) and matches(name if is_of_name else path):
+            if (is_folder or not rule.only_folders) and _matches(wildcard, name if is_of_name else path):
                 best = rule
                 break
         return None if best is None else not best.is_negated
@@ -176,22 +169,17 @@ class GitignoreRules:
                 regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
             except ValueError:
                 return  # the pattern can match nothing
-            self._wildcards.append((rule, is_of_name, _build_matcher(regex)))
+            self._wildcards.append((rule, is_of_name, pattern_of(regex)))
 
 
 _PLAIN = re.compile(r"[^*?\[\\]*")
 
 
-def _build_matcher(regex: str) -> Callable[[str], bool]:
-    pattern = pattern_of(regex)
-
-    def matches(text: str) -> bool:
-        try:
-            return pattern.search(text)
-        except Undecidable:
-            return False
-
-    return matches
+def _matches(pattern: Pattern, text: str) -> bool:
+    try:
+        return pattern.search(text)
+    except Undecidable:
+        return False
 
 
 def _read_lines(data: bytes) -> Iterator[str]:

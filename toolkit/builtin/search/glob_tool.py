@@ -60,7 +60,7 @@ def glob_for(workspace: Workspace) -> Tool:
         glob_walk = _GlobWalk(
             _PathFilter(pattern.removeprefix("./")),
             gitignore=GitignoreFilter(workspace, path, include_ignored=ignored),
-            time_limit=time_limit_for(workspace, context),
+            time_limit=time_limit_for(workspace.timeout_seconds, context),
             start=len(path_prefix_of(workspace, path)),
         )
         if find_entry(workspace, path).kind != "folder":
@@ -72,7 +72,8 @@ def glob_for(workspace: Workspace) -> Tool:
             notes.append(
                 f"{in_backticks(pattern)} looks in one folder; {in_backticks(f'**/{pattern}')} looks at any depth"
             )
-        return "\n".join([*map(_row, entries[:limit]), *(f"({note})" for note in notes)])
+        rows = [format_path(entry.path) + "/" * (entry.kind == "folder") for entry in entries[:limit]]
+        return "\n".join([*rows, *(f"({note})" for note in notes)])
 
     return Tool.of(glob)
 
@@ -99,13 +100,8 @@ class _GlobWalk:
     """
     Collects what a walk finds.
 
-    Attributes:
-        entries: The entries that are wanted and not left out.
-        left_out: How many wanted entries, or folders that could hold them, .gitignore leaves out.
-        is_whole: Whether the walk ended before the time was up.
-
-    Args:
-        start: How many characters of each path lead to the folder in which the walk starts.
+    `left_out` counts the wanted entries, and folders that could hold them, that .gitignore leaves out. *start* is the
+    length of the path that leads to the folder in which the walk starts.
     """
 
     def __init__(
@@ -157,11 +153,7 @@ class _PathFilter:
 
 
 def _name_globs(pattern: str) -> list[Glob | None]:
-    """
-    Return one pattern for each name on the way to a match of *pattern*.
-
-    The list ends in None if any number of names may follow.
-    """
+    """Return one pattern for each name on the way to a match, and None at the end if any number of names may follow."""
     globs: list[Glob | None] = []
     try:
         for name in pattern.split("/"):
@@ -183,10 +175,6 @@ def _may_hold_match(globs: list[Glob | None], names: list[str]) -> bool:
         if not glob.matches(name):
             return False
     return len(globs) > len(names)
-
-
-def _row(entry: Entry) -> str:
-    return format_path(entry.path) + ("/" if entry.kind == "folder" else "")
 
 
 def _notes(count: int, limit: int, left_out: int, *, is_whole: bool) -> list[str]:

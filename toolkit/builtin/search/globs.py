@@ -24,12 +24,9 @@ _MAX_BRACES = 10
 
 class Glob:
     """
-    A pattern that is matched against whole paths.
+    A pattern that is matched against whole paths. `alternatives` are the patterns that its braces stand for.
 
     Raises `ValueError` if the pattern cannot be read. The message says what would be right.
-
-    Attributes:
-        alternatives: The patterns without braces, one for each choice that the braces give.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -105,11 +102,7 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
 
 
 def _end_of_set(text: str, at: int) -> int:
-    """
-    Return the position of the `]` that ends the set at *at*.
-
-    If there is none, return *at* itself. The missing bracket is reported later.
-    """
+    """Return the position of the `]` that ends the set at *at*, or *at* itself. A missing bracket is reported later."""
     try:
         return _read_set(text, at)[1] - 1
     except ValueError:
@@ -117,12 +110,7 @@ def _end_of_set(text: str, at: int) -> int:
 
 
 def regex_of(pattern: str) -> str:
-    """
-    Return the regular expression for a *pattern* without braces, for paths with `/` between names.
-
-    Raises:
-        ValueError: The pattern is malformed, or it can match nothing.
-    """
+    """Return the regular expression for a *pattern* without braces. Raise `ValueError` if it can match nothing."""
     parts: list[str] = []
     at = 0
     while at < len(pattern):
@@ -171,11 +159,7 @@ _CLASSES = {
 
 
 def _read_set(pattern: str, at: int) -> tuple[str, int]:
-    """
-    Return the regular expression of the set at *at*, and where the pattern goes on.
-
-    The set is read as git's `wildmatch` reads it.
-    """
+    """Return the expression of the set at *at*, read as git's `wildmatch` does, and where the pattern goes on."""
     first = at = at + 1
     is_negated = pattern[at : at + 1] in {"!", "^"}
     if is_negated:

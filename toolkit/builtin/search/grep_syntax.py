@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from ...errors import BadArgs, Problem
 from ...values.patterns import Pattern, compile_pattern
+from ...values.patterns.automaton import MAX_STATES, count_states, find_irregular
 from ...values.patterns.charsets import Chars
-from ...values.patterns.nfa import MAX_STATES, count_states, find_irregular
 from ...values.patterns.syntax_tree import UNBOUNDED, At, Either, Node, Repeat, Seq, read_tree
 
 __all__ = ["Query", "build_query"]
@@ -47,13 +47,9 @@ class Query(NamedTuple):
 
 def build_query(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Query:
     """
-    Return the `Query` for *pattern*.
+    Return the `Query` for *pattern*, in which with *fixed* every character stands for itself.
 
-    Args:
-        fixed: Whether every character stands for itself.
-
-    Raises:
-        BadArgs: The pattern is not in the supported syntax. The message says what would be right.
+    Raise `BadArgs`, which says what would be right, if the pattern is not in the supported syntax.
     """
     if objection := _find_problem(pattern, fixed=fixed):
         raise BadArgs(Problem(objection, ("pattern",)))
@@ -69,7 +65,8 @@ def build_query(pattern: str, *, fixed: bool = False, ignore_case: bool = False)
         text = compile_pattern(f"(?{case}m:{source})")
         tree = read_tree(line.source)
     except ValueError as error:
-        raise BadArgs(Problem(_add_remedy(str(error)), ("pattern",))) from error
+        remedy = "mend it, or search with fixed=true to take every character as it is"
+        raise BadArgs(Problem(f"{error}; {remedy}", ("pattern",))) from error
     if feature := find_irregular(tree):
         raise BadArgs(Problem(f"it has {feature}, which is not searched for; {_SEARCH_ADVICE}", ("pattern",)))
     if count_states(tree) > MAX_STATES:
@@ -145,10 +142,6 @@ def _find_oddities(pattern: str) -> Iterator[str]:
             in_set = True
         elif (group := groups["group"]) and group not in _SUPPORTED_GROUPS:
             yield f"`(?{group}` is not searched for; there are {_SUPPORTED_GROUPS_TEXT}; {_SEARCH_ADVICE}"
-
-
-def _add_remedy(message: str) -> str:
-    return f"{message}; mend it, or search with fixed=true to take every character as it is"
 
 
 # The text that every match holds.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ...access import Reads
 from ...calls.kept_outputs import output_memory
@@ -19,7 +19,6 @@ from ...spec import Tool
 from ...workspace import Entry, Workspace
 from ..files.missing_paths import find_entry
 from ..time_limit import TimeLimit, TimeUp, time_limit_for
-from .file_types import FILE_TYPES, FileType
 from .gitignore import GitignoreFilter, path_prefix_of
 from .globs import Glob
 from .grep_syntax import Query, build_query
@@ -28,11 +27,43 @@ from .output_search import search_output
 from .ripgrep import Ripgrep, is_worth_it, ripgrep_for
 from .search_report import ReportMode, SearchReport, format_names, format_path
 
-__all__ = ["grep_for"]
+__all__ = ["FILE_TYPES", "FileType", "grep_for"]
 
 _MAX_LIMIT = 1000
 _MAX_CONTEXT_LINES = 20
 _REPORT_EVERY_FILES = 5000
+
+FileType = Literal[
+    "c", "config", "cpp", "cs", "css", "docs", "go", "html", "java", "js", "json", "kotlin", "lua", "php", "py", "ruby",
+    "rust", "scala", "sh", "sql", "swift", "ts", "xml", "yaml",
+]  # fmt: skip
+
+FILE_TYPES: dict[FileType, str] = {
+    "c": "*.{c,h}",
+    "config": "*.{toml,ini,cfg,conf,properties,env.example}",
+    "cpp": "*.{cpp,cc,cxx,c++,hpp,hh,hxx,h,inl}",
+    "cs": "*.{cs,csx}",
+    "css": "*.{css,scss,sass,less}",
+    "docs": "{*.{md,markdown,rst,txt,adoc},README*,CHANGELOG*}",
+    "go": "{*.go,go.mod}",
+    "html": "*.{html,htm,xhtml,jinja,jinja2,j2,vue,svelte}",
+    "java": "*.java",
+    "js": "*.{js,jsx,mjs,cjs}",
+    "json": "*.{json,jsonl,json5,jsonc}",
+    "kotlin": "*.{kt,kts}",
+    "lua": "*.lua",
+    "php": "*.{php,phtml}",
+    "py": "*.{py,pyi,pyw}",
+    "ruby": "{*.{rb,rake,gemspec},Gemfile,Rakefile}",
+    "rust": "*.rs",
+    "scala": "*.{scala,sbt,sc}",
+    "sh": "*.{sh,bash,zsh,ksh,fish}",
+    "sql": "*.sql",
+    "swift": "*.swift",
+    "ts": "*.{ts,tsx,mts,cts}",
+    "xml": "*.{xml,xsd,xsl,xslt,svg}",
+    "yaml": "*.{yaml,yml}",
+}
 
 
 def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
@@ -100,12 +131,12 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
                 prefix=f"{output.handle}:",
             )
         query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
-        search = _Search(workspace, query, time_limit_for(workspace, context), context, first_only=mode == "files")
+        time_limit = time_limit_for(workspace.timeout_seconds, context)
+        search = _Search(workspace, query, time_limit, context, first_only=mode == "files")
         gitignore = GitignoreFilter(workspace, path, include_ignored=ignored)
         try:
-            entries = _list_files(
-                workspace, path, gitignore, _FileFilter(workspace, path, glob, file_type), search.time_limit
-            )
+            file_filter = _FileFilter(workspace, path, glob, file_type)
+            entries = _list_files(workspace, path, gitignore, file_filter, time_limit)
         except TimeUp:
             return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
         report = SearchReport(mode, limit=limit, context_lines=context_lines, pattern=query.line_pattern)
@@ -127,10 +158,9 @@ class _Search:
 
     def search_files(self, entries: list[Entry], report: SearchReport, ripgrep: Ripgrep | None, *, always: bool) -> str:
         """
-        Search the files in *entries* that are not too large, until *report* is full or the time is up.
+        Search *entries* until *report* is full or the time is up, and return a note if it is.
 
-        *ripgrep* first says which files need no search, if there is much to search or *always* is set. Return a note if
-        the time was up.
+        *ripgrep* first says which files need no search, if there is much to search or *always* is set.
         """
         files = [entry for entry in entries if entry.size <= MAX_FILE_BYTES]
         helper = ripgrep if always or is_worth_it(files) else None

@@ -53,12 +53,7 @@ NO_MATCHES = FileMatches()
 def search_file(
     workspace: Workspace, entry: Entry, query: Query, time_limit: TimeLimit, *, first_only: bool = False
 ) -> FileMatches:
-    """
-    Return the lines of the file *entry* that match.
-
-    Args:
-        first_only: Whether the search may end at the first match.
-    """
+    """Return the lines of the file *entry* that match, or with *first_only* perhaps only the first one."""
     try:
         data = workspace.read(os.path.join(workspace.root, entry.path), max_bytes=MAX_FILE_BYTES)
     except ToolError as error:

@@ -7,14 +7,13 @@ surroundings of a match are shown.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...calls.kept_outputs import KeptOutput
 from ...context import Context
 from ...values.patterns import Undecidable
-from ..time_limit import TimeLimit, TimeUp
+from ..time_limit import TimeUp, time_limit_for
 from .grep_syntax import Query, build_query
 
 __all__ = ["search_output"]
@@ -25,7 +24,6 @@ _MAX_SHOWN_CHARS = 400
 _CHARS_BEFORE_MATCH = 100
 _CHECK_TIME_EVERY = 16
 _MAX_SECONDS = 10.0
-_SHARE_FOR_WORK = 0.9
 
 
 class _OutputRow(NamedTuple):
@@ -52,20 +50,12 @@ def search_output(
     """
     Return the lines of *output* that match *pattern* from *offset* on, each after *prefix* and its place.
 
-    Notes at the end say where to go on if not all matches are shown, and what was not searched.
-
-    Args:
-        context: The context of the call. Its deadline and its cancellation end the search.
-        max_matches: How many lines are shown.
-        max_chars: About how many characters are shown; those of a page unless given.
-        fixed: Whether every character of the pattern stands for itself.
-
-    Raises:
-        BadArgs: The pattern is not in the syntax of `grep`.
+    Notes at the end say where to go on if not all matches are shown, and what was not searched. About *max_chars*
+    characters are shown; those of a page unless given. Raise `BadArgs` if the pattern is not in the syntax of `grep`.
     """
     query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
     max_chars = output.page_chars if max_chars is None else max_chars
-    time_limit = _build_time_limit(context)
+    time_limit = time_limit_for(_MAX_SECONDS, context)
     lines: list[str] = []
     notes: list[str] = []
     shown_chars = undecided = 0
@@ -96,13 +86,6 @@ def search_output(
     if not lines:
         notes.insert(0, "nothing matches")
     return "\n".join([*lines, *(f"({note})" for note in notes)])
-
-
-def _build_time_limit(context: Context) -> TimeLimit:
-    seconds = _MAX_SECONDS
-    if context.deadline is not None:
-        seconds = min(seconds, _SHARE_FOR_WORK * (context.deadline - time.monotonic()))
-    return TimeLimit(seconds, lambda: context.cancelled)
 
 
 def _iterate_rows(text: str, start: int) -> Iterator[_OutputRow]:

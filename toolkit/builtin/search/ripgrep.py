@@ -11,16 +11,13 @@ only the workspace, read-only and without its secrets. It runs without a sandbox
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import lru_cache
 
 from ...errors import ToolError
-from ...sandbox.base import Sandbox
+from ...processes.child import ChildSpec, NotStarted, run_child
+from ...sandbox.base import Sandbox, SandboxOptions
 from ...sandbox.bubblewrap import bubblewrap
-from ...sandbox.limits import SandboxOptions
 from ...sandbox.system_paths import find_trusted_program
 from ...sandbox.visible_files import visible_files_of
 from ...workspace import Entry, Workspace
@@ -44,9 +41,7 @@ _OPTIONS = (
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _MAX_PATTERN_CHARACTERS = 60_000
-_TICK_SECONDS = 0.2
 _GRACE_SECONDS = 1.0
-_MAX_REMEMBERED = 200_000
 # The exit codes with which xargs says that it ran ripgrep, and how that went.
 _RAN_CODES = (0, 123)
 _NOT_STARTED = (-1, b"")
@@ -62,12 +57,9 @@ def ripgrep_for(workspace: Workspace, use_ripgrep: bool | None, *, path: str | N
     Return the `Ripgrep` that helps with the search, or None if Python searches alone.
 
     Args:
-        use_ripgrep: True to use ripgrep, even without a sandbox. None to use it if it and `bwrap` are installed. False
-            not to use it.
+        use_ripgrep: True to use it, even without a sandbox, or raise `ValueError` if it is not installed. None to use
+            it if it and `bwrap` are installed. False not to use it.
         path: Where programs are looked up; the default is `PATH`.
-
-    Raises:
-        ValueError: ripgrep is wanted but not installed.
     """
     if use_ripgrep is False:
         return None
@@ -85,39 +77,31 @@ def ripgrep_for(workspace: Workspace, use_ripgrep: bool | None, *, path: str | N
 
 class Ripgrep:
     """
-    ripgrep, bound to a workspace.
+    ripgrep, bound to a workspace. Without *bwrap* there is no sandbox.
 
-    Attributes:
-        is_broken: Whether ripgrep failed without an answer. Then it is not used again.
-
-    Args:
-        rg: The path of ripgrep.
-        xargs: The path of xargs, which passes as many names at a time to ripgrep as the system accepts.
-        bwrap: The path of bubblewrap; without it there is no sandbox.
+    If ripgrep failed without an answer, `is_broken` is set and it is not used again. *xargs* passes as many names at a
+    time to it as the system accepts.
     """
 
     def __init__(self, workspace: Workspace, *, rg: str, xargs: str, bwrap: str | None) -> None:
         self._workspace = workspace
+        self._is_kept = lru_cache(maxsize=200_000)(workspace.is_kept)
         self._rg = rg
         self._xargs = xargs
-        self._sandbox = None if bwrap is None else _build_sandbox(workspace, bwrap)
-        self._may_read_by_path: dict[str, bool] = {}
+        self._sandbox: Sandbox | None = None
+        if bwrap is not None:
+            options = SandboxOptions(read_only=True)
+            self._sandbox = bubblewrap(visible_files_of(workspace), program=bwrap, options=options)
         self.is_broken = False
 
     def find_files_without_match(self, query: Query, entries: Sequence[Entry], time_limit: TimeLimit) -> set[str]:
-        """
-        Return the paths of those *entries* that certainly have no line that matches.
-
-        Raises:
-            TimeUp: The time is up.
-            ToolError: The call was cancelled.
-        """
+        """Return the paths of those *entries* that certainly have no line that matches."""
         if self.is_broken or len(query.ripgrep_pattern) > _MAX_PATTERN_CHARACTERS:
             return set()
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
-            if self._may_read(entry.path)
+            if not self._is_kept(os.path.join(self._workspace.root, entry.path), "read")
         }
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.ripgrep_pattern, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), time_limit)
@@ -126,64 +110,30 @@ class Ripgrep:
         self.is_broken = code not in _RAN_CODES and not paths
         return paths
 
-    def _may_read(self, path: str) -> bool:
-        """Return whether the file at *path* may be read, judged by its name."""
-        may_read = self._may_read_by_path.get(path)
-        if may_read is None:
-            if len(self._may_read_by_path) >= _MAX_REMEMBERED:
-                self._may_read_by_path.clear()
-            whole = os.path.join(self._workspace.root, path)
-            may_read = self._may_read_by_path[path] = not self._workspace.is_kept(whole, "read")
-        return may_read
-
-    def _run(self, argv: list[str], names: bytes, time_limit: TimeLimit) -> tuple[int, bytes]:
+    def _run(self, argv: list[str], names: bytes, time_limit: TimeLimit) -> tuple[int | None, bytes]:
         env = dict(_ENVIRONMENT)
         if self._sandbox is not None:
             try:
                 argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
             except ToolError:
                 return _NOT_STARTED  # there is more to hide than the sandbox can hide
-        # The names go to a file, because a write to a pipe cannot be interrupted to check the clock.
-        with tempfile.TemporaryFile() as names_file:
-            names_file.write(names)
-            names_file.seek(0)
-            try:
-                process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
-                    argv,
-                    cwd=self._workspace.root,
-                    env=env,
-                    stdin=names_file,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            except OSError:
-                return _NOT_STARTED
-        with process:
-            try:
-                return _read_answer(process, time_limit)
-            finally:
-                _end_process(process)
+        output = bytearray()
 
+        def receive(name: str, data: bytes) -> None:
+            time_limit.check()
+            if name == "stdout":
+                output.extend(data)
 
-def _read_answer(process: subprocess.Popen[bytes], time_limit: TimeLimit) -> tuple[int, bytes]:
-    while True:
-        time_limit.check()
-        with suppress(subprocess.TimeoutExpired):
-            output, _ = process.communicate(timeout=_TICK_SECONDS)
-            return process.returncode, output
-
-
-def _end_process(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_SECONDS)
-
-
-def _build_sandbox(workspace: Workspace, program: str) -> Sandbox:
-    """Return a sandbox in which the workspace is read-only and its secrets are hidden."""
-    return bubblewrap(visible_files_of(workspace), program=program, options=SandboxOptions(read_only=True))
+        spec = ChildSpec(
+            argv=argv,
+            env=env,
+            cwd=self._workspace.root,
+            on_data=receive,
+            stdin=names,
+            timeout_seconds=None,
+            grace_seconds=_GRACE_SECONDS,
+        )
+        try:
+            return run_child(spec).code, bytes(output)
+        except NotStarted:
+            return _NOT_STARTED

@@ -29,11 +29,7 @@ class SearchReport:
     """
     Collects the results of one file after the other, in the order in which they are shown.
 
-    Args:
-        mode: Whether to show lines, or one row for each file: its name, or its name and the number of its lines.
-        limit: How many lines, or rows, are shown.
-        context_lines: How many lines are shown around each match.
-        pattern: Finds where in a long line the match is.
+    In the modes "files" and "count", each file has one row. *pattern* finds where in a long line the match is.
     """
 
     def __init__(self, mode: ReportMode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
@@ -151,11 +147,7 @@ def format_names(names: list[str]) -> str:
 
 
 def format_path(path: str) -> str:
-    """
-    Return *path* on one line, with characters that cannot be printed escaped.
-
-    A path that begins with `~` gets a `./` in front, so that the model can pass it back.
-    """
+    """Return *path* on one line, as a model can pass it back: odd characters escaped, and `./` before a `~`."""
     if path.startswith("~"):
         path = f"./{path}"
     if path.isprintable():

@@ -59,15 +59,9 @@ class WebTarget:
 
 class ReachableHosts:
     """
-    The hosts and ports that may be reached.
+    The hosts and ports that may be reached; see `web_fetch_for`.
 
-    Args:
-        allowed_hosts: If given, only these hosts: "docs.python.org", "*.example.com", "example.com:8080".
-        private_hosts: Hosts that may be reached although they are private. Metadata services, link-local and reserved
-            addresses can never be reached.
-        ports: Ports of public hosts that may be reached, besides 80 and 443.
-        resolve: Looks up the addresses of a name.
-        judge: Judges one address.
+    Metadata services, link-local and reserved addresses can never be reached, even if *private_hosts* names them.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
-from ..._plumbing.decompression import ENCODINGS, Inflater, inflater_for
+from ..._plumbing.decompression import ENCODINGS, inflater_for
 from ..._plumbing.wording import format_count, format_seconds
 from ...errors import Safety, ToolError, Transient
 from ...policies.classify import classify_error, parse_retry_after
@@ -27,7 +27,7 @@ from .page_text import MediaType, parse_media_type
 if TYPE_CHECKING:  # httpx takes long to load
     import httpx
 
-__all__ = ["FetchLimits", "FetchedPage", "Fetcher", "choose_inflater", "read_body"]
+__all__ = ["FetchLimits", "FetchedPage", "Fetcher", "read_body"]
 
 _REDIRECTS = frozenset([301, 302, 303, 307, 308])
 _MAX_ERROR_BYTES = 20_000
@@ -86,7 +86,6 @@ class FetchedPage:
         hops: The addresses to which redirects led, in order. The last one is `url`.
         length: The size that the server states, if it does.
         keep_seconds: How long the page may be kept; None if the server does not say.
-        retry_after_seconds: How long the server asks the caller to wait, if it does.
     """
 
     url: str
@@ -100,12 +99,7 @@ class FetchedPage:
 
 
 class Fetcher:
-    """
-    Fetches pages through *hosts*.
-
-    Args:
-        ssl_context: A context for hosts with certificates of their own. The default trusts the usual authorities.
-    """
+    """Fetches pages through *hosts*. By default it trusts the usual certificate authorities."""
 
     def __init__(
         self, hosts: ReachableHosts, *, limits: FetchLimits | None = None, ssl_context: ssl.SSLContext | None = None
@@ -124,14 +118,9 @@ class Fetcher:
         """
         Fetch the page at *url*, and return it with any status.
 
-        Args:
-            check: Raises if a redirect to this address may not be followed.
-            opens_port: Returns whether an allow rule names the host and the port of this address.
-
-        Raises:
-            Safety: An address may not be reached.
-            Transient: The server could not be reached, or the connection broke off.
-            ToolError: The redirects form a circle, or the answer is too slow or invalid.
+        *check* raises if a redirect to an address may not be followed. *opens_port* returns whether an allow rule names
+        the host and the port of an address. Raise `Safety` if an address may not be reached, `Transient` if the server
+        could not be reached, and `ToolError` if the answer is too slow or invalid.
         """
         target = first = self.hosts.check_url(url)
         self.hosts.check_port(target, opens_port)
@@ -237,7 +226,7 @@ class Fetcher:
             max_bytes = min(max_bytes, _MAX_ERROR_BYTES)
         elif not (kind.is_text or kind.is_unknown):
             max_bytes = min(max_bytes, _MAX_BINARY_BYTES)  # enough to detect the kind of file
-        inflate = choose_inflater(response.headers.get("content-encoding", ""))
+        encoding = response.headers.get("content-encoding", "")
         length = response.headers.get("content-length", "")
         stated_seconds = [keep for keep in keeps if keep is not None]
         return FetchedPage(
@@ -245,7 +234,7 @@ class Fetcher:
             hops=tuple(hops),
             status=response.status_code,
             media_type=kind,
-            body=await read_body(response.aiter_raw(), inflate, max_bytes=max_bytes),
+            body=await read_body(response.aiter_raw(), encoding, max_bytes=max_bytes),
             length=int(length) if re.fullmatch("[0-9]{1,18}", length) else None,
             keep_seconds=min(stated_seconds) if stated_seconds else None,
             retry_after_seconds=parse_retry_after(response.headers),
@@ -296,42 +285,27 @@ def _explain_error(error: Exception, target: WebTarget) -> ToolError:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """
-    The decompressed body of an answer.
-
-    Attributes:
-        cut_reason: Why the body is not complete; None if it is.
-    """
+    """The decompressed body of an answer, and why it is not complete if it is not."""
 
     data: bytes
     cut_reason: str | None = None
 
 
-def choose_inflater(encoding: str) -> Inflater:
-    """
-    Return the decompressor for *encoding*, the value of a Content-Encoding header.
-
-    Raise `ToolError` for an unknown one.
-    """
-    try:
-        return inflater_for(encoding)
-    except ValueError as error:
-        raise ToolError(f"{error}; try another page") from error
-
-
-async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_bytes: int) -> Body:
-    """Return all data of *chunks*, at most *max_bytes* before decompression and after."""
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, *, max_bytes: int) -> Body:
+    """Return all data of *chunks*, in a Content-Encoding, at most *max_bytes* before decompression and after."""
     data = bytearray()
     received = 0
-    async for chunk in chunks:
-        received += len(chunk)
-        try:
-            for piece in inflate.decompress(chunk, 65536):
+    try:
+        inflater = inflater_for(encoding)
+        async for chunk in chunks:
+            received += len(chunk)
+            for piece in inflater.decompress(chunk, 65536):
                 data += piece
                 if len(data) > max_bytes:
                     return Body(bytes(data[:max_bytes]), f"cut after {max_bytes:,} bytes")
-        except ValueError as error:
-            raise ToolError(f"{error}; try another page") from error
-        if received > max_bytes:
-            return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
-    return Body(bytes(data), None if inflate.is_complete else "cut short by the server: its compressed data has no end")
+            if received > max_bytes:
+                return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
+    except ValueError as error:
+        raise ToolError(f"{error}; try another page") from error
+    is_whole = inflater.is_complete
+    return Body(bytes(data), None if is_whole else "cut short by the server: its compressed data has no end")

@@ -35,14 +35,7 @@ _MAX_TOKENS = 250_000  # work of some seconds; a page of a megabyte has some ten
 
 @dataclass(frozen=True, slots=True)
 class HtmlText:
-    """
-    The text of a page.
-
-    Attributes:
-        title: The title from the head of the page; empty if there is none.
-        text: The text of the page.
-        is_cut: Whether the page has more text than the caller wants.
-    """
+    """The title and the text of a page, and whether the page has more text than the caller wants."""
 
     title: str
     text: str
@@ -50,14 +43,7 @@ class HtmlText:
 
 
 def html_text(source: str, *, base: str = "", max_chars: int = 2_000_000) -> HtmlText:
-    """
-    Return the text of an HTML page.
-
-    Args:
-        source: The HTML of the page.
-        base: The address of the page, which makes its links absolute.
-        max_chars: Stop after about this many characters.
-    """
+    """Return the text of about *max_chars* of an HTML page. Its address, *base*, makes its links absolute."""
     page = _convert(source, base, max_chars, DROPPED)
     if not page.text and "<nav" in source.lower():
         # The page consists only of navigation, such as a list of chapters.
@@ -179,8 +165,10 @@ class _MarkdownWriter:
 
     def _begin_element(self, tag: HtmlStartTag) -> None:
         name = tag.name
+        if name in ("table", "pre") and self._rows:
+            self._rows[-1].is_plain = False
         if name in BLOCKS:
-            self._break_for(name)
+            self._break()
         if name in HEADINGS:
             self._mark += HEADINGS[name]
         elif name in ("ul", "ol", "menu"):
@@ -213,11 +201,6 @@ class _MarkdownWriter:
             row.is_head = row.is_head and name == "th"
             if not row.is_plain:
                 self._break()
-
-    def _break_for(self, name: str) -> None:
-        if name in ("table", "pre") and self._rows:
-            self._rows[-1].is_plain = False
-        self._break()
 
     def _close_implied(self, names: frozenset[str], fence: frozenset[str]) -> None:
         """Close the elements that end where a new element of their kind begins."""

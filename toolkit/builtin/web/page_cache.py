@@ -22,14 +22,7 @@ _MAX_CHARACTERS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """
-    A page in the form in which it is shown.
-
-    Attributes:
-        hops: The addresses to which redirects led, in order.
-        head: The lines about the page.
-        text: The whole text of the page.
-    """
+    """A page in the form in which it is shown: the addresses of redirects, the lines about the page, and its text."""
 
     hops: tuple[str, ...]
     head: str
@@ -39,12 +32,7 @@ class CachedPage:
 
 
 class PageCache:
-    """
-    The pages that one session keeps.
-
-    Args:
-        max_pages: How many pages are kept. The pages that were used longest ago are removed first.
-    """
+    """The pages that one session keeps. Of more than *max_pages*, those used longest ago are removed first."""
 
     def __init__(self, *, max_pages: int, clock: Callable[[], float]) -> None:
         self._max_pages = max_pages
@@ -54,11 +42,7 @@ class PageCache:
 
     @classmethod
     def of(cls, session: Session | None, owner: Hashable, *, max_pages: int, clock: Callable[[], float]) -> PageCache:
-        """
-        Return the pages that the tool *owner* keeps in *session*.
-
-        Without a session, return pages that keep nothing.
-        """
+        """Return the pages that the tool *owner* keeps in *session*. Without a session, they keep nothing."""
         if session is None:
             return cls(max_pages=0, clock=clock)
         caches: dict[Hashable, PageCache] = session.state.setdefault(_STATE_KEY, {})

@@ -20,13 +20,7 @@ __all__ = ["MediaType", "PageText", "parse_media_type", "read_page_text"]
 
 @dataclass(frozen=True, slots=True)
 class MediaType:
-    """
-    The media type in a Content-Type header.
-
-    Attributes:
-        name: For example "text/html"; empty if the header is missing or invalid.
-        charset: The name of the encoding in the header; empty if there is none.
-    """
+    """The media type in a Content-Type header, and the encoding that it names. Both may be empty."""
 
     name: str
     charset: str = ""
@@ -47,12 +41,7 @@ class MediaType:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """
-    Text for the model.
-
-    Attributes:
-        notes: What the reader should know about the text.
-    """
+    """Text for the model, and notes on what the reader should know about it."""
 
     text: str
     title: str = ""
@@ -101,13 +90,9 @@ def read_page_text(
     data: bytes, stated_type: MediaType, *, url: str, is_cut: bool = False, max_chars: int = 2_000_000
 ) -> PageText:
     """
-    Return the text of *data*.
+    Return the text of *data*, cut after *max_chars*.
 
-    Args:
-        stated_type: The media type that the server states.
-        url: The address from which the data came, which makes its links absolute.
-        is_cut: Whether *data* is only the beginning of the body.
-        max_chars: A page with a longer text is cut.
+    *url* makes its links absolute. With *is_cut*, *data* is only the beginning of the body.
     """
     looks_like_html = bool(_LOOKS_LIKE_HTML.match(data[:2000]))
     kind = None if looks_like_html else kind_of(data)

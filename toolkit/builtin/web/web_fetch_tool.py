@@ -69,16 +69,12 @@ def web_fetch_for(
     limits = fetcher.limits
 
     def check_port(arguments: Mapping[str, Any], permissions: AccessChecker | None = None) -> list[Access]:
-        """
-        Refuse a closed port before a person is asked about the call.
-
-        Return no access, because the parameter `url` states the address itself.
-        """
+        """Refuse a closed port before a person is asked. Return no access, because `url` states the address itself."""
         try:
             target = hosts.check_url(arguments["url"])
         except Safety:
             return []  # the safety checks and the tool itself report the problem with the address
-        hosts.check_port(target, _opens_nothing if permissions is None else permissions.opens_port)
+        hosts.check_port(target, (lambda url: False) if permissions is None else permissions.opens_port)
         return []
 
     @tool(
@@ -120,11 +116,6 @@ def web_fetch_for(
     return Tool.of(web_fetch)
 
 
-def _opens_nothing(url: str) -> bool:
-    """Return False, because without permissions no rule can open a port."""
-    return False
-
-
 async def _fetch_page(fetcher: Fetcher, url: str, cache: PageCache, context: Context) -> CachedPage:
     """Fetch the page, keep it in *cache* for as long as it may be kept, and return it in the form to show."""
     context.report(message=f"fetching {url[:200]}")
@@ -153,11 +144,7 @@ def _check_again(page: CachedPage, url: str, hosts: ReachableHosts, context: Con
 
 
 def _check_redirect(context: Context, url: str, hop: str) -> None:
-    """
-    Raise `ToolError` if the permissions do not allow the redirect to *hop*.
-
-    During the call no person can be asked about the target of a redirect. A new call with that address can ask.
-    """
+    """Raise `ToolError` if the permissions do not allow *hop*. Only a new call with that address can ask a person."""
     try:
         context.permissions.check(Url(hop))
     except Safety:

@@ -13,8 +13,6 @@ The case of a call that is judged, and that a person may be asked about.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -23,7 +21,6 @@ from ...approvals.records import Record
 from ...approvals.store import ApprovalStore
 from ...decisions import ApprovalRequest, AuthRequest, Decision
 from ...permissions.judgement import Judgement
-from ...policies.audit import AuditError
 from ...policies.redaction import MASK
 from ...questions import AnsweredQuestion, Question
 from ...results import ToolResult
@@ -31,11 +28,8 @@ from ...spec import Tool
 from ...storage.process_owner import has_mark, owner
 from ...values.rendering import as_json
 from ..call_frame import CallFrame
-from ..settings import MAX_NOTE_SECONDS
 
-__all__ = ["Answered", "ApprovalCase", "Asking", "Unasked", "is_marked_claim", "mask_secrets"]
-
-_log = logging.getLogger("toolkit")
+__all__ = ["Answered", "ApprovalCase", "Asking", "Unasked", "get_case", "is_marked_claim", "mask_secrets"]
 
 T = TypeVar("T")
 
@@ -65,11 +59,6 @@ class ApprovalCase:
         self.made_ids: set[str] = set()
         self.question_count = 0
 
-    def take_up(self, record: Record) -> None:
-        """Note that a person has answered *record*, which an earlier call has opened."""
-        self.resumed_id = record.request.id
-        self.open_record = record if record.state == "pending" else None
-
     @property
     def is_step(self) -> bool:
         """Whether the call is a step of a run."""
@@ -83,6 +72,10 @@ class ApprovalCase:
     def has_made(self, record: Record) -> bool:
         """Return whether this call has made the request of *record*, and not an earlier one that was the same call."""
         return record.request.id in self.made_ids
+
+    def is_resumed_by(self, record: Record) -> bool:
+        """Return whether a person has answered *record* after its call had ended. They cannot be asked again."""
+        return record.request.id == self.resumed_id
 
     def is_own_claim(self, record: Record) -> bool:
         """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
@@ -101,13 +94,6 @@ class ApprovalCase:
         """Return what *work* returns; raise `StoreTimeoutError` if the call has no time left."""
         left = self.frame.deadline.seconds_left()
         return await self.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
-
-    async def run_in_store_at_end(
-        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
-    ) -> T:
-        """Do the same for an outcome that has to be recorded, even if the call is out of time or is cancelled."""
-        seconds = self.seconds_at_end(is_cancelled=is_cancelled)
-        return await self.store_runner.run(operation, name, work, seconds=seconds, must_happen=True)
 
     def seconds_at_end(self, *, is_cancelled: bool) -> float | None:
         """Return how long the end of the call may take to be recorded; None if the call has no limit."""
@@ -146,16 +132,13 @@ class ApprovalCase:
         fields: dict[str, Any] = {"approved": decision.approved, "by": decision.by, "reason": decision.reason}
         fields["grant"] = None if decision.grant is None else decision.grant.shown
         if decision.arguments is not None:
-            fields["arguments"] = self._mask_edited(decision.arguments)
+            # The old and the new secrets are masked.
+            redaction = self.plan.redaction(self.frame.decoded, self.frame.arguments, decision.arguments)
+            masked = mask_secrets(decision.arguments, self.plan.tool)
+            fields["arguments"] = redaction.mask_value(as_json(masked))
         if answers:
             fields["answers"] = [answered.to_json() for answered in answers]
         await self.write_line("answered", request=request.id, **fields)
-
-    def _mask_edited(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the *arguments* that a person wrote, with the old and the new secrets masked."""
-        frame = self.frame
-        redaction = frame.plan.redaction(frame.decoded, frame.arguments, arguments)
-        return redaction.mask_value(as_json(mask_secrets(arguments, frame.plan.tool)))
 
     def describe_edits(self) -> dict[str, Any]:
         """Return the field of a line that says what people have changed in the arguments; empty if nothing."""
@@ -166,23 +149,17 @@ class ApprovalCase:
         """Add the line about the end of the call. A failure is only logged, because the call has happened."""
         if self.settings.audit is None:
             return
-        has_limit = self.frame.deadline.at is not None
-        try:
-            async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
-                await self.write_line(
-                    "outcome",
-                    kind=result.kind,
-                    attempts=result.attempts,
-                    duration_seconds=round(result.duration_seconds, 6),
-                    chars=len(result.text),
-                    truncated=result.truncated,
-                    **self.describe_edits(),
-                    **({} if self.frame.repeats is None else {"repeats": self.frame.repeats.request.id}),
-                )
-        except AuditError as error:
-            _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
-        except TimeoutError:
-            _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
+        writing = self.write_line(
+            "outcome",
+            kind=result.kind,
+            attempts=result.attempts,
+            duration_seconds=round(result.duration_seconds, 6),
+            chars=len(result.text),
+            truncated=result.truncated,
+            **self.describe_edits(),
+            **({} if self.frame.repeats is None else {"repeats": self.frame.repeats.request.id}),
+        )
+        await self.settings.write_late(f"the outcome of call {result.call_id}", writing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,15 +206,20 @@ class Answered:
     Attributes:
         record: The request.
         decision: The answer.
-        is_resumed: Whether the answer came after the call had ended. Otherwise the person can be asked again.
         is_stored: Whether *record* was read from a store that other programs may have written. Then the content that
             *record* shows is compared with what would run.
     """
 
     record: Record
     decision: Decision
-    is_resumed: bool
     is_stored: bool
+
+
+def get_case(frame: CallFrame) -> ApprovalCase:
+    """Return the case of the call. It is made for the first stage that needs it."""
+    if not isinstance(frame.approval_case, ApprovalCase):
+        frame.approval_case = ApprovalCase(frame)
+    return frame.approval_case
 
 
 def is_marked_claim(record: Record, mark: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ...approvals.policy import Approvals
 from ...approvals.records import ApprovalError, Record
-from ...approvals.repeated_calls import WITHDRAWN, has_approved_askers
+from ...approvals.repeated_calls import WITHDRAWN, add_or_get, has_approved_askers
 from ...approvals.store import ApprovalStore, Settlement
 from ...approvals.store_runner import StoreRunner, StoreTimeoutError
 from ...decisions import Decision
@@ -22,9 +22,11 @@ from ...questions import AnsweredQuestion
 from ...results import ToolCall, ToolResult
 from ...storage.process_owner import is_alive, is_this_process
 from ...values.rendering import describe_value
+from ..call_frame import CallFrame
 from ..settings import Settings
-from .case import ApprovalCase
+from .case import ApprovalCase, get_case
 from .opening import close_pending
+from .request import find_edits
 
 __all__ = [
     "RunInStore",
@@ -32,12 +34,13 @@ __all__ = [
     "build_lost_result",
     "build_repeated_result",
     "claim_request",
-    "close_cut_short",
     "deny_request",
     "find_decision_time",
     "find_running",
     "has_approval_before",
-    "store_outcome",
+    "record_cut_short",
+    "record_intent",
+    "record_outcome",
     "withdraw_request",
     "withdraw_undelivered",
     "withdraw_unless_carried_by",
@@ -51,9 +54,15 @@ _TAKEN_OVER = "the claim of this process was taken over, because the process see
 
 
 async def build_repeated_result(case: ApprovalCase, record: Record) -> ToolResult:
-    """Return the result of a call that asks again although *record*, its request, was approved before."""
-    if record.outcome is not None:
+    """Return the result of a call that asks again although *record*, its request, was answered before."""
+    if record.state == "denied":
+        is_withdrawn = record.decided_by == WITHDRAWN
+        why = "the same call ended before a person answered" if is_withdrawn else "the user said no"
+        return ToolResult.failure("denied", record.denial or why)
+    case.frame.repeats = record
+    if record.outcome is not None:  # it says itself what people changed
         return ToolResult.from_json(record.outcome)
+    case.frame.edits = find_edits(record, case.plan.tool)
     runs = await find_running(record, case.approvals, case.run_in_store)
     if runs is False:
         return build_lost_result(record, case.approvals)
@@ -87,12 +96,8 @@ def build_lost_result(record: Record, approvals: Approvals) -> ToolResult:
 
 
 async def has_approval_before(case: ApprovalCase, record: Record) -> bool:
-    """
-    Return whether a person has approved the call of *record* before, if *record* asks for something else.
-
-    A store that only this process can write, or that signs its records, is trusted without a look.
-    """
-    if not case.approvals.is_exposed or record.request.is_approval:
+    """Return whether a person has approved the call of *record* before, if *record* asks for something else."""
+    if record.request.is_approval:
         return True
     name = record.request.id
     return await case.run_in_store("find request", name, lambda store: has_approved_askers(store, record))
@@ -113,7 +118,7 @@ async def ask_person(case: ApprovalCase, record: Record) -> Decision | None:
     if decision is not None and case.approvals.seal is not None:
         # A sealed request that is answered here need not travel. It may be stored already if this is the second
         # try.
-        await case.run_in_store("keep request", record.request.id, lambda store: _add_once(store, record))
+        await case.run_in_store("keep request", record.request.id, lambda store: add_or_get(store, record))
     return decision
 
 
@@ -145,22 +150,13 @@ async def claim_request(
         theirs = "" if present is None or present.claim is None else present.claim.owner
         return store.reclaim(name, from_owner=theirs, owner=mine, now=now)
 
-    await _claim_with(case, record, claim)
-
-
-async def _claim_with(case: ApprovalCase, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
-    """
-    Claim *record* with *work*.
-
-    If the claim succeeds after the call has stopped waiting for it, the thread of the store closes it.
-    """
-    name, former = record.request.id, case.claimed_record
-
     def close_unused(store: ApprovalStore, is_ours: bool) -> None:
+        # The claim succeeded after the call had stopped waiting for it.
         if is_ours and not case.is_step:
             _write_outcome(case, store, record, _build_cut_short_result(0))
 
-    if not await case.run_in_store("claim request", name, work, on_late=close_unused):
+    name, former = record.request.id, case.claimed_record
+    if not await case.run_in_store("claim request", name, claim, on_late=close_unused):
         raise ApprovalError(f"request {name} was answered by another person or process in the meantime", why="answered")
     case.claimed_record, case.open_record = record, None
     if former is not None:
@@ -187,7 +183,7 @@ async def withdraw_request(case: ApprovalCase, record: Record, error: BaseExcept
     too, because its answer was not accepted and can be given again. With any result, an answer is used up.
     """
     name, case.open_record = record.request.id, None
-    is_resumed = name == case.resumed_id
+    is_resumed = case.is_resumed_by(record)
     if not is_resumed and not case.approvals.holders.remove(name, is_maker=case.has_made(record)):
         return
     if error is not None and (is_resumed or (case.is_step and not isinstance(error, Exception))):
@@ -220,11 +216,37 @@ async def withdraw_unless_carried_by(case: ApprovalCase, result: ToolResult | No
         await withdraw_request(case, opened)
 
 
-async def store_outcome(case: ApprovalCase, result: ToolResult) -> None:
-    """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
-    problem = "" if case.claimed_record is None else await _store_outcome(case, case.claimed_record, result)
-    if problem:
-        result.metadata = {**(result.metadata or {}), "not_recorded": case.frame.redaction().mask_text(problem)}
+async def record_intent(frame: CallFrame) -> None:
+    """Write to the audit log, if there is one, that the tool is about to run. If this raises, the call does not run."""
+    case, arguments = get_case(frame), frame.arguments
+    arguments = dict(arguments) if isinstance(arguments, dict) else arguments
+    await case.write_line("intent", arguments=arguments, **case.describe_edits())
+
+
+async def record_outcome(frame: CallFrame) -> None:
+    """
+    Write the result to the approval store and the audit log.
+
+    The call has happened, so a failure to write the outcome is only logged, and noted in the metadata of the result. If
+    the caller goes away meanwhile, it does not get the result, so the request that the result carries is withdrawn.
+    """
+    case, result = get_case(frame), frame.result
+    frame.approval_case = None  # it holds the frame
+    frame.extend_deadline()  # the outcome is written down even if the time of the call is over
+    if result is None:
+        return
+    try:
+        try:
+            await withdraw_unless_carried_by(case, result)
+        finally:  # a cancellation during the `await` above must not leave a claim without its outcome
+            problem = "" if case.claimed_record is None else await _store_outcome(case, case.claimed_record, result)
+            if problem:
+                result.metadata = {**(result.metadata or {}), "not_recorded": frame.redaction().mask_text(problem)}
+        await case.write_outcome(result)
+    except BaseException as error:
+        if case.open_record is not None:
+            await withdraw_request(case, case.open_record, error)
+        raise
 
 
 async def _store_outcome(case: ApprovalCase, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
@@ -235,7 +257,8 @@ async def _store_outcome(case: ApprovalCase, record: Record, result: ToolResult,
         problems.append(_write_outcome(case, store, record, result))
 
     try:
-        await case.run_in_store_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
+        seconds = case.seconds_at_end(is_cancelled=is_cancelled)
+        await case.store_runner.run("keep the outcome of request", name, close, seconds=seconds, must_happen=True)
     except asyncio.CancelledError:
         if not problems:
             case.approvals.lost.add(name)  # a thread that stores the outcome later removes the name again
@@ -254,24 +277,24 @@ def _build_cut_short_result(attempts: int) -> ToolResult:
     return ToolResult.failure("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
 
 
-async def close_cut_short(case: ApprovalCase, error: BaseException, attempts: int) -> None:
+async def record_cut_short(frame: CallFrame, error: BaseException) -> None:
     """
     Close the open request and the claim, because *error* ends the call and no result carries them further.
 
     The claim of a step of a run stays. The steps know whether the call has begun, and may run it.
     """
-    opened, record = case.open_record, case.claimed_record
+    case, frame.approval_case = get_case(frame), None  # it holds the frame
+    opened, record, result = case.open_record, case.claimed_record, _build_cut_short_result(frame.attempts)
     if opened is not None:
         await withdraw_request(case, opened, error)
-    if case.is_step:
+    if case.is_step or record is None:
         return
-    if record is not None and isinstance(error, GeneratorExit):
+    if isinstance(error, GeneratorExit):
         case.store_runner.detach(
-            "keep the outcome of request",
-            lambda store: _write_outcome(case, store, record, _build_cut_short_result(attempts)),
+            "keep the outcome of request", lambda store: _write_outcome(case, store, record, result)
         )
-    elif record is not None:
-        await _store_outcome(case, record, _build_cut_short_result(attempts), is_cancelled=True)
+    else:
+        await _store_outcome(case, record, result, is_cancelled=True)
 
 
 def _write_outcome(case: ApprovalCase, store: ApprovalStore, record: Record, result: ToolResult) -> str:
@@ -320,11 +343,6 @@ def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
     """Return when a person answered: now, unless the answer was kept since *decided_at*."""
     now = approvals.clock()
     return now if decided_at is None else min(decided_at, now)
-
-
-def _add_once(store: ApprovalStore, record: Record) -> None:
-    if store.get(record.request.id) is None:
-        store.add(record)
 
 
 async def find_running(record: Record, approvals: Approvals, in_store: RunInStore) -> bool | None:

@@ -18,6 +18,7 @@ from ...approvals.records import ApprovalError, Record
 from ...approvals.repeated_calls import (
     WITHDRAWN,
     add_call,
+    add_or_get,
     build_request_key,
     find_call,
     find_chosen,
@@ -243,9 +244,8 @@ def close_pending(store: ApprovalStore, record: Record, approvals: Approvals) ->
     """Deny a request that no caller will answer. A failure of the store is only logged."""
     name = record.request.id
     try:
-        if approvals.seal is not None and store.get(name) is None:
-            # A sealed request travels, so the store must record here that it is closed.
-            store.add(record)
+        if approvals.seal is not None:
+            add_or_get(store, record)  # it travels, so the store must record here that it is closed
         store.settle(name, Settlement("denied", by=WITHDRAWN, now=approvals.clock()))
     except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
         _log.exception("request %s could not be withdrawn", name)

@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...approvals.comparisons import equals_except_masks
-from ...approvals.edits import build_edit
+from ...approvals.comparisons import build_edit, equals_except_masks
 from ...approvals.identity import canonical_arguments, describe_tool, digest_of_call, identity_of
 from ...approvals.previews import Preview, PreviewFailed, preview_of
 from ...approvals.records import ApprovalError, Record
-from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Grant
+from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest
 from ...permissions.grants import find_rule, is_answerable, offer_grants
-from ...permissions.judge import PermissionRequest
 from ...permissions.judgement import Judgement
 from ...policies.redaction import MASK, Redaction
 from ...questions import AnswersNeeded
@@ -80,12 +78,14 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
     """Return the *started* record with the *question* that a person has to answer. It is not stored yet."""
     frame, tool, judgement = case.frame, case.plan.tool, question.judgement
     redaction = frame.redaction()
-    # Who gives credentials or answers questions sees no preview, but what an earlier approval relies on has to hold.
-    preview = Preview(text="", preconditions=case.claimed_record.request.preconditions if case.claimed_record else ())
+    preview = Preview(text="")
     is_approval = question.auth is None and not question.questions
-    if is_approval:
+    if not is_approval and case.claimed_record is not None:
+        # A person who gives credentials or answers sees no preview, but what an earlier approval relies on has to hold.
+        preview = Preview(text="", preconditions=case.claimed_record.request.preconditions)
+    elif is_approval and tool.facts.preview is not None:
         preview = await frame.within(_make_preview(case, judgement.request.arguments, redaction))
-    asks = judgement.asks
+    asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
     answered_askers = () if frame.approved is None else sorted(frame.approved.asked_by)
     asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
     may_grant = is_approval and started.request.session is not None and not preview.is_cut
@@ -97,7 +97,10 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
         preview=preview.text or None,
         is_cut=preview.is_cut,
         preconditions=preview.preconditions,
-        grants=_offer_grants(judgement.request) if may_grant else (),
+        grants=tuple(
+            replace(grant, rule=find_rule(grant, judgement.request))
+            for grant in (offer_grants(judgement.request) if may_grant else ())
+        ),
         auth=None if question.auth is None else _make_visible(question.auth),
         questions=question.questions,
     )
@@ -126,7 +129,7 @@ def has_to_ask(case: ApprovalCase, judgement: Judgement) -> bool:
     if approved is None:
         return True
     # A check or a judge may ask another question this time, and the person has not answered what they have not read.
-    asks = judgement.asks
+    asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
     reasons = [finding.reason for finding in asks if finding.source in ("check", "judge")]
     if any(render_reason(reason, case.frame.redaction()) not in approved.reason for reason in reasons):
         return True
@@ -165,13 +168,16 @@ async def has_shown_preview(case: ApprovalCase, record: Record) -> bool:
     """
     Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
 
-    A preview that is different each time cannot be compared, and counts as shown. A store that only this process
-    can write, or that signs its records, is trusted without a comparison.
+    A preview that is different each time cannot be compared, and counts as shown.
     """
-    if not case.approvals.is_exposed or not record.request.is_approval:
+    if not record.request.is_approval:
         return True
-    first = await _make_redacted_preview(case)
-    if first is not None and _is_shown(record.request, first):
+    first, request = await _make_redacted_preview(case), record.request
+    if (
+        first is not None
+        and (request.is_cut, request.preconditions) == (first.is_cut, first.preconditions)
+        and equals_except_masks(request.preview or "", first.text)
+    ):
         return True
     return await _make_redacted_preview(case) != first
 
@@ -235,10 +241,6 @@ def render_reason(reason: str, redaction: Redaction) -> str:
     return make_visible(redaction.mask_text(reason))
 
 
-def _offer_grants(request: PermissionRequest) -> tuple[Grant, ...]:
-    return tuple(replace(grant, rule=find_rule(grant, request)) for grant in offer_grants(request))
-
-
 def _collect_reasons(question: Unasked, asks: Sequence[Finding]) -> list[str]:
     """Return all reasons that a person has to know. Why they are asked again stands first."""
     needs = []
@@ -261,9 +263,3 @@ def _make_visible(auth: AuthRequest) -> AuthRequest:
 
 def _is_mode(by: str) -> bool:
     return by.startswith("mode `")
-
-
-def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
-    """Return whether *request* shows *preview* and has the same preconditions."""
-    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
-    return is_same and equals_except_masks(request.preview or "", preview.text)

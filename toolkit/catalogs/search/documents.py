@@ -78,9 +78,7 @@ class DocumentField(NamedTuple):
 
 
 NAME = DocumentField(3.0, 4, True)
-HINT = DocumentField(
-    1.5, 6, True, min_words=6
-)  # a hint of one word, such as a category, says no more than a word among six
+HINT = DocumentField(1.5, 6, True, min_words=6)  # a hint of one word, a category, says no more than a word among six
 DESCRIPTION = DocumentField(1.1, 16, True)
 PARAMETERS = DocumentField(0.7, 6, False)
 TEXTS = DocumentField(0.4, 40, False)

@@ -21,6 +21,7 @@ from ..._plumbing.forks import renew_in_children
 from ...errors import DefinitionError
 from ...spec import Tool
 from ...values.visible import make_visible
+from ..snapshot import Table, diff_tables
 from . import Document, Index, Ranker
 
 __all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
@@ -54,9 +55,7 @@ class SearchResult:
 
 
 class SearchResults(Sequence[SearchResult]):
-    """
-    The tools that fit a query, the best first. If no tool fits, it is empty, and `groups` says which groups exist.
-    """
+    """The tools that fit a query, the best first. If no tool fits, `groups` says which groups exist."""
 
     def __init__(self, query: str, matches: Sequence[SearchResult], groups: Callable[[], Mapping[str, int]]) -> None:
         self.query = query
@@ -92,9 +91,6 @@ class SearchResults(Sequence[SearchResult]):
     def __len__(self) -> int:
         return len(self._matches)
 
-    def __iter__(self) -> Iterator[SearchResult]:
-        return iter(self._matches)
-
     def __repr__(self) -> str:
         listed = ", ".join(f"{match.tool.name} {match.score:.2f}" for match in self._matches)
         return f"<SearchResults for {self.query[:60]!r}: {listed or self.advice}>"
@@ -110,21 +106,17 @@ class Finder:
 
     def _forget(self) -> None:
         self._index: Index | None = None
-        self._tools: Mapping[str, Tool] = {}
-        self._aliases: Mapping[str, str] = {}
+        self._table = Table({}, {})
 
     def renew_after_fork(self) -> None:
-        """
-        Forget an index that another thread was changing, because no thread continues that change in a forked child.
-        """
+        """Forget an index that another thread was changing: no thread continues that change in a forked child."""
         if self._lock.locked():
             self._lock = threading.Lock()
             self._forget()
 
     def search(
         self,
-        tools: Mapping[str, Tool],
-        aliases: Mapping[str, str],
+        table: Table,
         query: str,
         limit: int,
         *,
@@ -133,7 +125,7 @@ class Finder:
         ranker: Ranker | None = None,
     ) -> SearchResults:
         """
-        Return the best *limit* of *tools* for *query*.
+        Return the best *limit* tools of *table* for *query*.
 
         With *group*, only tools of this group are returned. Every function in *predicates* has to return true for a
         tool.
@@ -148,42 +140,44 @@ class Finder:
             raise TypeError(f"limit has to be a whole number and group a name, got {limit!r:.40} and {group!r:.40}")
         if limit < 1:
             raise ValueError(f"limit has to be at least 1, got {limit}")
+        tools = table.tools
 
         def is_kept(name: str) -> bool:
             tool = tools.get(name)  # another thread may have added tools to the index
-            return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in predicates)
+            if tool is None or (group is not None and group_of(tool).casefold() != group.casefold()):
+                return False
+            return all(predicate(tool) for predicate in predicates)
 
-        hits = self._refresh_index(tools, aliases).search(query, limit, predicate=is_kept, ranker=ranker)
+        hits = self._refresh_index(table).search(query, limit, predicate=is_kept, ranker=ranker)
         matches = [SearchResult(tools[hit.name], hit.score, hit.words) for hit in hits]
-        return SearchResults(
-            query, matches, lambda: _count_groups(t for t in tools.values() if all(k(t) for k in predicates))
-        )
 
-    def _refresh_index(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
-        """Return the index, updated to these tools and aliases."""
+        def count_groups() -> dict[str, int]:
+            """Return the number of tools in each group, the largest group first."""
+            shown = [tool for tool in tools.values() if all(predicate(tool) for predicate in predicates)]
+            return dict(Counter(map(group_of, shown)).most_common())
+
+        return SearchResults(query, matches, count_groups)
+
+    def _refresh_index(self, table: Table) -> Index:
+        """Return the index, updated to the tools and aliases of *table*."""
         with self._lock:
-            if self._index is None or self._tools is not tools or self._aliases is not aliases:
-                self._index = self._update_index(tools, aliases)
-                self._tools, self._aliases = tools, aliases
+            if self._index is None or self._table is not table:
+                self._index = self._update_index(table)
+                self._table = table
             return self._index
 
-    def _update_index(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
-        aliases_by_tool: dict[str, list[str]] = {}
-        for alias, name in aliases.items():
-            aliases_by_tool.setdefault(name, []).append(alias)
+    def _update_index(self, table: Table) -> Index:
+        tools, aliases = table.tools, table.group_aliases()
         if self._index is None:
             _warn_of_stall(len(tools))
-            return Index(
-                document_of(tools[name], aliases_by_tool.get(name, ())) for name in _iterate_with_pauses(tools)
-            )
-        removed, added = _diff_names(self._tools, tools)
-        for name in _iterate_with_pauses(removed):
+            return Index(document_of(tools[name], aliases[name]) for name in _iterate_with_pauses(tools))
+        change = diff_tables(self._table, table)
+        for name in _iterate_with_pauses(tool.name for tool in change.removed if tool.name not in tools):
             self._index.remove(name)
-        changed = dict.fromkeys(added)
-        if self._aliases != aliases:
-            changed |= dict.fromkeys(name for _, name in self._aliases.items() ^ aliases.items() if name in tools)
-        for name in _iterate_with_pauses(changed):
-            self._index.add(document_of(tools[name], aliases_by_tool.get(name, ())))
+        added = [tool.name for tool in change.added]
+        renamed = {name for _, name in self._table.aliases.items() ^ table.aliases.items() if name in tools}
+        for name in _iterate_with_pauses(dict.fromkeys((*added, *renamed))):
+            self._index.add(document_of(tools[name], aliases[name]))
         return self._index
 
 
@@ -218,25 +212,18 @@ def _iterate_with_pauses(names: Iterable[str]) -> Iterator[str]:
 
 def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     """Return the texts of *tool* that can be searched."""
-    foreign = is_imported(tool)
+    is_foreign = is_imported(tool)
     names, texts = _parameters(tool)
-    if foreign:
-        bounded_texts, bounded_names = (make_visible(" ".join(words)[:_MAX_IMPORTED_CHARS]) for words in (texts, names))
-        return Document(
-            name=tool.name,
-            aliases=tuple(aliases),
-            description=clean_description(tool),
-            parameters=(bounded_names,),
-            texts=(bounded_texts,),
-            is_imported=True,
-        )
+    if is_foreign:
+        names, texts = ([make_visible(" ".join(words)[:_MAX_IMPORTED_CHARS])] for words in (names, texts))
     return Document(
         name=tool.name,
-        aliases=tuple(dict.fromkeys((*tool.facts.aliases, *aliases))),
-        hint=tool.facts.search_hint or "",
-        description=tool.description,
+        aliases=tuple(dict.fromkeys((*(() if is_foreign else tool.facts.aliases), *aliases))),
+        hint="" if is_foreign else tool.facts.search_hint or "",
+        description=clean_description(tool),
         parameters=tuple(names),
         texts=tuple(texts),
+        is_imported=is_foreign,
     )
 
 
@@ -262,25 +249,6 @@ def clean_description(tool: Tool) -> str:
 def group_of(tool: Tool) -> str:
     """Return the name of the tool's group in a form that may be shown, or "(none)" if the tool has no group."""
     return make_visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
-
-
-def _is_in_group(tool: Tool, group: str | None) -> bool:
-    return group is None or group_of(tool).casefold() == group.casefold()
-
-
-def _count_groups(tools: Iterable[Tool]) -> dict[str, int]:
-    """Return the number of tools in each group, the largest group first."""
-    return dict(Counter(map(group_of, tools)).most_common())
-
-
-def _diff_names(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
-    """Return the names that were removed, and the names that were added or now belong to another tool."""
-    # Usually one tool was added at the end. Comparing lists is much faster than looking up names.
-    old_tools = list(before.values())
-    if list(after.values())[: len(old_tools)] == old_tools:
-        return [], list(after)[len(old_tools) :]
-    removed = [name for name in before if name not in after]
-    return removed, [name for name, tool in after.items() if before.get(name) is not tool]
 
 
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:

@@ -15,7 +15,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from heapq import nlargest, nsmallest
-from itertools import compress
 from typing import Any, NamedTuple
 
 from ..._plumbing.forks import renew_in_children
@@ -39,27 +38,17 @@ If at most this many common words remain, they are looked up for all selected to
 take as long.
 """
 
-MAX_SORTED_SCORES = 1000
-"""The number of scores below which all scores are sorted. Of more scores, only the best are searched for."""
-
 MAX_RANKED_TOOLS = 500
 """
 The most tools that are ranked if many tools have the same words and more remain after choosing, unless the caller wants
 more.
 """
 
-MIN_RATIO_BEFORE_COMMON_WORDS, MIN_RATIO_BEFORE_EXACT_FORMS, MIN_RATIO_OF_TIES = (
-    0.7,
-    1 / (1 + EXACT_FORM_WEIGHT),
-    1 - 1e-9,
-)
-"""
-The share of the last chosen tool's score that another tool needs to be considered as well.
-
-`MIN_RATIO_BEFORE_COMMON_WORDS` applies while common words may still raise a score. `MIN_RATIO_BEFORE_EXACT_FORMS`
-applies when only the exact forms of words may raise it. `MIN_RATIO_OF_TIES` applies when scores may differ only by the
-order in which the same numbers were added.
-"""
+# The share of the last chosen tool's score that another tool needs to be considered as well: while common words may
+# still raise a score, when only the exact forms of words may, and when only the order of adding makes a difference.
+MIN_RATIO_BEFORE_COMMON_WORDS = 0.7
+MIN_RATIO_BEFORE_EXACT_FORMS = 1 / (1 + EXACT_FORM_WEIGHT)
+MIN_RATIO_OF_TIES = 1 - 1e-9
 
 MIN_SHARE_OF_FULL = 0.02
 """A tool with a smaller share of the query's full score is not a hit."""
@@ -67,11 +56,8 @@ MIN_SHARE_OF_FULL = 0.02
 MIN_SHARE_OF_BEST = 0.2
 """A tool whose score is a smaller part of the best tool's score is not a hit either."""
 
-SCORE_STEPS = 1e9
-"""
-The number of steps between the scores 0 and 1. Smaller differences come only from the order in which numbers were
-added.
-"""
+SCORE_DIGITS = 9
+"""The digits that a score is rounded to. Smaller differences come only from the order in which numbers were added."""
 
 MAX_NAME_CHARS = 200
 """The most characters of a query that is compared with the names of tools. A longer query is not a name."""
@@ -138,9 +124,7 @@ class Index:
         self._vocabulary = Vocabulary()
 
     def renew_after_fork(self) -> None:
-        """
-        Rebuild the tables that another thread was changing, because no thread continues that change in a forked child.
-        """
+        """Rebuild tables that another thread was changing: no thread continues that change in a forked child."""
         self._lock = threading.Lock()
         if not self._is_changing:
             return
@@ -281,8 +265,7 @@ class Index:
                     scores[name] += worth_by_tool[name] * weight
         full = parsed.full_score
         least = max(MIN_SHARE_OF_FULL * full, _min_score(scores, max_tools, MIN_RATIO_OF_TIES))
-        scale = SCORE_STEPS / full  # `round` takes four times as long
-        return {name: int(score * scale + 0.5) / SCORE_STEPS for name, score in scores.items() if score >= least}
+        return {name: round(score / full, SCORE_DIGITS) for name, score in scores.items() if score >= least}
 
     def _scores(self, terms: list[tuple[str, float]], max_tools: int | None) -> dict[str, float]:
         """Return the score of each tool. With *max_tools*, tools that cannot be among so many best may be left out."""
@@ -323,15 +306,10 @@ def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
 
 def _sum_weights(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
     """Return the sum of each tool's weights in all of *lists*, each multiplied by the weight of its list."""
-    # The longest list comes first, because filling an empty dictionary takes half the time.
-    (longest, weight), *others = sorted(lists, key=lambda item: -len(item[0])) or [({}, 0.0)]
-    scores = {name: worth * weight for name, worth in longest.items()}
-    for worth_by_tool, weight in others:
+    scores: dict[str, float] = {}
+    for worth_by_tool, weight in lists:
         for name, worth in worth_by_tool.items():
-            if name in scores:
-                scores[name] += worth * weight
-            else:
-                scores[name] = worth * weight
+            scores[name] = scores.get(name, 0.0) + worth * weight
     return scores
 
 
@@ -339,9 +317,7 @@ def _min_score(scores: dict[str, float], max_tools: int | None, share: float) ->
     """Return the score that a tool needs beside the best *max_tools*: *share* times the lowest score of these."""
     if max_tools is None or len(scores) <= max_tools:
         return 0.0
-    values = scores.values()
-    # Sorting a few scores is quicker than searching for the best of them.
-    return (sorted(values)[-max_tools] if len(scores) < MAX_SORTED_SCORES else nlargest(max_tools, values)[-1]) * share
+    return nlargest(max_tools, scores.values())[-1] * share
 
 
 def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
@@ -353,19 +329,11 @@ def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
 
 
 def _hits(matches: list[_Match], parsed: ParsedQuery) -> list[Hit]:
-    keys, texts = list(parsed.text_by_term), list(parsed.text_by_term.values())
-    is_unique = len(set(texts)) == len(texts)
     hits: list[Hit] = []
     for name, score, worth in matches:
-        words = compress(texts, map(worth.__contains__, keys))
-        matched_words = tuple(words if is_unique else dict.fromkeys(words))
+        matched_words = dict.fromkeys(text for key, text in parsed.text_by_term.items() if key in worth)
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
-        hits.append(
-            Hit(
-                name,
-                score,
-                matched_words or tuple(text for key, text in parsed.text_by_joined_word.items() if key in worth),
-            )
-        )
+        joined_words = (text for key, text in parsed.text_by_joined_word.items() if key in worth)
+        hits.append(Hit(name, score, tuple(matched_words or joined_words)))
     return hits

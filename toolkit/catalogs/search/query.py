@@ -10,7 +10,7 @@ and not what it is, so a word that occurs only in a path or an address has less 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
@@ -74,63 +74,17 @@ class ParsedQuery(NamedTuple):
 
 
 def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tool_count: int) -> ParsedQuery:
-    """
-    Parse *query* into the terms to look up.
-
-    Args:
-        query: The words to search for.
-        tools_with: The tools that have each stem and each pair.
-        vocabulary: The words that the tools use.
-        tool_count: The number of tools.
-    """
-    factors: dict[str, float] = {}
-    stem_by_text: dict[str, str] = {}
-    shown_texts: dict[str, str] = {}
-    joints: dict[str, str] = {}
-    unknown: set[str] = set()
-    last_run = last_text = last_stem = ""
+    """Parse *query* into the terms to look up. *tools_with* has the tools that have each stem and each pair."""
     query = query[:MAX_CHARS]
-    query_runs = split_runs(query)[:MAX_RUNS]
-    path_runs = _only_in_paths(query, query_runs) if "/" in query else ()
-    for run in query_runs:
-        reading = read_run(run)
-        if not reading:
-            continue
-        texts, stems, whole = reading
-        if whole and whole in tools_with and whole not in factors:
-            factors[whole] = 1.0
-            shown_texts[whole] = run
-        for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
-            alternatives: Sequence[tuple[str, float]] = ()
-            if word_stem in tools_with:
-                stem_by_text[text] = word_stem
-                factor = PATH_FACTOR if run in path_runs else 1.0
-                if factors.get(word_stem, 0.0) < factor:
-                    factors[word_stem] = factor
-                    shown_texts[word_stem] = run
-                if len(query_runs) <= SHORT_QUERY_WORDS and len(text) <= MAX_ABBREVIATION_LETTERS:
-                    alternatives = vocabulary.find_completions(text)
-            elif word_stem not in unknown and not word_stem.isdigit():
-                unknown.add(word_stem)
-                if len(unknown) <= MAX_UNKNOWN:
-                    alternatives = vocabulary.find_alternatives(text)
-            for other, factor in alternatives:
-                key = stem(other)
-                if factors.get(key, 0.0) < factor:
-                    factors[key] = factor
-                    shown_texts[key] = f"{run} -> {other}"
-            pair, joined_word = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
-            if pair in tools_with:
-                factors[pair] = PAIR_WEIGHT
-            if joined_word in tools_with and joined_word != word_stem:
-                factors[joined_word] = 1.0
-                joined_text = run if run is last_run else f"{last_run} {run}"
-                (joints if word_stem in tools_with else shown_texts).setdefault(joined_word, joined_text)
-            last_run, last_text, last_stem = run, text, word_stem
-    weights = {key: factor * _rarity(len(tools_with[key]), tool_count) for key, factor in factors.items()}
-    full_score = sum(weights.values()) + len(unknown) * _rarity(0, tool_count)
+    runs = split_runs(query)[:MAX_RUNS]
+    path_runs = set(runs).difference(split_runs(_PATH.sub(" ", query))) if "/" in query else ()
+    reader = _TermReader(tools_with, vocabulary, is_short=len(runs) <= SHORT_QUERY_WORDS)
+    for run in runs:
+        reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
+    weights = {key: factor * _rarity(len(tools_with[key]), tool_count) for key, factor in reader.factors.items()}
+    full_score = sum(weights.values()) + len(reader.unknown) * _rarity(0, tool_count)
     exact: list[tuple[str, str, float]] = []
-    for text, key in islice(stem_by_text.items(), MAX_TERMS):
+    for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
         weight = EXACT_FORM_WEIGHT * weights[key]
         full_score += weight
         user_count = len(vocabulary.tools_using(text))
@@ -140,15 +94,69 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
             exact.append((text, key, weight))
     terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
     terms.sort(key=lambda term: len(tools_with[term[0]]))
-    return ParsedQuery(terms, exact, shown_texts, joints, full_score or 1.0)
+    return ParsedQuery(terms, exact, reader.text_by_term, reader.text_by_joined_word, full_score or 1.0)
+
+
+class _TermReader:
+    """The terms of a query while its words are read: each with a factor for its weight, and the text to show for it."""
+
+    def __init__(self, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, *, is_short: bool) -> None:
+        self._tools_with = tools_with
+        self._vocabulary = vocabulary
+        self._is_short = is_short
+        self._last = "", "", ""  # the run, the text and the stem of the word before
+        self.factors: dict[str, float] = {}
+        self.stem_by_text: dict[str, str] = {}
+        self.text_by_term: dict[str, str] = {}
+        self.text_by_joined_word: dict[str, str] = {}
+        self.unknown: set[str] = set()
+
+    def add_run(self, run: str, factor: float) -> None:
+        """Add the words of *run*. Its words have *factor*."""
+        reading = read_run(run)
+        if not reading:
+            return
+        texts, stems, whole = reading
+        if whole in self._tools_with and whole not in self.factors:
+            self._add_term(whole, 1.0, run)
+        for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
+            self._add_word(run, text, word_stem, factor)
+            self._add_neighbours(run, text, word_stem)
+
+    def _add_term(self, key: str, factor: float, text: str) -> None:
+        if self.factors.get(key, 0.0) < factor:
+            self.factors[key] = factor
+            self.text_by_term[key] = text
+
+    def _add_word(self, run: str, text: str, word_stem: str, factor: float) -> None:
+        alternatives: Sequence[tuple[str, float]] = ()
+        if word_stem in self._tools_with:
+            self.stem_by_text[text] = word_stem
+            self._add_term(word_stem, factor, run)
+            if self._is_short and len(text) <= MAX_ABBREVIATION_LETTERS:
+                alternatives = self._vocabulary.find_completions(text)
+        elif word_stem not in self.unknown and not word_stem.isdigit():
+            self.unknown.add(word_stem)
+            if len(self.unknown) <= MAX_UNKNOWN:
+                alternatives = self._vocabulary.find_alternatives(text)
+        for other, likeness in alternatives:
+            self._add_term(stem(other), likeness, f"{run} -> {other}")
+
+    def _add_neighbours(self, run: str, text: str, word_stem: str) -> None:
+        """Add the pair that this word makes with the word before it, and the two as one word, if a tool has them."""
+        last_run, last_text, last_stem = self._last
+        pair, joined_word = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
+        if pair in self._tools_with:
+            self.factors[pair] = PAIR_WEIGHT
+        if joined_word in self._tools_with and joined_word != word_stem:
+            self.factors[joined_word] = 1.0
+            shown = self.text_by_joined_word if word_stem in self._tools_with else self.text_by_term
+            shown.setdefault(joined_word, run if run is last_run else f"{last_run} {run}")
+        self._last = run, text, word_stem
 
 
 # The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.
 _PATH = re.compile(r"(?<!\w)\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
-
-
-def _only_in_paths(query: str, query_runs: Iterable[str]) -> set[str]:
-    return set(query_runs).difference(split_runs(_PATH.sub(" ", query)))
 
 
 @lru_cache(maxsize=4096)

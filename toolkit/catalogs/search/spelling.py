@@ -147,11 +147,7 @@ def _is_repairable(word: str) -> bool:
 
 
 def _letters(word: str) -> int:
-    """
-    Return the letters of *word* as bits: one bit for each letter and each time that it occurs.
-
-    Letters other than the 26 of English may share a bit.
-    """
+    """Return the letters of *word* as bits, one for each time that a letter occurs. Letters may share a bit."""
     bits = 0
     for letter in word:
         bit = 1 << (ord(letter) & 31)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TypeAlias
 
 __all__ = ["STOP_WORDS", "RunReading", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
@@ -29,8 +30,6 @@ words, which are used to compare them. The third item is the stem of the whole r
 also found as "youtube". If the run looks like a proper name, as `YouTube` does, the whole run is also the last text in
 the first item.
 """
-# This is a plain tuple because one is kept for every word that was ever read, and the garbage collector does not have
-# to visit a tuple of texts.
 
 
 def split_runs(text: str) -> list[str]:
@@ -47,24 +46,9 @@ def split_runs(text: str) -> list[str]:
     return _RUN.findall("".join([unicodedata.normalize("NFKC", part) for part in slices]))
 
 
-class _ReadingCache(dict[str, RunReading]):
-    """A cache of readings. Words repeat, and a lookup here takes a third of the time of a call with `lru_cache`."""
-
-    def __missing__(self, run: str) -> RunReading:
-        if len(run) > MAX_RUN_CHARS:
-            return _parse_run(run[:MAX_RUN_CHARS])
-        if not run.isalpha():
-            return _parse_run(run)  # names and numbers rarely repeat, and there are too many to keep
-        if len(self) >= MAX_CACHED:
-            self.clear()
-        reading = self[run] = _parse_run(run)
-        return reading
-
-
-MAX_CACHED = 1 << 15
-
-read_run = _ReadingCache().__getitem__
-"""Return the `RunReading` of one run from `split_runs`."""
+def read_run(run: str) -> RunReading:
+    """Return the reading of one run from `split_runs`. What no word can be is cut."""
+    return _parse_run(run[:MAX_RUN_CHARS])
 
 
 def normalise_name(text: str) -> str:
@@ -105,6 +89,7 @@ _PART = re.compile(
 _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+@lru_cache(maxsize=1 << 15)
 def _parse_run(run: str) -> RunReading:
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
         return _parse_word(run.lower())
@@ -130,15 +115,11 @@ def _parse_word(text: str) -> RunReading:
     if text in STOP_WORDS or not text:
         return ()
     if not text.isascii() and _WITHOUT_SPACES.match(text):
-        pairs = _pairs(text)
+        # The last character also stands alone. So every character begins one of the pairs, and a search for a single
+        # character finds it.
+        pairs = tuple(text[at : at + 2] for at in range(len(text)))
         return pairs, pairs, ""
     return (text,), (stem(text),), ""
-
-
-def _pairs(text: str) -> tuple[str, ...]:
-    # The last character also stands alone. So every character begins one of the pairs, and a search for a single
-    # character finds it.
-    return tuple(text[at : at + 2] for at in range(len(text)))
 
 
 def stem(word: str) -> str:

@@ -9,12 +9,11 @@ import click
 from ..._plumbing.wording import format_count
 from ...agent import Run
 from ..call_policy import CallOptions, call_options
-from ..command import subcommand, target_argument
+from ..command import read_prompt, subcommand, target_argument
 from ..exit_codes import RUN_EXITS
 from ..output import Output
-from .prompt_text import read_prompt
 from .run_driver import RUN, open_driver
-from .saved_files import OpenedFile, raise_if_interrupted, saved_file_options
+from .saved_files import SavedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 
@@ -24,7 +23,7 @@ __all__ = ["command"]
 @click.argument("prompt", required=False)
 @call_options(for_model=True, may_ask=True)
 @saved_file_options(RUN, "Save the run to this new file, to continue it later.")
-def command(output: Output, target: str, prompt: str | None, options: CallOptions, saved: OpenedFile[Run]) -> int:
+def command(output: Output, target: str, prompt: str | None, options: CallOptions, saved: SavedFile[Run]) -> int:
     """Let a model work on PROMPT with the tools of TARGET.
 
     You see what the model says and does as it happens. You are asked in the terminal
@@ -55,12 +54,12 @@ def command(output: Output, target: str, prompt: str | None, options: CallOption
       toolkit agent builtin --provider anthropic --model ... --resume run.json
     """
     prompt_text = None if prompt is None and saved.content is not None else read_prompt(prompt)
-    with open_driver(target, options, output, saved.file) as driver, driver.save_afterwards(saved.file):
+    with open_driver(target, options, output, saved) as driver, driver.save_afterwards(saved):
         run = driver.run(prompt_text, saved.content)
     if output.is_json:
         output.json(run.to_json())
     output.note(_summarize_run(run), "dim")
-    raise_if_interrupted(driver.prompt, saved.file)
+    raise_if_interrupted(driver.prompt, saved)
     return RUN_EXITS[run.status]
 
 

@@ -23,26 +23,20 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallOptions, CallPolicy, call_options, dispatcher_for
-from ..command import arguments_argument, subcommand, target_argument
+from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources, resources_of_call
+from ..command import SECONDS, arguments_argument, subcommand, target_argument
 from ..completion.known_names import complete_tool
 from ..display.lines import format_duration
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..targets import Target, open_target
-from ..user_extensions import with_skills
-from .saved_files import OpenedFile, SavedFile, SavedKind, raise_if_interrupted, saved_file_options
+from ..user_extensions import open_extended_target
+from .saved_files import SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
 __all__ = ["arguments_option", "command", "format_trace", "read_arguments"]
 
-_PART_NAMES: dict[type, str] = {
-    ImagePart: "an image",
-    AudioPart: "sound",
-    FilePart: "a file",
-    ResourcePart: "a resource",
-}
+_PART_NAMES = {ImagePart: "an image", AudioPart: "sound", FilePart: "a file", ResourcePart: "a resource"}
 
 arguments_option = click.option(
     "--arguments", "text", metavar="OBJECT", help="All arguments, as one JSON object; - reads it from standard input."
@@ -63,12 +57,7 @@ CALL: SavedKind[ToolResult] = SavedKind(
 @arguments_option
 @call_options(may_ask=True)
 @saved_file_options(CALL, "Save the result to this new file, to be asked later if the call waits.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="How long the whole call may take.",
-)
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="How long the whole call may take.")
 @click.option("--trace", is_flag=True, help="Also print the repairs, the retries and the duration.")
 def command(
     output: Output,
@@ -77,7 +66,7 @@ def command(
     words: tuple[str, ...],
     text: str | None,
     options: CallOptions,
-    saved: OpenedFile[ToolResult],
+    saved: SavedFile[ToolResult],
     timeout: float | None,
     trace: bool,
 ) -> int:
@@ -106,50 +95,36 @@ def command(
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
       toolkit call tools.py --resume call.json
     """
-    saved_call, waiting = saved
+    waiting = saved.content
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
-    store = None if saved_call is None else saved_call.store()
-    policy = options.make_policy(asker=make_prompt(options.asks), store=store, needed_by=(tool_name,))
-    with open_target(target, settings=options.settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=tool_name, settings=options.settings)
+    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks)
+    with open_extended_target(target, output, unless=tool_name, settings=options.settings) as loaded_target:
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
-        call = ToolCall(tool_name, arguments)
-        result = _run_call(loaded_target, policy, output, call, waiting, saved_call, timeout_seconds=timeout)
-    _show_result(result, output, saved_call, trace=trace, is_resumed=waiting is not None)
-    return EXITS[result.kind]
-
-
-def _run_call(
-    target: Target,
-    policy: CallPolicy,
-    output: Output,
-    call: ToolCall,
-    waiting: ToolResult | None,
-    saved_call: SavedFile[ToolResult] | None,
-    *,
-    timeout_seconds: float | None,
-) -> ToolResult:
-    """
-    Return the result of *call*, or of the call whose result is *waiting*, and save it.
-
-    Raises:
-        Failure: The user pressed Ctrl-C at the question.
-    """
-    prompt = policy.asker if isinstance(policy.asker, InterruptiblePrompt) else None
-    coroutine = _call_tool(
-        dispatcher_for(target, policy, output, on_progress=partial(_report, output)),
-        call,
-        waiting,
+        dispatcher = dispatcher_for(
+            loaded_target,
+            options,
+            output,
+            resources=resources,
+            asker=prompt,
+            store=saved.store(),
+            needed_by=(tool_name,),
+            on_progress=partial(_report, output),
+        )
         # The dispatcher asks itself about a new call, unless it is that of a program.
-        prompt=prompt if waiting is not None or target.dispatcher is not None else None,
-        timeout_seconds=timeout_seconds,
-        resources=policy.resources_of_call(target),
-    )
-    result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
-    if saved_call is not None:
-        saved_call.write(result)
-    raise_if_interrupted(prompt, saved_call)
-    return result
+        is_asked_here = waiting is not None or loaded_target.dispatcher is not None
+        coroutine = _call_tool(
+            dispatcher,
+            ToolCall(tool_name, arguments),
+            waiting,
+            prompt=prompt if is_asked_here else None,
+            timeout_seconds=timeout,
+            resources=resources_of_call(loaded_target, resources),
+        )
+        result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
+        saved.write(result)
+        raise_if_interrupted(prompt, saved)
+    _show_result(result, output, saved, trace=trace)
+    return EXITS[result.kind]
 
 
 def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_arguments: bool) -> str:
@@ -165,9 +140,7 @@ def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_argumen
     return waiting.request.tool
 
 
-def _show_result(
-    result: ToolResult, output: Output, saved_call: SavedFile[ToolResult] | None, *, trace: bool, is_resumed: bool
-) -> None:
+def _show_result(result: ToolResult, output: Output, saved: SavedFile[ToolResult], *, trace: bool) -> None:
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":
@@ -175,21 +148,13 @@ def _show_result(
         for part in result.parts:
             output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":
-        output.note(
-            _describe_problem(result, saved_call, is_resumed=is_resumed), "red" if result.is_error else "yellow"
-        )
+        output.note(_describe_problem(result, saved), "red" if result.is_error else "yellow")
     for line in format_trace(result) if trace else ():
         output.note(line, "dim")
 
 
 def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
-    """
-    Return the arguments for *tool*, which come from *words*, from JSON *text*, or, for `-`, from standard input.
-
-    Raises:
-        Failure: The user gave arguments in more than one of these ways, or a JSON object among the words.
-        BadArgs: The arguments cannot be read.
-    """
+    """Return the arguments for *tool*, which come from *words*, from JSON *text*, or, for `-`, from standard input."""
     ways = [text is not None, "-" in words, any(word != "-" for word in words)]
     if sum(ways) > 1:
         raise Failure("arguments are given in more than one way; use NAME=VALUE, --arguments or -, one of them")
@@ -236,12 +201,12 @@ async def _call_tool(
         return result
 
 
-def _describe_problem(result: ToolResult, saved_call: SavedFile[ToolResult] | None, *, is_resumed: bool) -> str:
+def _describe_problem(result: ToolResult, saved: SavedFile[ToolResult]) -> str:
     if result.request is None or result.request.auth is not None:
         return result.text
-    answer = "answer in a terminal" if saved_call is None else f"answer in a terminal with --resume {saved_call.path}"
+    answer = "answer in a terminal" + ("" if saved.path is None else f" with --resume {saved.path}")
     # A call that waits for a person is not permitted by a rule or mode of the command that resumes it.
-    if result.request.questions or is_resumed:
+    if result.request.questions or saved.content is not None:
         return f"{result.text}; {answer}"
     return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
 

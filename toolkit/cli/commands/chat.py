@@ -16,8 +16,8 @@ from ..exit_codes import INTERRUPTED, RUN_EXITS
 from ..failures import Failure, find_exit_code
 from ..interruptible_loop import unblock_on_interrupt
 from ..output import Output
-from .run_driver import RUN, RunDriver, SavedRun, open_driver
-from .saved_files import OpenedFile, raise_if_interrupted, saved_file_options
+from .run_driver import RUN, RunDriver, open_driver
+from .saved_files import SavedFile, raise_if_interrupted, saved_file_options
 
 __all__ = ["command"]
 
@@ -29,7 +29,7 @@ _QUESTION = "> "
 @target_argument
 @call_options(for_model=True, may_ask=True)
 @saved_file_options(RUN, "Save the conversation to this new file after each prompt.", noun="conversation")
-def command(output: Output, target: str, options: CallOptions, saved: OpenedFile[Run]) -> int:
+def command(output: Output, target: str, options: CallOptions, saved: SavedFile[Run]) -> int:
     """Talk with a model that uses the tools of TARGET.
 
     Each line that you type is a prompt, and the conversation goes on until /exit or
@@ -51,23 +51,23 @@ def command(output: Output, target: str, options: CallOptions, saved: OpenedFile
       toolkit chat builtin --provider anthropic --model ... --save talk.json
       toolkit chat builtin --provider anthropic --model ... --resume talk.json
     """
-    with open_driver(target, options, output, saved.file, needs_key=True) as driver:
-        run, exit_code = _converse(driver, saved.content, saved.file, output)
+    with open_driver(target, options, output, saved, needs_key=True) as driver:
+        run, exit_code = _converse(driver, saved, output)
     if run is not None and output.is_json:
         output.json(run.to_json())
-    raise_if_interrupted(driver.prompt, saved.file)
+    raise_if_interrupted(driver.prompt, saved)
     return exit_code
 
 
-def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, output: Output) -> tuple[Run | None, int]:
+def _converse(driver: RunDriver, saved: SavedFile[Run], output: Output) -> tuple[Run | None, int]:
     """
     Answer the user's prompts one after the other. Return the conversation, and the exit code of the last answer.
 
-    The conversation is None if no model was asked.
-    The conversation ends early if it waits for a person who was not asked, or did not answer.
+    It ends early if it waits for a person who was not asked, or did not answer. It is None if no model was asked.
     """
+    run = saved.content
     if run is not None and run.status == "waiting":
-        with driver.save_afterwards(saved_run):
+        with driver.save_afterwards(saved):
             run = driver.run(None, run)
     exit_code = _exit_code_of(run)
     if sys.stdin.isatty():
@@ -76,22 +76,18 @@ def _converse(driver: RunDriver, run: Run | None, saved_run: SavedRun | None, ou
         for text in _read_prompts():
             if run is not None and run.status == "waiting":
                 break
-            run, exit_code = _answer(driver, text, run, saved_run, output)
+            run, exit_code = _answer(driver, text, run, saved, output)
             if run is not None and run.status == "waiting":
                 break
     return run, exit_code
 
 
 def _answer(
-    driver: RunDriver, text: str, run: Run | None, saved_run: SavedRun | None, output: Output
+    driver: RunDriver, text: str, run: Run | None, saved: SavedFile[Run], output: Output
 ) -> tuple[Run | None, int]:
-    """
-    Return the conversation with the answer to *text*, and the exit code if it ends here.
-
-    After Ctrl-C it ends with what was said so far.
-    """
+    """Return the conversation with the answer to *text*, up to Ctrl-C if it comes, and the exit code of its end."""
     try:
-        with driver.save_afterwards(saved_run):
+        with driver.save_afterwards(saved):
             run = driver.run(text, run)
     except KeyboardInterrupt:
         if driver.loop.has_abandoned:

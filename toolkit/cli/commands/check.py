@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -23,12 +22,12 @@ from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation
 from ...testing.load_target import catalog_of
-from ...testing.snapshots.snapshot import ToolChange, check_snapshot
+from ...testing.snapshots.snapshot import check_snapshot
+from ..call_policy import load_resources, with_option
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..failures import Failure
 from ..output import Output, to_safe_text
-from ..resources import load_resources, with_option
 from ..settings_options import load_command_settings, note_settings
 from ..targets import open_target
 from ..user_extensions import name_hooks_before
@@ -104,9 +103,11 @@ def command(
         raise click.UsageError("--run and --no-run contradict each other; give one")
     if update_snapshot and snapshot is None:
         raise click.UsageError("--update-snapshot needs the file: --snapshot tools.snapshot.json")
-    refusals: list[RefusedFunction] = []
+    refusals: list[dict[str, str]] = []
     finder = _build_finder(refusals) if undecorated else None
-    with _without_warnings(), open_target(target, find_functions=finder) as loaded_target:
+    # The linter reports the faults that toolkit warns of, in a better way.
+    without_warnings = warnings.catch_warnings(action="ignore", category=ToolkitWarning)
+    with without_warnings, open_target(target, find_functions=finder) as loaded_target:
         catalog = loaded_target.catalog
         if not len(catalog) and not refusals:
             raise Failure(f"{target} has no tools, and no public functions that could be tools")
@@ -127,15 +128,15 @@ def command(
     if output.is_json:
         violations = {name: [violation.to_json() for violation in part] for name, part in findings.items()}
         compared = {} if snapshot is None else {"snapshot": [asdict(change) for change in changes]}
-        refused = [asdict(refusal) for refusal in refusals]
-        output.json({"tools": len(catalog), **violations, "refused": refused, **compared})
+        output.json({"tools": len(catalog), **violations, "refused": refusals, **compared})
     else:
         for part, (title, style) in _TITLES.items():
             _show(title, findings[part], style, output)
         for refusal in refusals:
-            output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal.function}`", "bold")))
-            output.show(to_safe_text(f"  {refusal.reason}"), to_safe_text(f"  at {refusal.place}", "dim"))
-        _show_changes(changes, output)
+            output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
+            output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
+        for change in changes:
+            output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
         output.show(_summary(len(catalog), findings, refusals))
     is_law_broken = any(not violation.explanation for violation in laws)
     advice = [*findings["lints"], *findings["descriptions"], *refusals]
@@ -154,28 +155,12 @@ _TITLES = {
 _DESCRIPTION_RULES = ("described", "no-description")
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedFunction:
-    """
-    A function that cannot be a tool.
-
-    Attributes:
-        function: Its name.
-        place: Its file and line.
-        reason: Why it cannot be a tool, and what to change.
-    """
-
-    function: str
-    place: str
-    reason: str
-
-
-def _build_finder(refusals: list[RefusedFunction]) -> Callable[[str], CatalogView]:
+def _build_finder(refusals: list[dict[str, str]]) -> Callable[[str], CatalogView]:
     """Return a function that loads the tools and functions of a target, and adds those that are refused to a list."""
 
     def refuse(function: Callable[..., Any], error: DefinitionError) -> None:
-        code = function.__code__
-        refusals.append(RefusedFunction(function.__qualname__, f"{code.co_filename}:{code.co_firstlineno}", str(error)))
+        place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        refusals.append({"function": function.__qualname__, "place": place, "reason": str(error)})
 
     return functools.partial(catalog_of, undecorated=True, on_refused=refuse)
 
@@ -206,14 +191,6 @@ def _sort_findings(laws: Sequence[Violation], lints: Sequence[Violation]) -> dic
     return findings
 
 
-@contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Ignore warnings of toolkit inside the block, because the linter reports the same faults in a better way."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ToolkitWarning)
-        yield
-
-
 def _show(title: str, violations: Sequence[Violation], style: str, output: Output) -> None:
     for violation in violations:
         where = f", {violation.place}" if violation.place else ""
@@ -229,12 +206,7 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
         output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 
 
-def _show_changes(changes: Sequence[ToolChange], output: Output) -> None:
-    for change in changes:
-        output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
-
-
-def _summary(count: int, findings: Mapping[str, Sequence[Violation]], refusals: Sequence[RefusedFunction]) -> Text:
+def _summary(count: int, findings: Mapping[str, Sequence[Violation]], refusals: Sequence[object]) -> Text:
     laws, descriptions, lints = (len(findings[name]) for name in ("laws", "descriptions", "lints"))
     if not (laws or descriptions or lints or refusals):
         return Text(f"{format_count(count, 'tool')}, nothing to fix", "green")

@@ -43,7 +43,7 @@ __all__ = ["command"]
 @subcommand("eval")
 @target_argument
 @click.argument("cases", type=click.Path(exists=True, dir_okay=False))
-@settings_options(for_model=True)
+@settings_options(for_model=True, for_calls=False)
 @click.option(
     "--recording",
     type=click.Path(dir_okay=False),
@@ -74,7 +74,7 @@ def command(
     counted by the prices of your settings.
 
     With --recording the model is asked once, and later runs need no network and no key.
-    --mode, --rule and --max-turns have no effect. Loading TARGET runs its code.
+    Loading TARGET runs its code.
 
     \b
     {"id": "late", "question": "Where is order 7?",
@@ -153,7 +153,7 @@ def _to_json(evaluation: Evaluation, change: EvaluationChange | None, cost: str 
 
 
 def _score_to_json(score: Score) -> dict[str, Any]:
-    return {"right": score.right, "total": score.total, "rate": score.rate, "interval": list(score.interval)}
+    return {**asdict(score), "rate": score.rate, "interval": score.interval}
 
 
 def _show(

@@ -11,14 +11,13 @@ from rich.text import Text
 from ...session import Session
 from ...settings import MergedSettings
 from ...verdicts import Verdict
-from ..call_policy import CallPolicy, dispatcher_for
+from ..call_policy import CallOptions, dispatcher_for
 from ..command import arguments_argument, subcommand, target_argument, tool_argument
 from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
 from ..settings_options import settings_options
-from ..targets import open_target
-from ..user_extensions import name_hooks_before, with_skills
+from ..user_extensions import name_hooks_before, open_extended_target
 from .call import arguments_option, read_arguments
 
 __all__ = ["command"]
@@ -33,12 +32,7 @@ _STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
 @arguments_option
 @settings_options()
 def command(
-    output: Output,
-    target: str,
-    name: str,
-    words: tuple[str, ...],
-    text: str | None,
-    settings: MergedSettings,
+    output: Output, target: str, name: str, words: tuple[str, ...], text: str | None, settings: MergedSettings
 ) -> int:
     """Explain whether a call would run, and what decides that.
 
@@ -53,10 +47,9 @@ def command(
       toolkit explain builtin bash command='git push' --mode auto
       toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
     """
-    with open_target(target, settings=settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=name, settings=settings)
+    with open_extended_target(target, output, unless=name, settings=settings) as loaded_target:
         arguments = read_arguments(loaded_target.catalog[name], words, text)
-        dispatcher = dispatcher_for(loaded_target, CallPolicy(settings=settings, needed_by=()), output)
+        dispatcher = dispatcher_for(loaded_target, CallOptions(settings=settings), output, needed_by=())
         verdict = run_coroutine(dispatcher.explain(name, arguments, session=Session()))
         hook_names = name_hooks_before(dispatcher.settings.chain.hooks, loaded_target.catalog[name])
     warnings = [f"hooks are not run here; {hook_name} may still deny or change the call" for hook_name in hook_names]

@@ -12,8 +12,7 @@ from ...spec import Tool
 from ..command import subcommand, target_argument
 from ..completion.known_names import save_names
 from ..output import Output
-from ..targets import open_target
-from ..user_extensions import with_skills
+from ..user_extensions import open_extended_target
 
 __all__ = ["command", "describe_facts", "tools_to_json"]
 
@@ -42,8 +41,7 @@ def command(output: Output, target: str, group: str | None) -> None:
       toolkit list shop.tools:catalog --group orders
       toolkit list builtin --json | jq -r '.[].name'
     """
-    with open_target(target) as target_tools:
-        loaded_target = with_skills(target_tools, output)
+    with open_extended_target(target, output) as loaded_target:
         save_names(target, loaded_target.catalog)
         tools = [tool for tool in loaded_target.catalog if group is None or tool.facts.group == group]
         if output.is_json:
@@ -59,7 +57,7 @@ def _build_table(tools: list[Tool]) -> tuple[list[str], list[list[str]]]:
         "facts": [describe_facts(tool) for tool in tools],
         "group": [tool.facts.group or "" for tool in tools],
         "origin": [tool.origin for tool in tools],
-        "description": [_first_line(tool) for tool in tools],
+        "description": [(tool.description.strip().splitlines() or [""])[0] for tool in tools],
     }
     if not has_foreign(tools):
         del cells["origin"]
@@ -87,7 +85,3 @@ def describe_facts(tool: Tool) -> str:
     manners = {"background": facts.background, "streaming": facts.streaming}
     stated = [word for word, holds in effects.items() if holds] or ["writes"]
     return ", ".join([*stated, *(word for word, holds in manners.items() if holds)])
-
-
-def _first_line(tool: Tool) -> str:
-    return next(iter(tool.description.strip().splitlines()), "")

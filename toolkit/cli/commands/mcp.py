@@ -11,17 +11,15 @@ import click
 from rich.text import Text
 
 from ...mcp.importing.remote_server import RemoteServer, read_server
-from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file
-from ...mcp.importing.settings_servers import read_settings_servers
+from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file, read_settings_servers
 from ...mcp.sdk import check_sdk_installed
 from ...settings.trust import Trust
-from ..command import subcommand
-from ..confirmation import confirm
-from ..exit_codes import EXITS
+from ..command import SECONDS, subcommand
 from ..failures import Failure
 from ..output import Output, to_safe_text
 from ..server_targets import is_address
 from ..settings_options import load_command_settings, set_option
+from .trust import ask_for_trust
 
 __all__ = ["command"]
 
@@ -37,7 +35,7 @@ def command() -> None:
     """
 
 
-@subcommand("trust")
+@subcommand("trust", group=command)
 @click.argument("path", type=click.Path(dir_okay=False))
 @click.option("--yes", is_flag=True, help="Trust it without a question.")
 @click.option("--revoke", is_flag=True, help="Trust it no longer.")
@@ -64,12 +62,9 @@ def trust_command(output: Output, path: str, yes: bool, revoke: bool) -> int:
         output.note(f"{path} {'is not trusted any more' if was_trusted else 'was not trusted'}")
         return 0
     file = read_server_file(path)
-    is_known = trust.covers_content(file.path, file.content)
     if not output.is_json:
         output.show(*_describe(file))
-    code = 0 if is_known else _record(file, trust, output, is_agreed=yes)
-    if is_known:
-        output.note("you trust it already, and nothing has changed since")
+    code = _record(file, trust, output, is_agreed=yes)
     if output.is_json:
         output.json(
             {"path": str(file.path), "servers": file.describe(), "problems": [*file.problems], "recorded": code == 0}
@@ -79,23 +74,14 @@ def trust_command(output: Output, path: str, yes: bool, revoke: bool) -> int:
 
 def _record(file: ServerFile, trust: Trust, output: Output, *, is_agreed: bool) -> int:
     """Record the trust if the user agrees, and return the exit code."""
-    answer = is_agreed or _ask(file, output)
-    if not answer:
-        output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
-        return EXITS["waiting" if answer is None else "denied"]
-    trust.trust_content(file.path, file.content)
-    output.note(f"recorded in {trust.path}; toolkit mcp trust {file.path} --revoke takes it back")
-    return 0
-
-
-def _ask(file: ServerFile, output: Output) -> bool | None:
-    """Return whether the user trusts *file*; return None if the user cannot be shown its servers."""
-    is_shown = output.console.is_terminal and not output.is_json
-    if not is_shown and not output.error_console.is_terminal:
-        return None
-    if not is_shown:
-        output.show(*_describe(file), on_error=True)
-    return confirm("Trust these servers?")
+    if trust.covers_content(file.path, file.content):
+        output.note("you trust it already, and nothing has changed since")
+        return 0
+    code = 0 if is_agreed else ask_for_trust("Trust these servers?", lambda: _describe(file), output)
+    if code == 0:
+        trust.trust_content(file.path, file.content)
+        output.note(f"recorded in {trust.path}; toolkit mcp trust {file.path} --revoke takes it back")
+    return code
 
 
 def _describe(file: ServerFile) -> list[Text]:
@@ -111,7 +97,7 @@ _config_option = click.option(
 )
 
 
-@subcommand("login")
+@subcommand("login", group=command)
 @click.argument("name", metavar="NAME")
 @_config_option
 @click.option("--no-browser", is_flag=True, help="Only print the address that you have to open.")
@@ -120,12 +106,7 @@ _config_option = click.option(
 )
 @click.option("--client-id", metavar="ID", help="The id of a client that you have registered at the server.")
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for you.",
+    "--timeout", type=SECONDS, metavar="SECONDS", default=300.0, show_default=True, help="How long to wait for you."
 )
 @set_option
 def login_command(
@@ -167,7 +148,7 @@ def login_command(
         output.note(f"you are logged in at {server.where}; the tokens are in {logins.path}")
 
 
-@subcommand("logout")
+@subcommand("logout", group=command)
 @click.argument("name", metavar="NAME")
 @_config_option
 @set_option
@@ -210,7 +191,3 @@ def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) ->
     if servers[name].kind != "address":
         raise Failure(f"the server `{name}` is a command, and needs no login here")
     return servers[name]
-
-
-for _command in (trust_command, login_command, logout_command):
-    command.add_command(_command)

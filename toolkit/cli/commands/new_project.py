@@ -1,5 +1,7 @@
 """
-Write a new project: a few files that work together. Existing files are never overwritten.
+`toolkit init`: write a small project to start from.
+
+It is a few files that work together. Existing files are never overwritten.
 """
 
 from __future__ import annotations
@@ -7,16 +9,49 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
+import click
+from rich.text import Text
+
 from ..._plumbing.distribution import INSTALL, INSTALL_PLACE
 from ...errors import ToolkitError
+from ..command import subcommand
+from ..output import Output, to_safe_text
 from .templates import FILES
 
-__all__ = ["ProjectError", "make_project", "package_name"]
+__all__ = ["ProjectError", "command", "make_project", "package_name"]
 
 _RESERVED_NAMES = frozenset({"toolkit", "tests", "test", "pytest", "hypothesis", *sys.stdlib_module_names})
+
+
+@subcommand("init")
+@click.argument("folder", default=".", type=click.Path(file_okay=False))
+@click.option("--name", help="The name of the project; without it, the name of its folder.")
+def command(output: Output, folder: str, name: str | None) -> None:
+    """Write a small project to start from.
+
+    A tool, a test, settings and a README are written into FOLDER. The project
+    passes its own tests as it is. No file is overwritten: if one of the files exists,
+    nothing is written.
+
+    \b
+    Examples:
+      toolkit init shop
+      cd shop
+      python -m pytest
+    """
+    paths = make_project(folder, name=name)
+    if output.is_json:
+        output.json({"files": [str(path) for path in paths]})
+        return
+    for path in paths:
+        output.show(Text.assemble(("+ ", "green"), to_safe_text(os.path.relpath(path))))
+    relative_folder = os.path.relpath(folder)
+    step = "" if relative_folder == "." else f"cd {shlex.quote(relative_folder)} && "
+    output.show(Text.assemble("next: ", to_safe_text(f"{step}python -m pytest", "bold")))
 
 
 class ProjectError(ToolkitError):

@@ -20,7 +20,7 @@ from ..argument_values import arguments_of
 from ..exit_codes import EXITS
 from ..failures import Failure
 from ..run_database import iterate_runs, read_requests
-from .run_waits import format_time
+from .run_report import format_time
 
 __all__ = ["read_answers", "select_requests"]
 
@@ -36,17 +36,10 @@ def select_requests(
     clock: Callable[[], float] = time.time,
 ) -> list[ApprovalRequest]:
     """
-    Return the requests of a run that a person answers now.
+    Return the requests of a run that a person answers now; raise `Failure` if it is not clear which are meant.
 
-    Args:
-        journal: The journal, in which a request of another run is looked for.
-        row: The run.
-        request_ids: The ids of the requests, or the beginnings of ids that only one request of the run has.
-        selects_all: Whether all requests without a decision are meant.
-        clock: A function that returns the time in seconds since 1970.
-
-    Raises:
-        Failure: A request cannot be answered, or it is not clear which is meant.
+    A person names a request by its id, or by a beginning of the id that no other request of the run has. With
+    *selects_all*, all requests without a decision are meant.
     """
     requests = {request.id: request for request in read_requests(row)}
     if request_ids and selects_all:
@@ -104,10 +97,7 @@ def read_answers(
     """
     Return the answers in *words*, each `KEY=VALUE`, to the questions of *request*; None if it has no questions.
 
-    *declined_keys* are the questions that the person does not want to answer.
-
-    Raises:
-        BadArgs: An answer is missing, answers no question, or does not fit its question.
+    *declined_keys* are the questions that the person does not want to answer. All other questions need an answer.
     """
     questions = {question.key: question for question in request.questions}
     if not questions and not words and not declined_keys:

@@ -8,30 +8,29 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...builders import build_agent, build_provider, find_instructions
 from ...errors import ProviderError
+from ...providers.base import Provider
 from ...providers.messages import AssistantMessage
-from ..approval_prompt import InterruptiblePrompt, make_prompt
-from ..call_policy import CallOptions, dispatcher_for
-from ..confirmation import confirm
+from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
+from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
 from ..interruptible_loop import InterruptibleLoop, open_interruptible_loop
 from ..output import Output
 from ..settings_options import note_instructions
-from ..settings_servers import open_extended_target
-from ..targets import open_target
+from ..targets import Target
+from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind
 
-__all__ = ["RUN", "RunDriver", "SavedRun", "confirm_plan", "open_driver"]
+__all__ = ["RUN", "RunDriver", "open_agent", "open_driver"]
 
 RUN: SavedKind[Run] = SavedKind("run", Run.loads, Run.dumps)
-SavedRun: TypeAlias = SavedFile[Run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +38,8 @@ class RunDriver:
     """
     Drives an agent.
 
-    Attributes:
-        loop: The loop that the agent runs in.
-        agent: The agent.
-        display: Where the user sees what the agent does.
-        prompt: The asker for the user at the terminal; None if no person is asked.
-        resources: Values for `Inject` parameters that go with every call; None if the dispatcher has them.
-        asks_afterwards: Whether the user is asked about requests when the run waits, because the dispatcher of the
-            target has its own way to ask.
+    Without *prompt*, no person is asked. With *asks_afterwards*, the user is asked about requests when the run waits,
+    because the dispatcher of the target has its own way to ask.
     """
 
     loop: InterruptibleLoop
@@ -77,7 +70,7 @@ class RunDriver:
             run = self.loop.run(self.agent.run(prompt_text, run=run, resources=self.resources))
         run = self._ask_while_waiting(run)
         # The user is asked outside of the loop, because the loop would keep Ctrl-C from the question.
-        if run.status == "planned" and self.prompt is not None and confirm_plan():
+        if run.status == "planned" and self.prompt is not None and confirm("Carry out this plan?"):
             self.display.thinking()
             run = self.loop.run(self.agent.execute(run, resources=self.resources))
             run = self._ask_while_waiting(run)
@@ -105,18 +98,18 @@ class RunDriver:
         return await self.agent.resume(run, decisions, resources=self.resources)
 
     @contextlib.contextmanager
-    def save_afterwards(self, saved_run: SavedRun | None) -> Iterator[None]:
+    def save_afterwards(self, saved: SavedFile[Run]) -> Iterator[None]:
         """Write the agent's run to its file after the block, also if the block was broken off, as Ctrl-C does."""
         try:
             yield
         finally:
-            if saved_run is not None and self.agent.last_run is not None:
-                saved_run.write(self.agent.last_run)
+            if self.agent.last_run is not None:
+                saved.write(self.agent.last_run)
 
 
 @contextlib.contextmanager
 def open_driver(
-    target: str, options: CallOptions, output: Output, saved_run: SavedRun | None, *, needs_key: bool = False
+    target: str, options: CallOptions, output: Output, saved: SavedFile[Run], *, needs_key: bool = False
 ) -> Iterator[RunDriver]:
     """
     Yield a driver for an agent with the tools of *target*, which is closed at the end of the block.
@@ -124,26 +117,19 @@ def open_driver(
     The servers of the settings are started for it, and have ended after the block. *needs_key* says whether a missing
     key ends the command at once, and not with the first prompt.
     """
-    settings = options.settings
-    provider = build_provider(settings)
+    provider = build_provider(options.settings)
     if needs_key:
-        with _as_failed_run():
+        try:
             provider.require_key()
-    with (
-        open_target(target, settings=settings) as loaded_target,
-        open_extended_target(
-            target, loaded_target, settings, output, starts_servers=options.starts_servers
-        ) as extended_target,
-        AgentDisplay(output.error_console if output.is_json else output.console) as display,
-    ):
+        except ProviderError as error:
+            raise Failure(str(error), RUN_EXITS["failed"]) from error
+    with AgentDisplay(output.error_console if output.is_json else output.console) as display:
         prompt = make_prompt(options.asks, pause=display.paused)
-        policy = options.make_policy(asker=prompt, store=None if saved_run is None else saved_run.store())
-        dispatcher = dispatcher_for(extended_target, policy, output)
-        instructions = find_instructions(settings)
-        note_instructions(instructions, output)
-        agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, on_event=display.show)
+        opened_agent = open_agent(
+            target, options, output, provider=provider, prompt=prompt, saved=saved, on_event=display.show
+        )
         with (
-            contextlib.closing(dispatcher),
+            opened_agent as (agent, loaded_target, resources),
             open_interruptible_loop(take_interrupt=None if prompt is None else prompt.interrupt) as loop,
         ):
             yield RunDriver(
@@ -151,21 +137,32 @@ def open_driver(
                 agent=agent,
                 display=display,
                 prompt=prompt,
-                resources=policy.resources_of_call(loaded_target),
+                resources=resources,
                 asks_afterwards=loaded_target.dispatcher is not None,
             )
             loop.run(provider.aclose())
 
 
 @contextlib.contextmanager
-def _as_failed_run() -> Iterator[None]:
-    """Turn a failure of the provider inside the block into a `Failure` with the exit code of a failed run."""
-    try:
-        yield
-    except ProviderError as error:
-        raise Failure(str(error), RUN_EXITS["failed"]) from error
-
-
-def confirm_plan(terminal: str = "/dev/tty") -> bool:
-    """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
-    return confirm("Carry out this plan?", terminal)
+def open_agent(
+    name: str,
+    options: CallOptions,
+    output: Output,
+    *,
+    provider: Provider | None = None,
+    prompt: InterruptiblePrompt | None = None,
+    saved: SavedFile[Run] | None = None,
+    **agent_options: Any,
+) -> Iterator[tuple[Agent, Target, Mapping[Any, Any] | None]]:
+    """Yield an agent made by the settings, its target, and the resources that go with every call."""
+    settings = options.settings
+    opened_target = open_extended_target(name, output, settings=settings, starts_servers=options.starts_servers)
+    with opened_target as target:
+        resources = load_resources(options.resource_names)
+        store = None if saved is None else saved.store()
+        dispatcher = dispatcher_for(target, options, output, resources=resources, asker=prompt, store=store)
+        instructions = find_instructions(settings)
+        note_instructions(instructions, output)
+        with contextlib.closing(dispatcher):
+            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, **agent_options)
+            yield agent, target, resources_of_call(target, resources)

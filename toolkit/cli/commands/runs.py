@@ -20,7 +20,7 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ..command import subcommand
+from ..command import SECONDS, read_prompt, subcommand
 from ..output import Output
 from ..run_database import (
     AGENT,
@@ -34,10 +34,8 @@ from ..run_database import (
     run_argument,
     use_host,
 )
-from .prompt_text import read_prompt
 from .run_decisions import read_answers, select_requests
-from .run_report import RunReport, describe_row, row_to_json
-from .run_waits import describe_worker_row
+from .run_report import RunReport, describe_row, describe_worker_row, row_to_json
 
 if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
     from ...durable import DurableHost
@@ -60,7 +58,7 @@ def command() -> None:
     """
 
 
-@subcommand("list")
+@subcommand("list", group=command)
 @click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs with this status.")
 @click.option("--kind", metavar="KIND", help="Only runs of this kind: agent, or flow:NAME.")
 @click.option(
@@ -87,7 +85,7 @@ def list_command(output: Output, status: RunStatus | None, kind: str | None, lim
         output.note(f"there are more runs; --limit {limit * 10} shows more of them")
 
 
-@subcommand("show")
+@subcommand("show", group=command)
 @run_argument
 @database_option
 def show_command(output: Output, run_id: str, database: str | None) -> None:
@@ -128,9 +126,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
     """
     Declare the options of a command that answers requests of a run, and let the command do that.
 
-    Args:
-        prepare: Returns a function that decides about a request. It gets the name of the person and the command's own
-            options.
+    *prepare* gets the name of the person and the command's own options, and returns what decides about a request.
     """
 
     @run_argument
@@ -166,7 +162,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
     return answer
 
 
-@subcommand("approve")
+@subcommand("approve", group=command)
 @_decision_options
 @click.option(
     "--answer",
@@ -196,7 +192,7 @@ def approve_command(name: str, answer_words: tuple[str, ...], declined_keys: tup
     return approve
 
 
-@subcommand("deny")
+@subcommand("deny", group=command)
 @_decision_options
 @click.option("--reason", default="", help="Why not; the model is told.")
 def deny_command(name: str, reason: str) -> Decide:
@@ -209,7 +205,7 @@ def deny_command(name: str, reason: str) -> Decide:
     return lambda request: Decision.deny(reason, by=name, principal=request.principal)
 
 
-@subcommand("cancel")
+@subcommand("cancel", group=command)
 @run_argument
 @click.option("--reason", default="", help="Why; it is kept with the run.")
 @database_option
@@ -228,14 +224,11 @@ def cancel_command(output: Output, run_id: str, reason: str, database: str | Non
 
 
 deadline_option = click.option(
-    "--deadline",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="When the run has to end, from now on.",
+    "--deadline", type=SECONDS, metavar="SECONDS", help="When the run has to end, from now on."
 )
 
 
-@subcommand("retry")
+@subcommand("retry", group=command)
 @run_argument
 @deadline_option
 @click.option(
@@ -265,7 +258,7 @@ def retry_command(
     _show_row(output, _change(run_id, find_database(database), queue, retry))
 
 
-@subcommand("workers")
+@subcommand("workers", group=command)
 @database_option
 def workers_command(output: Output, database: str | None) -> None:
     """List the processes that work on runs: what they have, when they last showed that they live, and their runs.
@@ -287,12 +280,9 @@ def workers_command(output: Output, database: str | None) -> None:
         output.note("no process works on runs")
 
 
-@subcommand("purge")
+@subcommand("purge", group=command)
 @click.option(
-    "--days",
-    type=click.FloatRange(min=0),
-    required=True,
-    help="Delete the runs that have been over for so many days.",
+    "--days", type=click.FloatRange(min=0), required=True, help="Delete the runs that have been over for so many days."
 )
 @database_option
 @queue_option
@@ -317,7 +307,7 @@ def purge_command(output: Output, days: float, database: str | None, queue: str)
         output.note(f"{format_count(count, 'run')} deleted")
 
 
-@subcommand("start")
+@subcommand("start", group=command)
 @click.argument("run_id", metavar="ID")
 @click.argument("prompt")
 @click.option("--principal", metavar="NAME", help="On whose behalf the run acts.")
@@ -374,17 +364,3 @@ def _find_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "the command line"
-
-
-for _command in (
-    list_command,
-    show_command,
-    start_command,
-    approve_command,
-    deny_command,
-    cancel_command,
-    retry_command,
-    workers_command,
-    purge_command,
-):
-    command.add_command(_command)

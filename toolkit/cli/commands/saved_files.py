@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import click
 
@@ -23,76 +23,47 @@ from ..exit_codes import INTERRUPTED
 from ..failures import Failure
 from ..settings_options import Body
 
-__all__ = ["OpenedFile", "SavedFile", "SavedKind", "raise_if_interrupted", "saved_file_options"]
+__all__ = ["SavedFile", "SavedKind", "raise_if_interrupted", "saved_file_options"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedKind(Generic[T]):
-    """
-    A kind of thing that a command saves.
-
-    Attributes:
-        noun: What it is called in messages.
-        loads: Returns the thing that the content of a file describes, and raises `ValueError` if it describes none.
-        dumps: Returns the content of a file for the thing.
-    """
+    """A kind of thing that a command saves. If the content of a file describes none, *loads* raises `ValueError`."""
 
     noun: str
     loads: Callable[[bytes], T]
     dumps: Callable[[T], str]
 
 
+@dataclass(frozen=True, slots=True)
 class SavedFile(Generic[T]):
-    """The thing of *kind* in the file at *path*."""
+    """The file that a command saves to, with what is in it already. Without a path, nothing is saved."""
 
-    def __init__(self, path: str | os.PathLike[str], kind: SavedKind[T]) -> None:
-        self.path = Path(path)
-        self._kind = kind
-
-    def require_new(self) -> None:
-        """Raise `Failure` if the file exists, or its folder does not."""
-        if os.path.lexists(self.path):
-            raise Failure(f"{self.path} exists already; continue it with --resume, or choose another file")
-        if not self.path.parent.is_dir():
-            raise Failure(f"{self.path.parent} is no folder; make it first, or choose another file")
-
-    def read(self) -> T:
-        """Return what was written last; raise `Failure` if the file cannot be read, or holds something else."""
-        try:
-            return self._kind.loads(self.path.read_bytes())
-        except OSError as error:
-            raise Failure(f"{self.path} cannot be read: {error.strerror or error}") from error
-        except ValueError as error:
-            noun = self._kind.noun
-            raise Failure(f"{self.path} holds no {noun}: {error}; name a file that --save has written") from error
+    kind: SavedKind[T]
+    path: Path | None = None
+    content: T | None = None
 
     def write(self, thing: T) -> None:
         """Write *thing* to the file, in place of what was there."""
         try:
-            write_atomically(self.path, self._kind.dumps(thing))
+            if self.path is not None:
+                write_atomically(self.path, self.kind.dumps(thing))
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror or error}") from error
 
-    def store(self) -> SQLiteApprovals:
-        """Return the store of the requests and their answers."""
+    def store(self) -> SQLiteApprovals | None:
+        """Return the store of the requests and their answers; None if nothing is saved."""
         # The safety checks protect files with this ending.
-        return SQLiteApprovals(self.path.with_name(f"{self.path.name}.approvals.sqlite"))
-
-
-class OpenedFile(NamedTuple, Generic[T]):
-    """The file that a command saves to, and what is in it already. Each is None if there is none."""
-
-    file: SavedFile[T] | None
-    content: T | None
+        return None if self.path is None else SQLiteApprovals(f"{self.path}.approvals.sqlite")
 
 
 def saved_file_options(kind: SavedKind[Any], save_help: str, *, noun: str = "") -> Callable[[Body], Body]:
     """
     Declare `--save` and `--resume` for a command that saves a thing of *kind*.
 
-    The command gets an `OpenedFile` as `saved`. *noun* is what the help calls the thing, if not the noun of the kind.
+    The command gets a `SavedFile` as `saved`. *noun* is what the help calls the thing, if not the noun of the kind.
     """
     file = click.Path(dir_okay=False)
     resume_help = f"Continue the {noun or kind.noun} in this file."
@@ -109,38 +80,38 @@ def saved_file_options(kind: SavedKind[Any], save_help: str, *, noun: str = "") 
     return declare
 
 
-def _open_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> OpenedFile[T]:
-    """
-    Return the file that `--save` or `--resume` names, and what `--resume` continues.
-
-    Raises:
-        Failure: The file cannot be used.
-        click.UsageError: Both options are given.
-    """
+def _open_file(save: str | None, resume: str | None, kind: SavedKind[T]) -> SavedFile[T]:
+    """Return the file that `--save` or `--resume` names, with what `--resume` continues."""
     if save and resume:
         raise click.UsageError(f"a resumed {kind.noun} is saved to its own file; give --save or --resume, not both")
     if resume:
-        file = SavedFile(resume, kind)
-        return OpenedFile(file, file.read())
-    if save:
-        new_file = SavedFile(save, kind)
-        new_file.require_new()
-        return OpenedFile(new_file, None)
-    return OpenedFile(None, None)
+        return SavedFile(kind, Path(resume), _read_file(Path(resume), kind))
+    if not save:
+        return SavedFile(kind)
+    path = Path(save)
+    if os.path.lexists(path):
+        raise Failure(f"{path} exists already; continue it with --resume, or choose another file")
+    if not path.parent.is_dir():
+        raise Failure(f"{path.parent} is no folder; make it first, or choose another file")
+    return SavedFile(kind, path)
 
 
-def raise_if_interrupted(prompt: InterruptiblePrompt | None, file: SavedFile[T] | None) -> None:
-    """
-    Raise `Failure` if the user pressed Ctrl-C at a question of *prompt*.
+def _read_file(path: Path, kind: SavedKind[T]) -> T:
+    try:
+        return kind.loads(path.read_bytes())
+    except OSError as error:
+        raise Failure(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise Failure(f"{path} holds no {kind.noun}: {error}; name a file that --save has written") from error
 
-    The message says which calls did not run, and how to be asked about them again: with *file*, which is None if
-    nothing was saved.
-    """
+
+def raise_if_interrupted(prompt: InterruptiblePrompt | None, saved: SavedFile[T]) -> None:
+    """Raise `Failure` if the user pressed Ctrl-C at a question. It says how to be asked again: with the saved file."""
     if prompt is None or not prompt.is_interrupted:
         return
     names = ", ".join(f"`{name}`" for name in dict.fromkeys(request.tool for request in prompt.open_requests))
-    if file is None:
+    if saved.path is None:
         remedy = "--save FILE would have kept the request, to be asked again"
     else:
-        remedy = f"the request is open, and --resume {file.path} asks again"
+        remedy = f"the request is open, and --resume {saved.path} asks again"
     raise Failure(f"interrupted; {names} did not run; {remedy}", INTERRUPTED)

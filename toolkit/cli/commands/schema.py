@@ -12,8 +12,7 @@ from ...session import Session
 from ..command import subcommand, target_argument, tool_argument
 from ..failures import Failure
 from ..output import Output
-from ..targets import open_target
-from ..user_extensions import with_skills
+from ..user_extensions import open_extended_target
 
 __all__ = ["command", "definition_of"]
 
@@ -40,8 +39,7 @@ def command(output: Output, target: str, name: str, format_: str, strict: bool) 
       toolkit schema tools.py free_days
       toolkit schema tools.py free_days --format openai --strict
     """
-    with open_target(target) as target_tools:
-        loaded_target = with_skills(target_tools, output, unless=name)
+    with open_extended_target(target, output, unless=name) as loaded_target:
         if format_ == "plain" and not strict:
             output.json(loaded_target.catalog[name].definition)
             return

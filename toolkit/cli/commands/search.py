@@ -9,8 +9,7 @@ import click
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
 from ..output import Output
-from ..targets import open_target
-from ..user_extensions import with_skills
+from ..user_extensions import open_extended_target
 
 __all__ = ["command"]
 
@@ -30,8 +29,7 @@ def command(output: Output, target: str, words: tuple[str, ...], group: str | No
     Examples:
       toolkit search tools.py public holidays
     """
-    with open_target(target) as target_tools:
-        loaded_target = with_skills(target_tools, output)
+    with open_extended_target(target, output) as loaded_target:
         results = loaded_target.catalog.search(" ".join(words), limit, group=group)
         if output.is_json:
             output.json(

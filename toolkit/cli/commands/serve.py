@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...approvals import ApprovalStore, SQLiteApprovals
-from ..call_policy import CallOptions, call_options, dispatcher_for
+from ...approvals import SQLiteApprovals
+from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
 from ..command import subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
-from ..targets import open_target
-from ..user_extensions import with_skills
+from ..user_extensions import open_extended_target
 
 if TYPE_CHECKING:
     from ...dispatcher import Dispatcher
@@ -87,13 +86,12 @@ def command(
       toolkit serve shop.tools:catalog --http 127.0.0.1:8000
       toolkit serve builtin --rule 'allow write(path=out/**)'
     """
-    with open_target(target, settings=options.settings) as target_tools:
-        loaded_target = with_skills(target_tools, output, settings=options.settings)
-        store: ApprovalStore | None = None if store_path is None else SQLiteApprovals(store_path)
-        policy = options.make_policy(store=store)
-        if policy.resources and loaded_target.dispatcher is not None:
+    with open_extended_target(target, output, settings=options.settings) as loaded_target:
+        store = None if store_path is None else SQLiteApprovals(store_path)
+        resources = load_resources(options.resource_names)
+        if resources and loaded_target.dispatcher is not None:
             raise Failure("--with: a dispatcher has its own resources; write Dispatcher(..., resources={...})")
-        dispatcher = dispatcher_for(loaded_target, policy, output)
+        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, store=store)
         server_options: dict[str, Any] = {
             "name": name or target,
             "key": _read_secret(key_file, _KEY_VARIABLE, "--key-file"),

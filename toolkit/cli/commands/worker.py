@@ -18,13 +18,14 @@ from typing import Self
 import click
 
 from ..._plumbing.wording import format_count
+from ...settings.records import shown_value
 from ...values.visible import make_visible
 from ..call_policy import CallOptions, call_options
 from ..command import subcommand, target_argument
 from ..exit_codes import INTERRUPTED
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..run_database import check_queue, database_option, show_database
+from ..run_database import check_queue, database_option
 from .workloads import WorkerOptions, Workload, find_host, open_workload
 
 __all__ = ["command"]
@@ -46,10 +47,7 @@ _LEFT_TASKS_SECONDS = 1.0
     help="How many runs are worked on at once.",
 )
 @click.option(
-    "--queue",
-    metavar="NAME",
-    callback=check_queue,
-    help="The queue whose runs are worked on; 'toolkit' unless given.",
+    "--queue", metavar="NAME", callback=check_queue, help="The queue whose runs are worked on; 'toolkit' unless given."
 )
 @click.option(
     "--grace",
@@ -92,7 +90,7 @@ def command(
     with open_workload(target, worker_options, output) as workload, _note_log_records(output):
         host = find_host(workload)
         output.note(
-            f"worker {host.worker}: {format_count(concurrency, 'run')} at once from {show_database(host.database)}; "
+            f"worker {host.worker}: {format_count(concurrency, 'run')} at once from {shown_value(host.database)}; "
             "Ctrl-C or SIGTERM ends it"
         )
         with _ProcessEnd(output, grace_seconds) as process_end:
@@ -196,11 +194,7 @@ class _NoteHandler(logging.Handler):
 
 @contextlib.contextmanager
 def _note_log_records(output: Output) -> Iterator[None]:
-    """
-    Tell the user what the library logs.
-
-    That is when a run begins and how it ends, a worker that is dead, a run that failed, a database that is gone.
-    """
+    """Tell the user what the library logs: when a run begins and how it ends, a worker or a database that is gone."""
     log, runs_log, handler = logging.getLogger("toolkit"), logging.getLogger("toolkit.runs"), _NoteHandler(output)
     level = runs_log.level
     runs_log.setLevel(logging.INFO)

@@ -18,22 +18,20 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...agent import Agent
-from ...builders import build_agent, build_provider, find_instructions
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
+from ...settings.records import shown_value
 from ...spec import Tool
 from ...testing.load_target import catalog_of, load_module, load_object
-from ..call_policy import CallOptions, dispatcher_for
+from ..call_policy import CallOptions, load_resources
 from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
-from ..resources import load_resources
-from ..run_database import find_database, show_database
+from ..run_database import find_database
 from ..server_targets import is_server
-from ..settings_options import note_instructions
-from ..settings_servers import open_extended_target
-from ..targets import open_target, split_targets
+from ..targets import split_targets
+from .run_driver import open_agent
 
 if TYPE_CHECKING:  # they load the engine
     from ...durable import DurableAgent, DurableHost
@@ -47,15 +45,7 @@ Workload: TypeAlias = "DurableAgent[Any] | DurableHost"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """
-    What the options of the command say.
-
-    Attributes:
-        database: The address of the database; None if the option was not given.
-        queue: The name of the queue; None if the option was not given.
-        concurrency: The most runs at once.
-        calls: The options about the calls that the runs make.
-    """
+    """What the options of the command say; `calls` are those about the calls that the runs make."""
 
     database: str | None
     queue: str | None
@@ -69,14 +59,7 @@ class WorkerOptions:
 
 @contextlib.contextmanager
 def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterator[Workload]:
-    """
-    Yield the object that works on runs, until the end of the block. The caller closes it.
-
-    Raises:
-        CatalogError: The target cannot be loaded.
-        Failure: The target is nothing that can work on runs, or it contradicts an option.
-        DurableError: The database cannot be used.
-    """
+    """Yield the object that works on runs, until the end of the block. The caller closes it."""
     from ...durable import DurableAgent, DurableHost
     from ...flows import Flow
 
@@ -95,7 +78,7 @@ def open_workload(target: str, options: WorkerOptions, output: Output) -> Iterat
         yield _make_durable(parts, options, resources=load_resources(options.calls.resource_names))
         return
     _refuse_data(target, value)
-    with _open_agent(target, options.calls, output) as (agent, resources):
+    with open_agent(target, options.calls, output) as (agent, _, resources):
         yield _make_durable([agent, *flows], options, resources=resources)
 
 
@@ -199,7 +182,7 @@ def _check_own_options(host: DurableHost, options: WorkerOptions) -> None:
 
     if options.database is not None and resolve_address(options.database) != host.database:
         raise Failure(
-            f"--database: the target has a database of its own, {show_database(host.database)}; leave the option out"
+            f"--database: the target has a database of its own, {shown_value(host.database)}; leave the option out"
         )
     for name, value in (("--queue", options.queue), ("--with", options.calls.resource_names)):
         if value:
@@ -213,23 +196,3 @@ def _refuse_model_options(options: WorkerOptions, why: str) -> None:
     given += ["--audit"] * (options.calls.audit is not None)
     if given:
         raise Failure(f"{', '.join(dict.fromkeys(given))}: {why}; leave the option out, or name tools as the target")
-
-
-@contextlib.contextmanager
-def _open_agent(target: str, options: CallOptions, output: Output) -> Iterator[tuple[Agent, Any]]:
-    """Yield an agent with the tools of *target*, made by the settings, and the resources that go with every call."""
-    settings = options.settings
-    with (
-        open_target(target, settings=settings) as loaded_target,
-        open_extended_target(
-            target, loaded_target, settings, output, starts_servers=options.starts_servers
-        ) as extended_target,
-    ):
-        provider = build_provider(settings)
-        policy = options.make_policy()
-        dispatcher = dispatcher_for(extended_target, policy, output)
-        instructions = find_instructions(settings)
-        note_instructions(instructions, output)
-        with contextlib.closing(dispatcher):
-            agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions)
-            yield agent, policy.resources_of_call(loaded_target)

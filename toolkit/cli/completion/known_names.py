@@ -128,19 +128,17 @@ def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str)
     earlier, comma, start = incomplete.rpartition(",")
     names = [target for target in (*read_cached_targets(), BUILTIN) if target.startswith(start)]
     matches = [f"{earlier}{comma}{name}" for name in names]
-    return [*map(_item, dict.fromkeys(matches)), *([] if matches else [CompletionItem(incomplete, type="file")])]
+    items = [CompletionItem(match) for match in dict.fromkeys(matches)]
+    return items or [CompletionItem(incomplete, type="file")]
 
 
 def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the tools of the target that stands before on the command line."""
-    return [_item(name) for name in read_cached_tools(ctx.params.get("target") or "") if name.startswith(incomplete)]
+    names = read_cached_tools(ctx.params.get("target") or "")
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the parameters of the tool that stands before on the command line, each with `=` at its end."""
     names = read_cached_parameters(ctx.params.get("target") or "", ctx.params.get("name") or "")
-    return [_item(f"{name}=") for name in names if name.startswith(incomplete)]
-
-
-def _item(value: str) -> CompletionItem[str]:
-    return CompletionItem(value)
+    return [CompletionItem(f"{name}=") for name in names if name.startswith(incomplete)]

@@ -17,7 +17,7 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self, TextIO, TypeAlias, cast
 
@@ -25,24 +25,7 @@ from rich.console import Console, RenderableType
 
 from ..._plumbing.forks import unlock_in_children
 from ..._plumbing.wording import format_count
-from ...agent.events import (
-    CatalogChanged,
-    Compacted,
-    Done,
-    Event,
-    Refused,
-    RunFailed,
-    RunWaits,
-    SubRunEvent,
-    Summarized,
-    SummaryFailed,
-    TextDelta,
-    ToolFinished,
-    ToolProgress,
-    ToolStarted,
-    TurnFinished,
-    UserInput,
-)
+from ...agent import Run, events
 from ...approvals.askers import Answer, Asker
 from ...approvals.terminal.screens import Screen
 from ...context import Progress
@@ -50,8 +33,16 @@ from ...decisions import ApprovalRequest
 from ...errors import ToolkitError
 from ...values.rendering import describe_value
 from ..output import console_on, escape_unencodable
-from .lines import ASCII_MARKS, MARKS, render_finished_call, render_heading, render_text
-from .live_region import LiveRegion, RegionContent, RunningCall
+from .lines import (
+    ASCII_MARKS,
+    MARKS,
+    LiveRegion,
+    RegionContent,
+    RunningCall,
+    render_finished_call,
+    render_heading,
+    render_text,
+)
 
 __all__ = ["AgentDisplay"]
 
@@ -69,11 +60,7 @@ class AgentDisplay:
     """
 
     def __init__(
-        self,
-        console: Console | None = None,
-        *,
-        requests: bool = True,
-        clock: Callable[[], float] = time.monotonic,
+        self, console: Console | None = None, *, requests: bool = True, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._console = console_on(sys.stdout) if console is None else console
         self._shows_requests = requests
@@ -87,23 +74,6 @@ class AgentDisplay:
         self._running_calls: dict[CallPath, RunningCall] = {}
         self._pauses = 0
         self._queued_actions: list[Callable[[], None]] = []
-        self._handlers: dict[type, Callable[[Any, CallPath], None]] = {
-            TextDelta: self._show_text,
-            ToolStarted: self._show_start,
-            ToolProgress: self._show_progress,
-            ToolFinished: self._show_result,
-            Refused: self._skip_refusal,
-            TurnFinished: self._show_turn_end,
-            UserInput: self._show_said,
-            CatalogChanged: self._show_catalog_change,
-            Compacted: self._show_compaction,
-            Summarized: self._show_summary,
-            SummaryFailed: self._show_failed_summary,
-            RunWaits: self._show_requests,
-            RunFailed: self._show_failure,
-            SubRunEvent: self._show_inner,
-            Done: self._show_end,
-        }
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +83,7 @@ class AgentDisplay:
             self._flush_all()
             self._region.stop()
 
-    def show(self, event: Event) -> None:
+    def show(self, event: events.Event) -> None:
         """Show *event*. Give this method to an agent as `on_event`. It can be called from any thread."""
         self._run_or_queue(lambda: self._show(event, ()))
 
@@ -156,31 +126,73 @@ class AgentDisplay:
 
     # The events.
 
-    def _show(self, event: Event, path: CallPath) -> None:
-        self._handlers[type(event)](event, path)
+    def _show(self, event: events.Event, path: CallPath) -> None:
+        match event:
+            case events.SubRunEvent():
+                self._show(event.event, (*path, event.call_id))
+            case events.TextDelta():
+                self._show_text(event.text, path)
+            case events.ToolStarted():
+                self._show_start(event, path)
+            case events.ToolProgress():
+                self._show_progress(event.progress, path)
+            case events.ToolFinished():
+                self._show_result(event, path)
+            case events.TurnFinished():
+                self._flush(path)
+                self._draw(thinking=True)
+            case events.RunWaits() if not path:  # an outer run waits for the same requests, and shows them
+                self._show_requests(event.requests)
+            case events.Done():
+                self._show_end(event.run, path)
+            case events.RunFailed(error=error):
+                text = f"failed: {error if isinstance(error, ToolkitError) else describe_value(error)}"
+                self._show_heading(text, path, mark=self._marks.bad, style="red")
+            case _:
+                self._show_note(event, path)
 
-    def _show_inner(self, event: SubRunEvent, path: CallPath) -> None:
-        self._show(event.event, (*path, event.call_id))
+    def _show_note(self, event: events.Event, path: CallPath) -> None:
+        """Show an event about the conversation. `Refused` is not shown: `ToolFinished` follows with the reason."""
+        match event:
+            case events.UserInput():
+                self._show_heading(f"the model reads now: {event.message.text}", path)
+            case events.CatalogChanged() if not path:  # an outer run reports the same change
+                changes = (("added", event.added), ("removed", event.removed))
+                parts = [f"{verb}: {', '.join(tool.name for tool in tools)}" for verb, tools in changes if tools]
+                self._show_heading(f"the tools have changed ({'; '.join(parts)})", path)
+            case events.Compacted():
+                results, cut = format_count(event.results, "old result"), format_count(event.characters, "character")
+                verb = "was" if event.results == 1 else "were"
+                self._show_heading(f"{results} {verb} cut by {cut}, to make room", path)
+            case events.Summarized():
+                saved = f"which saves {event.characters:,} characters"
+                self._show_heading(f"{event.messages:,} old messages were summed up, {saved}", path)
+            case events.SummaryFailed():
+                self._show_heading(f"old messages could not be summed up: {event.reason}", path, style="yellow")
 
-    def _show_text(self, event: TextDelta, path: CallPath) -> None:
-        *complete_lines, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + event.text).split("\n")
+    def _show_heading(self, text: str, path: CallPath, *, mark: str = "", style: str = "dim") -> None:
+        self._flush(path)
+        self._print(render_heading(mark or self._marks.note, text, style=style, indent=self._indent(path)))
+
+    def _show_text(self, text: str, path: CallPath) -> None:
+        *complete_lines, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + text).split("\n")
         self._draw()
         for line in complete_lines:
             self._print(render_text(line, self._indent(path)))
 
-    def _show_start(self, event: ToolStarted, path: CallPath) -> None:
+    def _show_start(self, event: events.ToolStarted, path: CallPath) -> None:
         self._flush(path)
         summary = _add_tool_name(event.summary, event.call.name)
         self._running_calls[(*path, event.call.id)] = RunningCall(summary, self._clock(), self._indent(path))
         self._draw()
 
-    def _show_progress(self, event: ToolProgress, path: CallPath) -> None:
-        place = (*path, event.progress.call_id)
+    def _show_progress(self, progress: Progress, path: CallPath) -> None:
+        place = (*path, progress.call_id)
         if place in self._running_calls:  # a call that was abandoned may still report
-            self._running_calls[place] = replace(self._running_calls[place], note=_describe_progress(event.progress))
+            self._running_calls[place] = replace(self._running_calls[place], note=_describe_progress(progress))
             self._draw()
 
-    def _show_result(self, event: ToolFinished, path: CallPath) -> None:
+    def _show_result(self, event: events.ToolFinished, path: CallPath) -> None:
         self._flush(path)
         row = self._running_calls.pop((*path, event.call.id), None)
         self._draw(thinking=True)
@@ -188,64 +200,17 @@ class AgentDisplay:
         for line in render_finished_call(summary, event.result, self._marks, self._indent(path)):
             self._print(line)
 
-    def _skip_refusal(self, event: Refused, path: CallPath) -> None:
-        """Show nothing, because `ToolFinished` follows with the reason."""
-
-    def _show_turn_end(self, event: TurnFinished, path: CallPath) -> None:
-        self._flush(path)
-        self._draw(thinking=True)
-
-    def _show_said(self, event: UserInput, path: CallPath) -> None:
-        self._show_note(f"the model reads now: {event.message.text}", path)
-
-    def _show_catalog_change(self, event: CatalogChanged, path: CallPath) -> None:
-        if path:
-            return  # the outer run reports the same change
-        parts = [
-            f"{verb}: {', '.join(tool.name for tool in tools)}"
-            for verb, tools in (("added", event.added), ("removed", event.removed))
-            if tools
-        ]
-        self._show_note(f"the tools have changed ({'; '.join(parts)})", path)
-
-    def _show_note(self, text: str, path: CallPath) -> None:
-        self._flush(path)
-        self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
-
-    def _show_compaction(self, event: Compacted, path: CallPath) -> None:
-        results, characters = format_count(event.results, "old result"), format_count(event.characters, "character")
-        text = f"{results} {'was' if event.results == 1 else 'were'} cut by {characters}, to make room"
-        self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
-
-    def _show_summary(self, event: Summarized, path: CallPath) -> None:
-        text = f"{event.messages:,} old messages were summed up, which saves {event.characters:,} characters"
-        self._print(render_heading(self._marks.note, text, style="dim", indent=self._indent(path)))
-
-    def _show_failed_summary(self, event: SummaryFailed, path: CallPath) -> None:
-        text = f"old messages could not be summed up: {event.reason}"
-        self._print(render_heading(self._marks.note, text, style="yellow", indent=self._indent(path)))
-
-    def _show_requests(self, event: RunWaits, path: CallPath) -> None:
-        if path:
-            return  # the outer run waits for the same requests, and shows them
+    def _show_requests(self, requests: Sequence[ApprovalRequest]) -> None:
         self._flush_all()
         self._region.stop()
-        for request in event.requests if self._shows_requests else ():
+        for request in requests if self._shows_requests else ():
             colour = self._console.is_terminal and not self._console.no_color
             Screen(cast("TextIO", self._console.file), colour=colour).show(request, time.time())
 
-    def _show_failure(self, event: RunFailed, path: CallPath) -> None:
+    def _show_end(self, run: Run[Any], path: CallPath) -> None:
         self._flush(path)
-        error = event.error
-        text = f"failed: {error if isinstance(error, ToolkitError) else describe_value(error)}"
-        self._print(render_heading(self._marks.bad, text, style="red", indent=self._indent(path)))
-
-    def _show_end(self, event: Done, path: CallPath) -> None:
-        self._flush(path)
-        run = event.run
         if run.status == "stopped":
-            text = f"stopped: {run.reason}"
-            self._print(render_heading(self._marks.bad, text, style="yellow", indent=self._indent(path)))
+            self._show_heading(f"stopped: {run.reason}", path, mark=self._marks.bad, style="yellow")
         if path:
             return
         self._running_calls.clear()

@@ -1,18 +1,22 @@
 """
-Show what an agent does, as lines that a person can trust.
+Show what an agent does, as lines that a person can trust, and in a region below them that is redrawn.
 
 A line that the display itself writes begins with a mark in the first column. Text of
 a model or a tool is passed through `make_visible` and indented by two columns, so that it
 cannot pass for a line of the display.
+
+The region has the unfinished line of text, and the running calls. It shows one picture. The picture is replaced as a
+whole, because another thread draws it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.live import Live
 from rich.text import Text
 
 from ..._plumbing.wording import format_count
@@ -23,15 +27,20 @@ __all__ = [
     "ASCII_MARKS",
     "MARKS",
     "DisplayLine",
+    "LiveRegion",
     "Marks",
+    "RegionContent",
+    "RunningCall",
     "format_duration",
     "render_finished_call",
     "render_heading",
-    "render_running_call",
     "render_text",
 ]
 
 _MIN_WIDTH = 20
+_MAX_CALLS = 8
+_MAX_LINE_CHARACTERS = 2000
+_REDRAWS_PER_SECOND = 10
 # The largest number of lines that is shown of a result, and of characters in each line.
 _MAX_SHOWN_IF_OK = (1, 200)
 _MAX_SHOWN_IF_FAILED = (3, 500)
@@ -42,14 +51,8 @@ class Marks:
     """
     The signs that begin the lines of the display.
 
-    Attributes:
-        good: The sign of a call that succeeded.
-        bad: The sign of a call or a run that failed or was stopped.
-        waits: The sign of a call that waits for a person.
-        note: The sign of a note.
-        inner: The sign before each line of a sub-run.
-        dash: The dash before a remark that a result has more lines.
-        spinner: The signs that a running call shows, one after the other.
+    `inner` stands before each line of a sub-run, and `dash` before a remark that a result has more lines. A running
+    call shows the signs of `spinner`, one after the other.
     """
 
     good: str
@@ -145,3 +148,68 @@ def format_duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A running call: its summary, the time of its start, and the progress that it reports."""
+
+    summary: str
+    started_at: float
+    indent: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionContent:
+    """
+    The content of the region: a line of text that has not ended yet, with the signs before it, and the running calls.
+
+    If there is nothing else to show, the region shows how long ago the model was asked: `thinking_since`.
+    """
+
+    unfinished_line: str = ""
+    indent: str = ""
+    calls: tuple[RunningCall, ...] = ()
+    thinking_since: float | None = None
+
+
+class LiveRegion:
+    """The part of the terminal that is redrawn. It shows nothing if the console is no terminal, or a dumb one."""
+
+    def __init__(self, console: Console, marks: Marks, clock: Callable[[], float]) -> None:
+        self._console = console
+        self._marks = marks
+        self._clock = clock
+        self._can_redraw = console.is_terminal and not console.is_dumb_terminal
+        self._content = RegionContent()
+        self._live: Live | None = None
+
+    def show(self, content: RegionContent) -> None:
+        """Show *content* from now on."""
+        self._content = content
+        if self._can_redraw and self._live is None:
+            # Rich gets the region itself, and not its present picture, because rich draws it again below every line
+            # that is printed.
+            self._live = Live(self, console=self._console, refresh_per_second=_REDRAWS_PER_SECOND, transient=True)
+            self._live.start(refresh=True)
+
+    def stop(self) -> None:
+        """Erase the region, and leave the terminal to others."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None  # a `Live` that is started again would erase the lines written since
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        picture, now = self._content, self._clock()
+        frame = self._marks.spinner[int(now * _REDRAWS_PER_SECOND) % len(self._marks.spinner)]
+        lines: list[RenderableType] = []
+        if picture.unfinished_line:
+            lines.append(render_text(picture.unfinished_line[-_MAX_LINE_CHARACTERS:], picture.indent))
+        rows = picture.calls[:_MAX_CALLS]
+        lines += [render_running_call(row.summary, now - row.started_at, row.note, frame, row.indent) for row in rows]
+        if len(picture.calls) > _MAX_CALLS:
+            lines.append(Text(f"  and {len(picture.calls) - _MAX_CALLS} more", "dim"))
+        if not lines and picture.thinking_since is not None:
+            lines.append(render_running_call("thinking", now - picture.thinking_since, "", frame))
+        yield from lines

@@ -107,12 +107,7 @@ def shorten_key(key: str) -> str:
 
 
 def dump_json(value: Mapping[str, Any], subject: str) -> str:
-    """
-    Return *value* as JSON text in ASCII.
-
-    Raises:
-        DurableError: Something in it is not JSON (`why="value"`). The message names *subject* and the place.
-    """
+    """Return *value* as JSON text in ASCII; raise `DurableError` with the flaws of *subject* if it is not JSON."""
     try:
         text = _ENCODER.encode(dict(value))
         _check_keys(value)  # The encoder has refused a circle, which would have no end here.

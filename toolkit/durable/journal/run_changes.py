@@ -167,9 +167,9 @@ def execute_run(row: RunRow, order: Mapping[str, Any], *, now: float) -> RunRow:
 
 def retry_run(row: RunRow, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
     """
-    Queue the run again, with a new *deadline* if there is one. Its outcome is dropped, and so are its lives.
+    Queue the run again, without its outcome and lives, for a worker of any version. It may get a new *deadline*.
 
-    A worker of any version may go on with it. With *any_version*, that holds for a run that is queued or waits too.
+    With *any_version*, a run that is queued or waits is left to a worker of any version too.
     """
     if any_version and row.status in ("queued", "waiting"):
         return replace(row, version="", updated_at=now)

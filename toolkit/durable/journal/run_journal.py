@@ -14,6 +14,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ...storage.postgres_database import PostgresDatabase
+from ...storage.sqlite_database import SQLiteDatabase
+from ..database_address import find_sqlite_path
+from ..errors import DurableError
 from .records import RunRow, RunStatus, WorkerRow
 from .row_access import RowAccess
 from .row_texts import check_id, check_number, check_text, dump_json, escape_text
@@ -27,35 +31,29 @@ from .run_changes import (
     give_back_run,
     retry_run,
 )
+from .statements import BEAT, REMOVE_WORKER, RUNS
 from .step_journal import StepJournal, build_event
 from .stored_rows import StoredRun, pack_run
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "open_journal"]
+
+_REMEDY = 'give "sqlite:///runs.sqlite", "sqlite:////absolute/path.sqlite" or "postgresql://user@host/database"'
 
 
 class Journal(StepJournal):
-    """
-    A journal in a database. Every method raises `DurableError` with `why="store"` if the database cannot be used.
-
-    The times given as *now* are seconds since 1970.
-    """
+    """A journal in a database. `DurableError` with `why="store"` says that it cannot be used. Times are since 1970."""
 
     def create(
         self,
         run_id: str,
         kind: str,
-        input: Mapping[str, Any],  # noqa: A002 -- the name of the column
+        input: Mapping[str, Any],
         *,
         principal: str | None = None,
         deadline: float | None = None,
         now: float,
     ) -> tuple[RunRow, bool]:
-        """
-        Return the run with this id, and whether it is new. A new run is "queued".
-
-        Raises:
-            DurableError: There is a run with this id of another kind or with another input (`why="changed"`).
-        """
+        """Return the run with this id, and whether it is new. Raise `DurableError` if it is not the same run."""
         now = check_number(now, "the time")
         row = RunRow(
             id=check_id(run_id),
@@ -108,12 +106,7 @@ class Journal(StepJournal):
         return self._read(work)
 
     def list_due(self, *, before: float) -> Sequence[RunRow]:
-        """
-        Return the runs that need a worker since *before*, without their input, outcome and decisions.
-
-        Those are the runs that are queued or under way, that wait and have an answer or are due, or that are over and
-        have requests to be withdrawn.
-        """
+        """Return the runs that need a worker since *before*, without their input, outcome and decisions."""
         return self._read(lambda rows: rows.list_due(check_number(before, "the time")))
 
     def close_requests(self, run_id: str, epoch: int) -> None:
@@ -127,27 +120,14 @@ class Journal(StepJournal):
         self._change(work, durable=False)
 
     def activate(
-        self,
-        run_id: str,
-        *,
-        worker: str,
-        version: str = "",
-        now: float,
-        max_lives: int,
-        epoch: int | None = None,
+        self, run_id: str, *, worker: str, version: str = "", now: float, max_lives: int, epoch: int | None = None
     ) -> RunRow:
         """
         Take the next epoch of a run and return the run, which is "running" now.
 
-        If the activation before was cut off, `lives` goes up. At *max_lives* the run ends as "failed" instead.
-
-        Args:
-            version: The version of the agent or flow that goes on with the run from now on.
-            epoch: The epoch that the run has as far as the caller knows; None if it does not matter.
-
-        Raises:
-            RunTakenOver: The run has another epoch than *epoch*: another process has taken it meanwhile.
-            DurableError: There is no such run, or it is over.
+        If the activation before was cut off, `lives` goes up. At *max_lives* the run ends as "failed" instead. The
+        *version* is that of the agent or flow that goes on with the run. `RunTakenOver` is raised if the run has not
+        *epoch* any more, because another process has taken it.
         """
         check_text(worker, "the name of a worker")
         change = partial(activate_run, worker=worker, version=version, max_lives=max_lives, epoch=epoch)
@@ -170,8 +150,7 @@ class Journal(StepJournal):
         Record how an activation ended, and remove the decisions that it has used. `lives` goes back to 0.
 
         If the run is "waiting" and decisions have come meanwhile, the row that is returned has them, and the caller
-        enqueues the next activation. *problem* says why a run has failed. At *due_at* a run that waits goes on without
-        an answer.
+        enqueues the next activation. At *due_at* a run that waits goes on without an answer.
         """
         text = escape_text(problem)
         change = partial(
@@ -191,12 +170,7 @@ class Journal(StepJournal):
         return self._change_run(run_id, "given_back", partial(give_back_run, epoch=epoch), now, {})
 
     def decide(self, run_id: str, decisions: Mapping[str, Any], *, now: float) -> RunRow:
-        """
-        Add decisions to a run that waits or is under way.
-
-        Raises:
-            DurableError: There is no such run, it is over, or a request has a decision already (`why="answered"`).
-        """
+        """Add decisions to a run that waits or is under way. Raise `DurableError` if a request has one already."""
         change = partial(add_decisions, decisions=decisions)
         return self._change_run(run_id, "decided", change, now, {"requests": [*decisions]}, needs_answered=True)
 
@@ -206,25 +180,11 @@ class Journal(StepJournal):
         return self._change_run(run_id, "cancelled", partial(cancel_run, reason=text), now, {"reason": text})
 
     def execute(self, run_id: str, order: Mapping[str, Any], *, now: float) -> RunRow:
-        """
-        Queue a run again that has planned, and keep the *order* among its decisions. Its outcome stays the plan.
-
-        Raises:
-            DurableError: The run has not planned, or its plan was ordered already.
-        """
+        """Queue a run again that has planned, and keep the *order* among its decisions. Its outcome stays the plan."""
         return self._change_run(run_id, "executed", partial(execute_run, order=order), now, order)
 
     def retry(self, run_id: str, *, now: float, deadline: float | None = None, any_version: bool = False) -> RunRow:
-        """
-        Queue a run again that has failed, was stopped or was cancelled. Its steps are kept.
-
-        Args:
-            deadline: When the run has to end now; None if that does not change.
-            any_version: Let a worker of any version go on. Then a run that is queued or waits may be given too.
-
-        Raises:
-            DurableError: The run is not over, or is done, or its deadline has passed.
-        """
+        """Queue a run again that has failed, was stopped or was cancelled. Its steps are kept. See `retry_run`."""
         new_deadline = None if deadline is None else check_number(deadline, "the deadline of a run")
         change = partial(retry_run, deadline=new_deadline, any_version=any_version)
         return self._change_run(run_id, "retried", change, now, {"any_version": True} if any_version else {})
@@ -240,7 +200,7 @@ class Journal(StepJournal):
     def beat(self, worker: str, data: Mapping[str, Any]) -> None:
         """Raise the counter of a worker by one, so that the others see that it lives."""
         text = dump_json(data, "the data of a worker")
-        self._database.change_once(self._sql.beat, (check_text(worker, "the name of a worker"), text), durable=False)
+        self._change_once(BEAT, (check_text(worker, "the name of a worker"), text), durable=False)
 
     def read_workers(self) -> Mapping[str, int]:
         """Return the counters of all workers. A worker whose counter does not change any more is dead."""
@@ -252,9 +212,7 @@ class Journal(StepJournal):
 
     def remove_worker(self, worker: str) -> None:
         """Remove a worker that has ended, or that is dead."""
-        self._database.change_once(
-            self._sql.remove_worker, (check_text(worker, "the name of a worker"),), durable=False
-        )
+        self._change_once(REMOVE_WORKER, (check_text(worker, "the name of a worker"),), durable=False)
 
     def close(self) -> None:
         """Close all connections."""
@@ -306,3 +264,19 @@ def _find_answered(rows: RowAccess, stored: StoredRun) -> set[str]:
         elif event.kind == "refused":  # the decision was not accepted, so there may be another one
             answered.difference_update(event.data["requests"])
     return answered
+
+
+def open_journal(database_url: str) -> Journal:
+    """Open the journal in a database, and create its tables; raise `DurableError` if the URL names none of ours."""
+    scheme = database_url.partition(":")[0]
+    if scheme == "sqlite":
+        path = find_sqlite_path(database_url)
+        if path is None or "?" in path or "#" in path:
+            raise DurableError(f"{database_url!r} names no file for runs; {_REMEDY}", why="store")
+        return Journal(SQLiteDatabase(path, RUNS))
+    if scheme.partition("+")[0].lower() in ("postgresql", "postgres"):
+        try:
+            return Journal(PostgresDatabase(database_url, RUNS))
+        except ValueError as error:
+            raise DurableError(str(error), why="store") from None
+    raise DurableError(f"{scheme!r} is no database for runs; {_REMEDY}", why="store")

@@ -4,36 +4,19 @@ The tables of the journal and its SQL, for SQLite and PostgreSQL.
 
 from __future__ import annotations
 
+from functools import cache
+
 from ...storage.database import Layout, SQLDialect
 from ..errors import DurableError
 
-__all__ = ["RUNS", "RUN_COLUMNS", "Statements"]
+__all__ = ["BEAT", "BEGIN_STEP", "FINISH_STEP", "REMOVE_WORKER", "RUNS", "RUN_COLUMNS", "TAKE_BACK_STEP", "adapt"]
 
-RUN_COLUMNS = (
-    "id",
-    "kind",
-    "status",
-    "epoch",
-    "lives",
-    "input",
-    "outcome",
-    "paused",
-    "decisions",
-    "secret",
-    "principal",
-    "deadline",
-    "problem",
-    "worker",
-    "version",
-    "due_at",
-    "is_open",
-    "created_at",
-    "updated_at",
-    "sequence",
-    "checksum",
+_COLUMNS = (
+    "id, kind, status, epoch, lives, input, outcome, paused, decisions, secret, principal, deadline, problem, worker,"
+    " version, due_at, is_open, created_at, updated_at, sequence, checksum"
 )
+RUN_COLUMNS = tuple(_COLUMNS.split(", "))
 """The columns of a run that its checksum covers, and the checksum."""
-
 
 _TABLES = """
 CREATE TABLE toolkit_runs (
@@ -78,7 +61,7 @@ RUNS = Layout(
 """The tables of the journal, which may be beside those of DBOS."""
 
 _PARTS = {
-    "columns": ", ".join(RUN_COLUMNS),
+    "columns": _COLUMNS,
     "column_values": ", ".join("?" * len(RUN_COLUMNS)),
     "column_changes": ", ".join(f"{column} = ?" for column in RUN_COLUMNS),
     "seconds": "(SELECT coalesce(sum(seconds), 0) FROM toolkit_steps WHERE run = number)",
@@ -91,65 +74,30 @@ _PARTS = {
 }
 
 
-class Statements:
-    """All statements of the journal in the dialect of one database."""
+# Each of these is a transaction of its own. The other statements are in `row_access.py`.
 
-    def __init__(self, dialect: SQLDialect) -> None:
-        def adapt(statement: str) -> str:
-            return dialect.adapt(statement, **_PARTS)
+BEGIN_STEP = (
+    "INSERT INTO toolkit_steps (run, key, began_epoch, began_at, began_mark, began_checksum, data)"
+    " SELECT number, ?, ?, ?, ?, ?, ? {newest}{share_row} ON CONFLICT (run, key) DO NOTHING"
+)
+TAKE_BACK_STEP = (
+    "DELETE FROM toolkit_steps WHERE key = ? AND began_epoch = ? AND record IS NULL AND run = (SELECT number {newest})"
+)
+FINISH_STEP = (
+    "INSERT INTO toolkit_steps (run, key, done_epoch, seconds, done_at, done_mark, done_checksum, record)"
+    " SELECT number, ?, ?, ?, ?, ?, ?, ? {newest}{share_row}"
+    " ON CONFLICT (run, key) DO UPDATE SET done_epoch = excluded.done_epoch, seconds = excluded.seconds,"
+    " done_at = excluded.done_at, done_mark = excluded.done_mark,"
+    " done_checksum = excluded.done_checksum, record = excluded.record WHERE toolkit_steps.record IS NULL"
+)
+BEAT = (
+    "INSERT INTO toolkit_workers (worker, beats, data) VALUES (?, 1, ?)"
+    " ON CONFLICT (worker) DO UPDATE SET beats = toolkit_workers.beats + 1, data = excluded.data"
+)
+REMOVE_WORKER = "DELETE FROM toolkit_workers WHERE worker = ?"
 
-        self.add_run = adapt(
-            "INSERT INTO toolkit_runs ({columns}) VALUES ({column_values}) ON CONFLICT (id) DO NOTHING"
-        )
-        self.read_run = adapt("SELECT number, {seconds}, {columns} FROM toolkit_runs WHERE id = ?")
-        # The row is read after it is locked, by a statement of its own, which sees what was written until then.
-        self.lock_run = adapt("SELECT number FROM toolkit_runs WHERE id = ?{lock_row}") if dialect.lock_row else ""
-        self.change_run = adapt("UPDATE toolkit_runs SET {column_changes} WHERE number = ?")
-        self.list_runs = adapt(
-            "SELECT number, {seconds}, {columns} FROM toolkit_runs WHERE {{filters}} ORDER BY number DESC LIMIT ?"
-        )
-        # What a run was given and has done is not read. Without an order, both indexes are used.
-        self.list_due = adapt(
-            "SELECT id, kind, status, epoch, principal, worker, version FROM toolkit_runs"
-            " WHERE (status IN ('queued', 'running') OR is_open = 1"
-            " OR (status = 'waiting' AND (decisions <> '{{}}' OR due_at < ?))) AND updated_at < ?"
-        )
-        self.lock_old_runs = adapt("SELECT number FROM toolkit_runs WHERE {over} AND updated_at < ?{lock_row}")
-        self.delete_run = (
-            adapt("DELETE FROM toolkit_steps WHERE run = ?"),
-            adapt("DELETE FROM toolkit_events WHERE run = ?"),
-            adapt("DELETE FROM toolkit_runs WHERE number = ?"),
-        )
 
-        self.begin = adapt(
-            "INSERT INTO toolkit_steps (run, key, began_epoch, began_at, began_mark, began_checksum, data)"
-            " SELECT number, ?, ?, ?, ?, ?, ? {newest}{share_row} ON CONFLICT (run, key) DO NOTHING"
-        )
-        self.take_back = adapt(
-            "DELETE FROM toolkit_steps WHERE key = ? AND began_epoch = ? AND record IS NULL"
-            " AND run = (SELECT number {newest})"
-        )
-        self.begin_again = adapt(
-            "UPDATE toolkit_steps SET began_epoch = ?, began_at = ?, began_mark = ?, began_checksum = ?"
-            " WHERE run = ? AND key = ?"
-        )
-        self.finish = adapt(
-            "INSERT INTO toolkit_steps (run, key, done_epoch, seconds, done_at, done_mark, done_checksum, record)"
-            " SELECT number, ?, ?, ?, ?, ?, ?, ? {newest}{share_row}"
-            " ON CONFLICT (run, key) DO UPDATE SET done_epoch = excluded.done_epoch, seconds = excluded.seconds,"
-            " done_at = excluded.done_at, done_mark = excluded.done_mark,"
-            " done_checksum = excluded.done_checksum, record = excluded.record WHERE toolkit_steps.record IS NULL"
-        )
-        self.read_steps = adapt("SELECT {step} FROM toolkit_steps WHERE run = ? ORDER BY key")
-        self.read_step = adapt("SELECT {step} FROM toolkit_steps WHERE run = ? AND key = ?")
-
-        self.add_event = adapt("INSERT INTO toolkit_events (run, {event}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        self.read_events = adapt("SELECT {event} FROM toolkit_events WHERE run = ?")
-        self.has_event = adapt("SELECT 1 FROM toolkit_events WHERE run = ? AND mark = ?")
-
-        self.beat = adapt(
-            "INSERT INTO toolkit_workers (worker, beats, data) VALUES (?, 1, ?)"
-            " ON CONFLICT (worker) DO UPDATE SET beats = toolkit_workers.beats + 1, data = excluded.data"
-        )
-        self.read_workers = adapt("SELECT worker, beats, data FROM toolkit_workers ORDER BY worker")
-        self.remove_worker = adapt("DELETE FROM toolkit_workers WHERE worker = ?")
+@cache
+def adapt(statement: str, dialect: SQLDialect) -> str:
+    """Return *statement* in the words of *dialect*, with the parts that several statements have."""
+    return dialect.adapt(statement, **_PARTS)

@@ -17,9 +17,8 @@ from .records import EventRow, StepRow
 from .row_access import RowAccess
 from .row_texts import DamagedRowError, check_id, check_number, check_text, compute_checksum, dump_json, shorten_key
 from .run_changes import check_newest
-from .sequences import SequenceClock
-from .statements import Statements
-from .stored_rows import StoredEvent, StoredStep
+from .statements import BEGIN_STEP, FINISH_STEP, TAKE_BACK_STEP, adapt
+from .stored_rows import SequenceClock, StoredEvent, StoredStep
 
 __all__ = ["StepJournal", "build_event"]
 
@@ -31,7 +30,6 @@ class StepJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = Statements(database.dialect)
         self._clock = SequenceClock()
 
     def check_newest(self, run_id: str, epoch: int) -> None:
@@ -40,36 +38,24 @@ class StepJournal:
 
     def read_steps(self, run_id: str) -> dict[str, StepRow]:
         """Return all steps of a run by their keys."""
-
-        def work(rows: RowAccess) -> dict[str, StepRow]:
-            return {step.row.key: step.row for step in rows.list_steps(rows.require_run(run_id))}
-
-        return self._read(work)
+        steps = self._read(lambda rows: rows.list_steps(rows.require_run(run_id)))
+        return {step.row.key: step.row for step in steps}
 
     def begin(self, run_id: str, epoch: int, key: str, data: Mapping[str, Any], *, now: float) -> None:
-        """
-        Record that a step is about to take effect. *data* describes it for people.
-
-        Raises:
-            RunTakenOver: The epoch is not the newest, or the step was begun already, also by an earlier epoch.
-        """
+        """Record that a step is about to take effect, with *data* for people; raise `RunTakenOver` if it has begun."""
         key, now = shorten_key(key), check_number(now, "the time")
         text = dump_json(data, f"the data of the step {key!r}")
         mark = self._clock.mark(self._clock.take(now))
         checksum = compute_checksum(run_id, key, epoch, now, mark, text)
         values = (key, epoch, now, mark, checksum, text, check_id(run_id), epoch)
-        if not self._database.change_once(self._sql.begin, values):
+        if not self._change_once(BEGIN_STEP, values):
             step = self._find_obstacle(run_id, epoch, key)
             if step is None or step.began_mark != mark:
                 raise RunTakenOver(f"the step {key!r} was begun already")
 
     def take_back(self, run_id: str, epoch: int, key: str) -> None:
-        """
-        Remove the beginning of a step that this epoch has written, because the step did not take effect.
-
-        A beginning that is not of the newest epoch, or has a record, stays.
-        """
-        self._database.change_once(self._sql.take_back, (shorten_key(key), epoch, check_id(run_id), epoch))
+        """Remove the beginning that this epoch has written of a step that did not take effect and has no record."""
+        self._change_once(TAKE_BACK_STEP, (shorten_key(key), epoch, check_id(run_id), epoch))
 
     def begin_again(self, run_id: str, epoch: int, key: str, *, now: float) -> None:
         """Record that a step that was begun by an earlier epoch, and may be repeated, is begun by this one."""
@@ -96,12 +82,7 @@ class StepJournal:
     def finish(
         self, run_id: str, epoch: int, key: str, record: Mapping[str, Any], *, seconds: float, now: float
     ) -> None:
-        """
-        Keep what came of a step, which need not have begun.
-
-        Raises:
-            RunTakenOver: The epoch is not the newest, or the step has a record.
-        """
+        """Keep what came of a step, which need not have begun; raise `RunTakenOver` if it has a record."""
         key, now = shorten_key(key), check_number(now, "the time")
         text = dump_json(record, f"the record of the step {key!r}")
         seconds = check_number(seconds, "the seconds of a step")
@@ -109,7 +90,7 @@ class StepJournal:
         checksum = compute_checksum(run_id, key, epoch, seconds, now, mark, text)
         values = (key, epoch, seconds, now, mark, checksum, text, check_id(run_id), epoch)
         # A power cut may undo this, but only with all that came after it. Then the step is one that has begun.
-        if not self._database.change_once(self._sql.finish, values, durable=False):
+        if not self._change_once(FINISH_STEP, values, durable=False):
             step = self._find_obstacle(run_id, epoch, key)
             if step is None or step.done_mark != mark:
                 raise RunTakenOver(f"the step {key!r} has a record already")
@@ -154,11 +135,16 @@ class StepJournal:
 
     def _read(self, work: Callable[[RowAccess], T]) -> T:
         with self._translate_damage():
-            return self._database.read(lambda execute: work(RowAccess(self._sql, execute)))
+            return self._database.read(lambda execute: work(RowAccess(self._database.dialect, execute)))
 
     def _change(self, work: Callable[[RowAccess], T], *, durable: bool = True) -> T:
         with self._translate_damage():
-            return self._database.change(lambda execute: work(RowAccess(self._sql, execute)), durable=durable)
+            return self._database.change(
+                lambda execute: work(RowAccess(self._database.dialect, execute)), durable=durable
+            )
+
+    def _change_once(self, statement: str, values: Sequence[Any], *, durable: bool = True) -> int:
+        return self._database.change_once(adapt(statement, self._database.dialect), values, durable=durable)
 
     @contextmanager
     def _translate_damage(self) -> Iterator[None]:

@@ -1,21 +1,66 @@
 """
-Rows of the journal as the database keeps them, with their checksums.
+Rows of the journal as the database keeps them, with their checksums, and the numbers that put them in order.
 
 A row that differs from what was written raises `DamagedRowError`, whatever it contains.
 """
 
 from __future__ import annotations
 
+import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..._plumbing.forks import renew_in_children
 from .records import EventRow, RunRow, StepRow
-from .row_texts import DamagedRowError, compute_checksum, dump_json, load_json
-from .sequences import read_sequence
+from .row_texts import DamagedRowError, check_number, compute_checksum, dump_json, load_json
 from .statements import RUN_COLUMNS
 
-__all__ = ["StoredEvent", "StoredRun", "StoredStep", "check_stored", "pack_run", "read_event", "read_run", "read_step"]
+__all__ = [
+    "SequenceClock",
+    "StoredEvent",
+    "StoredRun",
+    "StoredStep",
+    "check_stored",
+    "pack_run",
+    "read_event",
+    "read_run",
+    "read_step",
+]
+
+# A clock that is far ahead must leave room for later numbers.
+_MAX_SEQUENCE = 2**62
+
+
+class SequenceClock:
+    """A clock whose numbers only grow, and which tells its own numbers from those of others."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self.renew_after_fork()
+        renew_in_children(self)
+
+    def renew_after_fork(self) -> None:
+        """Take another mark, so that the changes of a forked child are not taken for those of its parent."""
+        self._nonce = secrets.token_hex(4)
+        self._lock = threading.Lock()
+
+    def take(self, now: float) -> int:
+        """Return a number above all before it: the time in microseconds, unless the clock stands or has jumped back."""
+        microseconds = int(check_number(now, "the time") * 1e6)
+        with self._lock:
+            self._last = max(self._last + 1, min(microseconds, _MAX_SEQUENCE))
+            return self._last
+
+    def advance(self, sequence: int) -> None:
+        """Let all later numbers be greater than *sequence*, which another process has written."""
+        with self._lock:
+            self._last = max(self._last, sequence)
+
+    def mark(self, sequence: int) -> str:
+        """Return a text that no other clock makes, for a change with this number."""
+        return f"{sequence}-{self._nonce}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +69,6 @@ class StoredRun:
     A run, and what only the journal needs to know of it.
 
     Attributes:
-        number: The number of the run in the database.
-        row: The run.
         sequence: The place of its last change among all that happened to it.
         texts: The columns as they were read, by their names. A column that does not change is written as it was.
     """
@@ -41,11 +84,7 @@ class StoredStep:
     """
     A step, and what only the journal needs to know of it.
 
-    Attributes:
-        events: The events that can be derived from it: its beginning and its end.
-        data_text: What describes the step for people, as JSON text.
-        began_mark: A text that tells the process that has begun the step from all others.
-        done_mark: A text that tells the process that has written the record from all others.
+    A mark is a text that tells the process that has begun the step, or has written its record, from all others.
     """
 
     row: StepRow
@@ -161,7 +200,7 @@ def read_step(run_id: str, stored: Sequence[Any]) -> StoredStep:
 
 
 def _derive_event(kind: str, key: str, mark: str, at: float, epoch: int, data: Mapping[str, Any]) -> StoredEvent:
-    sequence = read_sequence(mark)
+    sequence = int(mark.partition("-")[0])  # as `SequenceClock.mark` has written it
     return StoredEvent(mark=mark, sequence=sequence, at=at, epoch=epoch, kind=kind, key=key, data=data)
 
 

@@ -16,7 +16,7 @@ from ...spec import Tool
 from ..base import Note
 from .dialects import ANTHROPIC
 from .rewriting import rewrite_schema
-from .size import count_optional_parameters, count_union_parameters
+from .shapes import count_optional_parameters, count_union_parameters
 
 __all__ = ["Cost", "StrictBudget", "strict_schemas"]
 
@@ -87,7 +87,10 @@ def strict_schemas(tools: Sequence[Tool], budget: StrictBudget) -> tuple[dict[st
             spent += candidate.cost
             chosen.append(candidate)
     names = {entry.name for entry in chosen}
-    notes += [Note(entry.name, _too_costly_text(entry.cost, budget)) for entry in candidates if entry.name not in names]
+    for entry in candidates:
+        if entry.name not in names:
+            size = f"this one has {entry.cost.optional} and {entry.cost.unions}"
+            notes.append(Note(entry.name, f"not strict: {_budget_text(budget)}, and {size}"))
     return {entry.name: entry.schema for entry in chosen}, notes
 
 
@@ -122,10 +125,6 @@ def _choose_affordable(candidates: Sequence[_Candidate], budget: StrictBudget) -
         while not budget.covers(spent) and budget.find_overruns(spent) == overruns:
             spent -= remaining.pop()[1].cost
     return [candidate for _, candidate in sorted(remaining, key=lambda entry: entry[0])]
-
-
-def _too_costly_text(cost: Cost, budget: StrictBudget) -> str:
-    return f"not strict: {_budget_text(budget)}, and this one has {cost.optional} and {cost.unions}"
 
 
 def _budget_text(budget: StrictBudget) -> str:

@@ -54,9 +54,7 @@ class Dialect:
     large_enum_limits: tuple[int, int] | None = None
 
 
-_FORMATS = frozenset(
-    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
-)
+_FORMATS = frozenset(["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"])
 _RANGES = frozenset(["minimum", "maximum"])
 
 # https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas

@@ -18,9 +18,7 @@ from ...values.strictjson.checks import is_plain_json, loads
 __all__ = ["remove_forced_nulls"]
 
 _MAX_COMPARED_VALUES = 50_000
-"""
-The most values that are compared with schemas. Otherwise a schema with many possible readings would take endless time.
-"""
+"""The most values that are compared with schemas. A schema with many possible readings would take endless time."""
 
 
 def remove_forced_nulls(arguments: Any, tool: Tool) -> Any:
@@ -50,15 +48,13 @@ def remove_forced_nulls(arguments: Any, tool: Tool) -> Any:
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """Yield every value that is not a container, and `...` for each container."""
+    """Yield *value* and every value inside it."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
+        yield item
         if isinstance(item, (dict, list)):
             waiting += item.values() if isinstance(item, dict) else item
-            yield ...
-        else:
-            yield item
 
 
 class _NullStripper:
@@ -127,9 +123,7 @@ class _NullStripper:
         return fits
 
     def _schemas_that_hold(self, schema: Any, resolver: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
-        """
-        Yield the schemas that all hold for one value: *schema*, the schema that it refers to, and those in its `allOf`.
-        """
+        """Yield the schemas that all hold for one value: *schema*, the one that it refers to, and those in `allOf`."""
         self._spend(1)
         if not isinstance(schema, Mapping):
             return

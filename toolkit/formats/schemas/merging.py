@@ -31,9 +31,7 @@ def definition_name(reference: str) -> str:
 
 
 def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:
-    """
-    Return the types that *schema* states, also through references and unions. The list is empty if it states none.
-    """
+    """Return the types that *schema* states, also through references and unions; an empty list if it states none."""
     types: dict[str, None] = {}
     visited: set[int] = set()
     waiting = [schema]

@@ -24,9 +24,7 @@ _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def use_plain_names(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> dict[str, Any]:
-    """
-    Return *schema* of *tool* with plain names at its top level. A note in *notes* lists the names that were changed.
-    """
+    """Return *schema* of *tool* with plain names at its top level. A note in *notes* lists the changed names."""
     plain_names = _plain_names(schema.get("properties", ()))
     if not plain_names:
         return schema

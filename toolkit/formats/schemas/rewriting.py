@@ -18,8 +18,13 @@ from ...values.schemas.vocabulary import ANNOTATION_KEYWORDS, UNION_KEYWORDS
 from .dialects import Dialect
 from .merging import definition_name, definition_of, flatten_top_level, merge_schemas
 from .remarks import add_remarks
-from .shapes import find_conditional_properties, find_recursive_definition, infer_types, make_nullable
-from .size import find_exceeded_limits
+from .shapes import (
+    find_conditional_properties,
+    find_exceeded_limits,
+    find_recursive_definition,
+    infer_types,
+    make_nullable,
+)
 
 __all__ = ["RewrittenSchema", "rewrite_schema"]
 
@@ -145,20 +150,16 @@ class _Rewriter:
             self._add_array_keywords(schema, result, dropped, place)
 
     def _add_choices(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any]) -> None:
-        kinds = self._dialect.enum_types
-        if "const" in schema:
-            value = schema["const"]
-            if type(value) not in kinds:
-                dropped["const"] = value
-            elif self._dialect.allows_const:
-                result["const"] = value
-            else:
-                result["enum"] = [value]
-        elif "enum" in schema:
-            if all(type(value) in kinds for value in schema["enum"]):
-                result["enum"] = list(schema["enum"])
-            else:
-                dropped["enum"] = schema["enum"]
+        keyword = "const" if "const" in schema else "enum"
+        if keyword not in schema:
+            return
+        values = [schema["const"]] if keyword == "const" else list(schema["enum"])
+        if any(type(value) not in self._dialect.enum_types for value in values):
+            dropped[keyword] = schema[keyword]
+        elif keyword == "const" and self._dialect.allows_const:
+            result["const"] = schema["const"]
+        else:
+            result["enum"] = values
 
     def _add_object_keywords(
         self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str
@@ -198,27 +199,23 @@ class _Rewriter:
     def _add_array_keywords(
         self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str
     ) -> None:
-        prefix_schemas, rest = schema.get("prefixItems"), schema.get("items")
-        item_place = f"{place}[]"
-        if prefix_schemas is None:
-            if isinstance(rest, Mapping):
-                result["items"] = self.rewrite(rest, item_place)
-            elif self._dialect.strict:
+        prefix_schemas, item_place = schema.get("prefixItems"), f"{place}[]"
+        members = [self.rewrite(item, item_place) for item in prefix_schemas or ()]
+        rest = self.rewrite(schema["items"], item_place) if isinstance(schema.get("items"), Mapping) else None
+        if prefix_schemas is None or self._dialect.allows_tuples:
+            if prefix_schemas is not None:
+                result["prefixItems"] = members
+            if rest is not None:
+                result["items"] = rest
+            elif prefix_schemas is None and self._dialect.strict:
                 self._refuse(place, "is an array of anything")
             return
-        members = [self.rewrite(item, item_place) for item in prefix_schemas]
-        if self._dialect.allows_tuples:
-            result["prefixItems"] = members
-            if isinstance(rest, Mapping):
-                result["items"] = self.rewrite(rest, item_place)
-            return
-        if isinstance(rest, Mapping):
-            members.append(self.rewrite(rest, item_place))
+        members += [] if rest is None else [rest]
         distinct = [item for number, item in enumerate(members) if item not in members[:number]]
         result["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
         if len(distinct) > 1:
             dropped["prefixItems"] = prefix_schemas
-        if rest is False:
+        if schema.get("items") is False:
             dropped.setdefault("maxItems", len(prefix_schemas))
 
     def _rewrite_combination(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:

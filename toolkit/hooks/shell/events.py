@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...policies.redaction import MASK, Redaction
+from ...policies.redaction import MASK, Redaction, fold_name
 from ...results import ToolCall, ToolResult
 from ...session import Session
 from ...values.rendering import as_json, replace_surrogates
@@ -45,7 +44,9 @@ def describe_call(call: ToolCall, arguments: Any, event: Event, result: ToolResu
     if result is not None:
         if len(result.text) > _MAX_INPUT_BYTES:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        redaction = _redaction(call, arguments)
+        hidden = _secret_names(call)
+        items = arguments.items() if hidden and isinstance(arguments, dict) else ()
+        redaction = Redaction().with_secrets(value for key, value in items if fold_name(key) in hidden)
         # The result is masked before it becomes JSON, because a secret in bytes cannot be found in their base64.
         masked = redaction.mask_result(copy.copy(result))
         data["result"] = redaction.mask_value(as_json(masked.to_json()))
@@ -90,12 +91,7 @@ def arguments_of(call: ToolCall) -> Any:
 
 def _secret_names(call: ToolCall) -> frozenset[str]:
     secrets = frozenset() if call.tool is None else call.tool.signature.secrets
-    return frozenset(map(_fold_key, secrets))
-
-
-def _fold_key(key: Any) -> str:
-    # Keys are compared as the repair of arguments compares them: a key that is nearly the secret's name is as secret.
-    return re.sub(r"[\W_]+", "", str(key)).lower()
+    return frozenset(map(fold_name, secrets))
 
 
 def _mask_secrets(call: ToolCall, arguments: Any) -> Any:
@@ -104,19 +100,13 @@ def _mask_secrets(call: ToolCall, arguments: Any) -> Any:
         return arguments
     if not isinstance(arguments, dict):
         return MASK  # This is text that could not be parsed, so it is unknown where the secret is in it.
-    return {key: MASK if _fold_key(key) in hidden else value for key, value in arguments.items()}
-
-
-def _redaction(call: ToolCall, arguments: Any) -> Redaction:
-    hidden = _secret_names(call)
-    items = arguments.items() if hidden and isinstance(arguments, dict) else ()
-    return Redaction().with_secrets(value for key, value in items if _fold_key(key) in hidden)
+    return {key: MASK if fold_name(key) in hidden else value for key, value in arguments.items()}
 
 
 def restore_secrets(edited: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
     """Return *edited*, with the true value at each place where the command left a mask unchanged."""
     hidden = _secret_names(call)
     return {
-        key: arguments[key] if value == MASK and key in arguments and _fold_key(key) in hidden else value
+        key: arguments[key] if value == MASK and key in arguments and fold_name(key) in hidden else value
         for key, value in edited.items()
     }

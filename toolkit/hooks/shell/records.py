@@ -20,7 +20,7 @@ Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
 
 EVENTS: tuple[Event, ...] = get_args(Event)
 
-_ON_FAILURE_VALUES = ("block", "allow")
+_FAILURE_EFFECTS = ("block", "allow")
 _MAX_SECONDS = 24 * 3600
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -129,10 +129,6 @@ def _check_seconds(value: Any) -> str | None:
     return f"has to be a number of seconds above 0, at most {_MAX_SECONDS:,}; got {value!r:.40}"
 
 
-def _check_on_failure(value: Any) -> str | None:
-    return None if value in _ON_FAILURE_VALUES else explain_unknown_choice(value, _ON_FAILURE_VALUES)
-
-
 def _check_env(value: Any) -> str | None:
     names = _as_texts(value)
     if names is None:
@@ -146,6 +142,6 @@ _CHECKS: dict[str, Callable[[Any], str | None]] = {
     "tools": _check_tools,
     "command": _check_command,
     "timeout_seconds": _check_seconds,
-    "on_failure": _check_on_failure,
+    "on_failure": lambda value: None if value in _FAILURE_EFFECTS else explain_unknown_choice(value, _FAILURE_EFFECTS),
     "env": _check_env,
 }

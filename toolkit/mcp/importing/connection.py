@@ -1,8 +1,8 @@
 """
 The connection to one server: it opens the transport, lists the tools, runs calls, and connects again after a loss.
 
-A connection lives in the event loop of a `LoopThread`, and everything here runs in that loop. A server that is dead,
-slow or floods fails its own calls, and no others.
+A connection lives in the event loop that `Servers` runs in a thread, and everything here runs in that loop. A server
+that is dead, slow or floods fails its own calls, and no others.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from ...errors import ToolError, Transient
 from .call_errors import UnusableAnswer, explain_validation, read_call_error
 from .flood_guard import guard_transport
 from .foreign_text import clean_text
-from .http_client import build_http_client
+from .http_client import McpHttpClient
 from .list_watcher import ListWatcher
-from .login_requests import read_login_request
 from .questions import CallLink, QuestionRouter
 from .remote_server import RemoteServer
 from .remote_tools import RemoteListing, RemoteTool, leave_out_unusable, list_tools
@@ -59,7 +58,6 @@ class Connection:
         server: Where the server is, and the limits for it.
         on_tools: Awaited with each list of tools, in the loop of the connection, one list at a time.
         on_problem: Called with what is wrong with the server, and with None when it works again.
-        chance: Returns a random number from 0 to 1, for the waits between two attempts.
     """
 
     def __init__(
@@ -68,14 +66,12 @@ class Connection:
         *,
         on_tools: Callable[[RemoteListing], Awaitable[None]],
         on_problem: Callable[[str | None], None],
-        chance: Callable[[], float] = random.random,
     ) -> None:
         self.server = server
         self._limits = server.limits
         self._on_tools = on_tools
         self._import_lock = asyncio.Lock()  # an older list must not replace a newer one
         self._on_problem = on_problem
-        self._chance = chance
         self._client: Client | None = None
         self._lost = asyncio.Event()
         self._wake = asyncio.Event()
@@ -164,13 +160,13 @@ class Connection:
         server = self.server
         target: Any = server.target
         if server.kind == "command":
-            transport = open_stdio(server, self._errors, self._note_loss)
-            target = guard_transport(transport, watcher.note_dropped, self._check_result)
+            target = open_stdio(server, self._errors, self._note_loss)
         elif server.kind == "address":
-            http = await stack.enter_async_context(build_http_client(server, self._note_loss, self._read_refusal))
+            http = await stack.enter_async_context(McpHttpClient(server, self._note_loss))
             max_bytes = int(self._limits.max_message_bytes)
-            transport = streamable_http_client(server.target, http_client=http, max_sse_event_size=max_bytes)
-            target = guard_transport(transport, watcher.note_dropped, self._check_result)
+            target = streamable_http_client(server.target, http_client=http, max_sse_event_size=max_bytes)
+        if server.kind != "object":
+            target = guard_transport(target, watcher.note_dropped, self._check_result)
         return Client(
             target,
             mode=self._revision,
@@ -179,10 +175,6 @@ class Connection:
             elicitation_callback=self._questions.answer,
             message_handler=watcher.handle_message,
         )
-
-    def _read_refusal(self, response: Any) -> dict[str, Any] | None:
-        """Return the error for an answer of status 401 or 403 that a login can help with; None for the usual error."""
-        return read_login_request(response, self.server)
 
     def _check_result(self, result: dict[str, Any]) -> None:
         """Leave the tools out of *result* that are no tools, if it is a list of tools."""
@@ -264,7 +256,7 @@ class Connection:
         if self._is_closing or self._is_wanted:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds * (0.5 + self._chance() / 2))
+            await asyncio.wait_for(self._wake.wait(), random.uniform(seconds / 2, seconds))  # noqa: S311 -- no secret
 
     # Calls.
 
@@ -292,16 +284,15 @@ class Connection:
         self, client: Client, tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink
     ) -> types.CallToolResult:
         """Send a call, and answer the questions that the server asks, until the server has a result."""
+        params = types.CallToolRequestParams(name=tool.name, arguments=dict(arguments))
         with self._questions.follow(link):
-            responses: dict[str, Any] | None = None
-            state: str | None = None
             for _ in range(int(self._limits.max_rounds) + 1):
-                answer = await self._send(client, tool, arguments, link, responses, state)
+                answer = await self._send(client, tool, params, link)
                 if isinstance(answer, types.CallToolResult):
                     return answer
-                state = answer.request_state
-                responses = await self._questions.answer_all(answer.input_requests or {}, link)
-                if not responses:
+                params.request_state = answer.request_state
+                params.input_responses = await self._questions.answer_all(answer.input_requests or {}, link)
+                if not params.input_responses:
                     await asyncio.sleep(_STATE_ONLY_SECONDS)
         raise UnusableAnswer(
             f"the server {self.server.name} asked for input more than {int(self._limits.max_rounds)} times"
@@ -321,19 +312,8 @@ class Connection:
         return client
 
     async def _send(
-        self,
-        client: Client,
-        tool: RemoteTool,
-        arguments: Mapping[str, Any],
-        link: CallLink,
-        responses: dict[str, Any] | None,
-        state: str | None,
-        *,
-        is_second: bool = False,
+        self, client: Client, tool: RemoteTool, params: types.CallToolRequestParams, link: CallLink, tries: int = 2
     ) -> types.CallToolResult | types.InputRequiredResult:
-        params = types.CallToolRequestParams(
-            name=tool.name, arguments=dict(arguments), input_responses=responses, request_state=state
-        )
         try:
             if tool.is_task and offers_tasks(client):
                 return await self._tasks.call(client, params, link)
@@ -342,10 +322,10 @@ class Connection:
                 types.CallToolRequest(params=params), _ANSWER, progress_callback=link.report
             )
         except MCPError as error:
-            if error.code == HEADER_MISMATCH and not is_second:
+            if error.code == HEADER_MISMATCH and tries > 1:
                 # The server wants the headers of a newer definition, and has not run the call.
                 await self._import(client)
-                return await self._send(client, tool, arguments, link, responses, state, is_second=True)
+                return await self._send(client, tool, params, link, tries - 1)
             raise read_call_error(error, self.server.name, is_open=self.is_open) from None
         except ValidationError as error:
             raise explain_validation(error, self.server.name) from None

@@ -11,13 +11,13 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Self
+from typing import Any
 
-import anyio
+from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-__all__ = ["guard_transport"]
+__all__ = ["MessageBudget", "guard_transport"]
 
 _MAX_BURST = 500
 _MESSAGES_PER_SECOND = 100
@@ -30,17 +30,34 @@ async def guard_transport(
     on_result: Callable[[dict[str, Any]], None],
 ) -> AsyncIterator[tuple[Any, Any]]:
     """
-    Yield the streams of *transport*.
+    Yield the streams of *transport*. *on_dropped* is called with the method of each message that is dropped.
 
-    Args:
-        on_dropped: Called with the method of each message that is dropped.
-        on_result: Called with each result of a request, which it may change, before the SDK checks it.
+    *on_result* is called with each result of a request, which it may change, before the SDK checks it.
     """
     async with transport as (read_stream, write_stream):
         yield _GuardedStream(read_stream, on_dropped, on_result), write_stream
 
 
-class _GuardedStream:
+class MessageBudget:
+    """How many messages of a server are let through: *max_burst* at once, and *per_second* in the long run."""
+
+    def __init__(self, max_burst: int, per_second: float) -> None:
+        self._max_burst = self._left = float(max_burst)
+        self._per_second = per_second
+        self._last_time = time.monotonic()
+
+    def take(self) -> bool:
+        """Return whether one more message is let through, and count it if so."""
+        now = time.monotonic()
+        self._left = min(self._max_burst, self._left + (now - self._last_time) * self._per_second)
+        self._last_time = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
     """The messages of a server, without those that are too many."""
 
     def __init__(
@@ -49,8 +66,7 @@ class _GuardedStream:
         self._stream = stream
         self._on_dropped = on_dropped
         self._on_result = on_result
-        self._messages_left = float(_MAX_BURST)
-        self._last_time = time.monotonic()
+        self._budget = MessageBudget(_MAX_BURST, _MESSAGES_PER_SECOND)
 
     @property
     def last_context(self) -> Any:
@@ -64,35 +80,10 @@ class _GuardedStream:
             message = item.message if isinstance(item, SessionMessage) else None
             if isinstance(message, JSONRPCResponse):
                 self._on_result(message.result)
-            if not isinstance(message, (JSONRPCNotification, JSONRPCRequest)) or self._has_room():
+            if not isinstance(message, (JSONRPCNotification, JSONRPCRequest)) or self._budget.take():
                 return item
             self._on_dropped(message.method)
-
-    def _has_room(self) -> bool:
-        now = time.monotonic()
-        gained = (now - self._last_time) * _MESSAGES_PER_SECOND
-        self._messages_left = min(_MAX_BURST, self._messages_left + gained)
-        self._last_time = now
-        if self._messages_left < 1:
-            return False
-        self._messages_left -= 1
-        return True
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
         """Close the stream."""
         await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.aclose()

@@ -1,31 +1,44 @@
 """
-Makes a tool of the program from the definition of a server's tool.
+Makes a tool of the program from the definition of a server's tool, and results from the server's answers.
 
-The tool is destructive and open-world unless its server is trusted. Its schemas are enforced by this package.
+The tool is destructive and open-world unless its server is trusted. Its schemas are enforced by this package. Its name
+begins with the server, is legal, and is never one that another tool holds.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import mcp_types as types
 
+from ...catalogs.foreign_names import fold_name, reason_against
+from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
 from ...context import Context
 from ...errors import DefinitionError
 from ...facts import FactOptions
 from ...results import ToolResult
 from ...spec import Tool
 from .call_errors import UnusableAnswer
+from .foreign_text import clean_text, explain_address
 from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer
 from .remote_tools import RemoteTool
-from .results import build_result, build_unusable_result
-from .tool_names import make_legal_name
 
-__all__ = ["SendCall", "build_tool"]
+__all__ = ["NameBook", "SendCall", "build_result", "build_tool", "make_legal_name"]
 
+LabelT = TypeVar("LabelT", str, "str | None")
+
+_MAX_CHARS = 64
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_HASH_CHARS = 6
+_MAX_TITLE_CHARS = 300
+_ADVICE = "What it does is done, so do not call it again for that; tell the user."
 _CHANGED = "its server has changed its definition since it was last used"
 
 SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaitable[types.CallToolResult]]
@@ -48,7 +61,8 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         try:
             return build_result(await send(remote, arguments, CallLink(context)), server.name)
         except UnusableAnswer as problem:
-            return build_unusable_result(problem)
+            # The call has happened.
+            return ToolResult.failure("failed", str(problem), details={"ran": True}, cause=problem, advice=_ADVICE)
 
     facts: FactOptions = {
         **read_facts(server, remote),
@@ -92,3 +106,109 @@ def read_facts(server: RemoteServer, remote: RemoteTool) -> FactOptions:
 def _describe_change(pins: Pins, identity: str, remote: RemoteTool) -> str | None:
     change = pins.describe_change(identity, remote)
     return f"The server has changed the definition of this tool since it was last used:\n{change}" if change else None
+
+
+def build_result(answer: types.CallToolResult, server: str) -> ToolResult:
+    """
+    Return the result for *answer*, which the server *server* sent.
+
+    Raises:
+        UnusableAnswer: Some content cannot be read.
+    """
+    parts = [_read_block(block, server) for block in answer.content]
+    text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+    kept = parts if any(not isinstance(part, TextPart) for part in parts) else []
+    if answer.is_error:
+        return ToolResult.failure("failed", text or f"the server {server} gives no reason", parts=kept)
+    has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
+    if has_value:
+        return ToolResult(text, answer.structured_content, parts=kept)
+    # Without a text of its own, a result has the text of all its parts.
+    return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
+
+
+def _read_block(block: Any, server: str) -> Part:
+    reader = _READERS.get(type(block))
+    if reader is None:
+        raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r:.60}, which is not known")
+    try:
+        return reader(block)
+    except ValueError as error:  # no base64, no media type or no URI
+        reason = "it is not base64" if isinstance(error, binascii.Error) else clean_text(str(error), 200)
+        raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r}: {reason}") from None
+
+
+def _decode(data: str) -> bytes:
+    return base64.b64decode(data, validate=True)
+
+
+def _read_resource(block: types.EmbeddedResource) -> Part:
+    resource = block.resource
+    body = resource.text if isinstance(resource, types.TextResourceContents) else _decode(resource.blob)
+    return ResourcePart(_check_label(str(resource.uri)), body, _check_label(resource.mime_type))
+
+
+def _read_link(block: types.ResourceLink) -> Part:
+    title = clean_text(block.title or block.name, _MAX_TITLE_CHARS)
+    return FilePart(_check_label(str(block.uri)), _check_label(block.mime_type), title)
+
+
+def _check_label(label: LabelT) -> LabelT:
+    """Return a URI or a media type as it is. Raise `ValueError` if it is not clean."""
+    if label is not None and (problem := explain_address(label)):
+        raise ValueError(f"its address or its media type {problem}")
+    return label
+
+
+_READERS: dict[type, Callable[[Any], Part]] = {
+    types.TextContent: lambda block: TextPart(block.text),
+    types.ImageContent: lambda block: ImagePart(_decode(block.data), _check_label(block.mime_type)),
+    types.AudioContent: lambda block: AudioPart(_decode(block.data), _check_label(block.mime_type)),
+    types.EmbeddedResource: _read_resource,
+    types.ResourceLink: _read_link,
+}
+
+
+def make_legal_name(name: str, prefix: str = "") -> str:
+    """
+    Return *name*, a text of printable ASCII, as a legal name with *prefix*.
+
+    Characters that a name cannot have become `_`. A name that is too long is cut, and ends with a digest of the whole.
+    """
+    legal = prefix + _ILLEGAL.sub("_", name)
+    if not re.match(r"[A-Za-z_]", legal):
+        legal = f"_{legal}"
+    if len(legal) <= _MAX_CHARS:
+        return legal
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
+    return f"{legal[: _MAX_CHARS - _HASH_CHARS - 1]}_{digest}"
+
+
+class NameBook:
+    """
+    Which tool of which server holds a name. Names are compared without case and separators.
+
+    A name that a tool has had stays with that tool and its server for as long as the program runs. So no other server
+    can take it later, when people and models know what it stands for.
+    """
+
+    def __init__(self) -> None:
+        self._holders: dict[str, tuple[str, str]] = {}
+
+    def claim(self, server: str, tool: str, *, prefix: str | None = None) -> tuple[str, str | None]:
+        """
+        Return the name for *tool* of *server*, and why it cannot have that name; None if it can.
+
+        The name begins with *prefix*; by default with the name of the server.
+        """
+        if not tool.isascii() or not tool.isprintable() or not tool.strip():
+            return repr(tool)[:100], "its name has characters that can be mistaken for others; use printable ASCII"
+        name = make_legal_name(tool, f"{server}_" if prefix is None else prefix)
+        reason = reason_against(name)
+        if reason is None:
+            holder = self._holders.setdefault(fold_name(name), (server, tool))
+            if holder != (server, tool):
+                reason = (
+                    f"`{name}`, or a name that looks like it, belongs to `{holder[1][:80]}` of the server {holder[0]}"
+                )
+        return name, reason

@@ -1,6 +1,4 @@
-"""
-Log in at a server in the browser, with the OAuth of the SDK and a callback on loopback.
-"""
+"""Log in at a server in the browser, with the OAuth of the SDK and a callback on loopback."""
 
 from __future__ import annotations
 
@@ -14,15 +12,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull
+from mcp.shared.auth import AuthorizationCodeResult
 from mcp_types.version import LATEST_PROTOCOL_VERSION
 from pydantic import ValidationError
 
 from ..._plumbing.wording import format_seconds
-from ...errors import Safety, ToolError, ToolkitError
+from ...errors import Safety, ToolError
 from .foreign_text import clean_text
 from .login_hosts import LoginHosts
-from .logins import Logins, LoginStorage, build_client_metadata, is_legal_token
+from .logins import LoginError, Logins, LoginStorage, build_client_metadata
 from .remote_server import RemoteServer
 
 __all__ = ["LoginError", "log_in"]
@@ -45,10 +43,6 @@ _HEADER_HINT = (
     "If you have a token for it, write it as a header of the server in toolkit.toml: "
     'headers = { Authorization = "Bearer ${TOKEN}" }'
 )
-
-
-class LoginError(ToolkitError):
-    """Raised if a login does not come to its end; the message says why."""
 
 
 async def log_in(
@@ -83,22 +77,25 @@ async def log_in(
         await asyncio.to_thread(show, url)
 
     async with callback.listening(port) as redirect_uri:
-        storage = _NewLogin(client_id, redirect_uri)
+        # The login is kept in memory until it is complete, so that one that breaks off leaves the former one as it is.
+        login: dict[str, Any] = {}
+        if client_id is not None:
+            redirects = {"redirect_uris": [redirect_uri], "token_endpoint_auth_method": "none"}
+            login["client"] = {"client_id": client_id, **redirects}
         provider = OAuthClientProvider(
             server.target,
             build_client_metadata(redirect_uri),
-            storage,
+            LoginStorage(lambda: login, login.update),
             redirect_handler=show_address,
             callback_handler=lambda: callback.wait(seconds),
         )
         await _ask_server(server, provider, hosts)
-    if storage.tokens is None or storage.client is None:
+    if "tokens" not in login or "client" not in login:
         raise LoginError(f"{server.where} asks for no login, or not by OAuth; nothing was kept. {_HEADER_HINT}")
+    # The metadata say where the tokens can be renewed, which the SDK would look up only for a new login.
+    metadata = provider.context.oauth_metadata
     logins.forget(server.target)
-    kept = LoginStorage(logins, server.target)
-    await kept.set_client_info(storage.client)
-    await kept.set_tokens(storage.tokens)
-    kept.save_metadata(provider.context)
+    logins.save(server.target, **login, metadata=None if metadata is None else metadata.model_dump(mode="json"))
 
 
 async def _ask_server(server: RemoteServer, provider: OAuthClientProvider, hosts: LoginHosts) -> None:
@@ -130,32 +127,6 @@ def _explain_failure(error: OAuthFlowError) -> str:
     text = str(error)
     head, code = re.match(r"[A-Za-z ]*(?::? ?\(?\d{3}\)?)?", text), re.search(r'"error"\s*:\s*"([a-z_]{1,40})"', text)
     return f"{head[0] if head else type(error).__name__}{f' ({code[1]})' if code else ''}"
-
-
-class _NewLogin:
-    """Keeps a login in memory until it is complete, so that one that breaks off leaves the former one as it is."""
-
-    def __init__(self, client_id: str | None, redirect_uri: str) -> None:
-        self.tokens: Any = None
-        self.client: OAuthClientInformationFull | None = None
-        if client_id is not None:
-            self.client = OAuthClientInformationFull.model_validate(
-                {"client_id": client_id, "redirect_uris": [redirect_uri], "token_endpoint_auth_method": "none"}
-            )
-
-    async def get_tokens(self) -> Any:
-        return self.tokens
-
-    async def set_tokens(self, tokens: Any) -> None:
-        if not is_legal_token(tokens.access_token):
-            raise LoginError("the server gave a token with characters that a header cannot have; tell its operator")
-        self.tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self.client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self.client = client_info
 
 
 class _LoginCallback:

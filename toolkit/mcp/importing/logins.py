@@ -10,22 +10,27 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.oauth2 import OAuthContext
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import ValidationError
 
+from ...errors import ToolkitError
 from ...settings.trust import configuration_folder
 from .private_json import PrivateFileError, PrivateJson
 
-__all__ = ["LoginStorage", "Logins", "StoredLogin", "build_client_metadata", "is_legal_token"]
+__all__ = ["LoginError", "LoginStorage", "Logins", "StoredLogin", "build_client_metadata"]
 
 _UNUSED_REDIRECT = "http://127.0.0.1/callback"
 _EXPIRED = 1.0
+
+
+class LoginError(ToolkitError):
+    """Raised if a login does not come to its end; the message says why."""
 
 
 class Logins:
@@ -67,35 +72,32 @@ class Logins:
 
 
 class LoginStorage:
-    """What the SDK keeps of one login, in the file."""
+    """What the SDK keeps of one login. *read* returns the fields of the login, and *save* replaces some of them."""
 
-    def __init__(self, logins: Logins, url: str) -> None:
-        self._logins = logins
-        self._url = url
+    def __init__(self, read: Callable[[], Mapping[str, Any]], save: Callable[..., None]) -> None:
+        self._read = read
+        self._save = save
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return the tokens; None if there are none."""
-        tokens = (self._logins.get(self._url) or {}).get("tokens")
+        tokens = self._read().get("tokens")
         return None if tokens is None else OAuthToken.model_validate(tokens)
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep *tokens*, with the time at which they expire."""
+        if not _is_legal_token(tokens.access_token):
+            raise LoginError("the server gave a token with characters that a header cannot have; tell its operator")
         expires_at = None if tokens.expires_in is None else time.time() + tokens.expires_in
-        self._logins.save(self._url, tokens=tokens.model_dump(mode="json", exclude_none=True), expires_at=expires_at)
+        self._save(tokens=tokens.model_dump(mode="json", exclude_none=True), expires_at=expires_at)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """Return the registration; None if there is none."""
-        client = (self._logins.get(self._url) or {}).get("client")
+        client = self._read().get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Keep the registration."""
-        self._logins.save(self._url, client=client_info.model_dump(mode="json", exclude_none=True))
-
-    def save_metadata(self, context: OAuthContext) -> None:
-        """Keep where the tokens can be renewed, which the SDK would look up only for a new login."""
-        metadata = context.oauth_metadata
-        self._logins.save(self._url, metadata=None if metadata is None else metadata.model_dump(mode="json"))
+        self._save(client=client_info.model_dump(mode="json", exclude_none=True))
 
 
 class StoredLogin(httpx2.Auth):
@@ -152,9 +154,8 @@ class StoredLogin(httpx2.Auth):
         login = self._logins.get(self._url)
         if login is None or login.get("tokens") is None:
             return None
-        provider = OAuthClientProvider(
-            self._url, build_client_metadata(_UNUSED_REDIRECT), LoginStorage(self._logins, self._url)
-        )
+        storage = LoginStorage(lambda: self._logins.get(self._url) or {}, partial(self._logins.save, self._url))
+        provider = OAuthClientProvider(self._url, build_client_metadata(_UNUSED_REDIRECT), storage)
         context = provider.context
         try:
             context.current_tokens = OAuthToken.model_validate(login["tokens"])
@@ -172,7 +173,7 @@ class StoredLogin(httpx2.Auth):
         return provider
 
 
-def is_legal_token(token: str) -> bool:
+def _is_legal_token(token: str) -> bool:
     """Return whether a header can hold *token*. The errors of HTTP for one that is not legal would show it."""
     return re.fullmatch(r"[!-~]+", token) is not None
 
@@ -183,7 +184,7 @@ async def _check_renewal(response: httpx2.Response) -> httpx2.Response:
         return response
     try:
         tokens = OAuthToken.model_validate_json(await response.aread())
-        if is_legal_token(tokens.access_token):
+        if _is_legal_token(tokens.access_token):
             return response
     except ValidationError:
         pass

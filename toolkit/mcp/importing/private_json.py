@@ -1,6 +1,4 @@
-"""
-A JSON file that belongs to the user alone, and that several processes may change.
-"""
+"""A JSON file that belongs to the user alone, and that several processes may change."""
 
 from __future__ import annotations
 
@@ -26,12 +24,9 @@ class PrivateFileError(ToolkitError):
 
 class PrivateJson:
     """
-    A file that holds one JSON object.
+    A file that holds one JSON object under *key*, beside the version. It is made when it is first written.
 
-    Args:
-        path: Where the file is. It is made when it is first written.
-        what: What the file is, for messages: "a file of logins".
-        key: The name of the object in the file, beside the version.
+    Messages call it *what*, such as "a file of logins".
     """
 
     def __init__(self, path: str | os.PathLike[str], what: str, key: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from ...context import Context
 from ...errors import DefinitionError, ToolError
 from ...questions import DECLINED, Question
 from ...values.schemas.validator import check_schema
+from .flood_guard import MessageBudget
 from .foreign_text import clean_schema, clean_text, explain_address
 
 __all__ = ["CallLink", "QuestionRouter"]
@@ -42,8 +42,7 @@ class CallLink:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._loop = asyncio.get_running_loop()
-        self._reports_left = float(_MAX_BURST)
-        self._last_report = time.monotonic()
+        self._budget = MessageBudget(_MAX_BURST, _REPORTS_PER_SECOND)
         self._question_count = 0
 
     @property
@@ -55,11 +54,7 @@ class CallLink:
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Report progress of the server as progress of the call. A server that floods is not always heard."""
-        now = time.monotonic()
-        self._reports_left = min(_MAX_BURST, self._reports_left + (now - self._last_report) * _REPORTS_PER_SECOND)
-        self._last_report = now
-        if self._reports_left >= 1:
-            self._reports_left -= 1
+        if self._budget.take():
             text = None if message is None else clean_text(message, _MAX_PROGRESS_CHARS)
             self.context.report(progress, total, text)
 

@@ -108,12 +108,6 @@ class RemoteListing:
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, tools: Mapping[str, RemoteTool], problems: list[str], last_problem: str | None = None) -> RemoteListing:
-        """Return a list of these tools. Of many problems the first count, and *last_problem* always does."""
-        last = () if last_problem is None else (last_problem,)
-        return cls(tuple(tools.values()), (*problems[:_MAX_PROBLEMS], *last))
-
 
 def leave_out_unusable(result: dict[str, Any], version: str, limits: ServerLimits) -> list[str]:
     """
@@ -149,6 +143,7 @@ async def list_tools(session: Any, limits: ServerLimits) -> RemoteListing:
     problems: list[str] = []
     cursors: set[str] = set()
     cursor: str | None = None
+    end: str | None = None
     for _ in range(int(limits.max_pages)):
         page = await _list_page(session, cursor)
         for tool in page.tools:
@@ -156,22 +151,23 @@ async def list_tools(session: Any, limits: ServerLimits) -> RemoteListing:
                 problems.append(f"`{clean_text(tool.name, 100)}` is listed twice; the first one counts")
             elif len(tools) < limits.max_tools:
                 tools[tool.name] = RemoteTool.of(tool, limits)
-                await (
-                    anyio.lowlevel.checkpoint()
-                )  # other servers share the loop, and the time limit can end a long list
+                # Other servers share the loop, and the time limit can end a long list.
+                await anyio.lowlevel.checkpoint()
             else:
-                max_tools = format_count(int(limits.max_tools), "tool")
-                return RemoteListing.of(tools, problems, f"it has more than {max_tools}; the others are left out")
+                end = f"it has more than {format_count(int(limits.max_tools), 'tool')}; the others are left out"
+                break
         cursor = page.next_cursor
-        if not cursor:
-            return RemoteListing.of(tools, problems)
+        if end is not None or not cursor:
+            break
         if cursor in cursors:
-            return RemoteListing.of(
-                tools, problems, "its list of tools leads back to an earlier page; the rest is left out"
-            )
+            end = "its list of tools leads back to an earlier page; the rest is left out"
+            break
         cursors.add(cursor)
-    max_pages = format_count(int(limits.max_pages), "page")
-    return RemoteListing.of(tools, problems, f"its list of tools has more than {max_pages}; the rest is left out")
+    else:
+        max_pages = format_count(int(limits.max_pages), "page")
+        end = f"its list of tools has more than {max_pages}; the rest is left out"
+    # Of many problems the first count, and the reason why the list ends too early always does.
+    return RemoteListing(tuple(tools.values()), (*problems[:_MAX_PROBLEMS], *([] if end is None else [end])))
 
 
 async def _list_page(session: Any, cursor: str | None) -> types.ListToolsResult:

@@ -1,34 +1,42 @@
 """
-Files that name MCP servers, in the form that many programs share.
+The servers that a file or the settings of a user name, as servers that can be used.
+
+A file has the form that many programs share:
 
     {"mcpServers": {
         "github": {"command": "npx", "args": ["-y", "github-mcp"], "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}"}},
         "docs": {"url": "https://docs.example/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN:-none}"}}}}
 
-`${NAME}` stands for a variable of the environment, and `${NAME:-text}` for *text* if there is no such variable. A
-server whose entry has a mistake is left out, and the mistake is a problem; the others are used.
+The settings have a table `[mcp_servers.NAME]` for each server. A project's servers are among the settings only if the
+user trusts the project.
+
+In both, `${NAME}` stands for a variable of the environment, and `${NAME:-text}` for *text* if there is none. A server
+whose entry has a mistake is left out, and the mistake is a problem; the others are used.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..._plumbing.regular_files import explain_file_error, read_regular_file
 from ...errors import DefinitionError, ToolkitError
 from ...settings.mcp_servers import McpServer, find_server_mistakes, without_credentials
+from ...settings.records import MergedSettings
 from ...settings.trust import Trust, configuration_folder
 from ...values.visible import make_visible
 from .remote_server import RemoteServer, read_server
 
-__all__ = ["ServerFile", "ServerFileError", "check_trusted", "expand_variables", "read_server_file"]
+__all__ = ["PINS_FILE", "ServerFile", "ServerFileError", "check_trusted", "read_server_file", "read_settings_servers"]
+
+PINS_FILE = "mcp-pins.json"
+"""The file in the user's configuration that keeps the definitions of the tools that were used."""
 
 _MAX_BYTES = 256 * 1024
 _MAX_SERVERS = 200
@@ -64,11 +72,6 @@ class ServerFile:
     servers: Mapping[str, RemoteServer]
     problems: tuple[str, ...]
 
-    @property
-    def digest(self) -> str:
-        """The digest of the content."""
-        return hashlib.sha256(self.content).hexdigest()
-
     def describe(self) -> list[str]:
         """Return a line for each server, with its exact command, for a person who is asked to trust the file."""
         return [
@@ -102,7 +105,8 @@ def read_server_file(path: str | os.PathLike[str], environ: Mapping[str, str] | 
         except DefinitionError as error:
             problems.append(make_visible(f"{where.name}: {error}", keep_lines=False))
             continue
-        problems += [f"{where.name}: {name}: {note}" for note in _find_unused(entry)]
+        unused = [key for key in entry if key not in (*_KEYS, *_SWITCHES, "type", "transport")]
+        problems += [f"{where.name}: {name}: `{key:.80}` is not used here" for key in unused]
         if server is not None:
             servers[name] = server
     if len(problems) > _MAX_PROBLEMS:
@@ -161,33 +165,34 @@ def _read_entry(name: str, entry: Mapping[str, Any], environ: Mapping[str, str],
             raise DefinitionError(f"{name}: {switch}: has to be true or false")
     if entry.get("disabled") is True or entry.get("enabled") is False:
         return None
-    table = {key: expand_variables(entry[key], environ, f"{name}: {key}") for key in _KEYS if key in entry}
-    mistakes = [mistake for _, mistake in find_server_mistakes(name, table)]
-    mistakes += [mistake for mistake in [_find_type_mistake(entry)] if mistake]
-    if mistakes:
-        raise DefinitionError(f"{name}: {'; '.join(mistakes)}")
-    if "command" in table:
-        table["cwd"] = str(folder / table.get("cwd", ""))
+    table = {key: entry[key] for key in _KEYS if key in entry}
+    table = _complete(name, table, environ, folder, other_mistakes=_find_type_mistakes(entry))
     return read_server(name, McpServer.of(name, table))
 
 
-def _find_type_mistake(entry: Mapping[str, Any]) -> str | None:
+def _complete(
+    name: str, table: Mapping[str, Any], environ: Mapping[str, str], folder: Path, other_mistakes: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return *table* with its variables replaced, and with the folder that a command runs in."""
+    expanded = {key: _expand_variables(value, environ, f"{name}: {key}") for key, value in table.items()}
+    mistakes = [*(mistake for _, mistake in find_server_mistakes(name, expanded)), *other_mistakes]
+    if mistakes:
+        raise DefinitionError(f"{name}: {'; '.join(mistakes)}")
+    if "command" in expanded:
+        expanded["cwd"] = str(folder / expanded.get("cwd", ""))
+    return expanded
+
+
+def _find_type_mistakes(entry: Mapping[str, Any]) -> Iterator[str]:
     kind = entry.get("type", entry.get("transport"))
     fitting = _COMMAND_TYPES if "command" in entry else _ADDRESS_TYPES
-    if kind is None or kind in fitting:
-        return None
     if kind == "sse":
-        return 'type: the transport "sse" is obsolete and not spoken here; ask for the "http" address of the server'
-    return f"type: {kind!r:.40} does not fit the rest; write one of {', '.join(map(repr, fitting))}, or leave it out"
+        yield 'type: the transport "sse" is obsolete and not spoken here; ask for the "http" address of the server'
+    elif kind is not None and kind not in fitting:
+        yield f"type: {kind!r:.40} does not fit the rest; write one of {', '.join(map(repr, fitting))}, or leave it out"
 
 
-def _find_unused(entry: Mapping[str, Any]) -> Iterator[str]:
-    for key in entry:
-        if key not in (*_KEYS, *_SWITCHES, "type", "transport"):
-            yield f"`{key:.80}` is not used here"
-
-
-def expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
+def _expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
     """
     Return *value* with the variables in its texts replaced.
 
@@ -195,9 +200,9 @@ def expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
         DefinitionError: A variable is not set; the message begins with *place*.
     """
     if isinstance(value, (list, tuple)):
-        return type(value)(expand_variables(item, environ, place) for item in value)
+        return type(value)(_expand_variables(item, environ, place) for item in value)
     if isinstance(value, dict):
-        return {key: expand_variables(item, environ, f"{place}.{key}") for key, item in value.items()}
+        return {key: _expand_variables(item, environ, f"{place}.{key}") for key, item in value.items()}
     if not isinstance(value, str):
         return value
 
@@ -209,6 +214,36 @@ def expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
         return text
 
     return _VARIABLE.sub(look_up, value)
+
+
+def read_settings_servers(
+    settings: MergedSettings, *, names: Collection[str] | None = None, environ: Mapping[str, str] | None = None
+) -> tuple[dict[str, RemoteServer], tuple[str, ...]]:
+    """
+    Return the servers that *settings* name, by name, and what is wrong with those that are left out.
+
+    Args:
+        settings: The settings.
+        names: Only these servers, also if they are switched off; all that are switched on unless given.
+        environ: The variables; those of the process unless given.
+    """
+    servers: dict[str, RemoteServer] = {}
+    problems: list[str] = []
+    for part in settings.parts_of("mcp_servers"):
+        entry: McpServer = part.value
+        if part.name not in names if names is not None else not entry.enabled:
+            continue
+        table = {key: value for key in _KEYS if (value := getattr(entry, key))}
+        if entry.args:
+            table["args"] = list(entry.args)
+        try:
+            table = _complete(part.name, table, os.environ if environ is None else environ, settings.folder)
+            if "command" in table:
+                table["command"] = os.path.expanduser(table["command"])
+            servers[part.name] = read_server(part.name, replace(entry, **table))
+        except DefinitionError as error:
+            problems.append(f"{error} ({part.origin})")
+    return servers, tuple(problems)
 
 
 def _describe_entry(entry: Mapping[str, Any], server: RemoteServer | None) -> str:

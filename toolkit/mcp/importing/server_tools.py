@@ -47,7 +47,7 @@ class ServerTools:
         self.server = server
         self.tools: dict[str, Tool] = {}
         self._digests: dict[str, str] = {}
-        self._refusals: dict[str, str] = {}  # why a tool is left out, by its name; it stays so while its digest does
+        self._outcomes: dict[str, Tool | str] = {}  # the tool, or why it is left out; it stays so while its digest does
         self._problem: str | None = None
         self._tool_problems: tuple[str, ...] = ()
         self._is_deferred = server.defer
@@ -73,34 +73,31 @@ class ServerTools:
         """
         if self._is_deferred is None:
             self._is_deferred = len(listing.tools) > _MAX_LISTED
-        tools: dict[str, Tool] = {}
-        refusals: dict[str, str] = {}
+        outcomes: dict[str, Tool | str] = {}
         late: list[RemoteTool] = []
         deadline = asyncio.get_running_loop().time() + self.server.limits.connect_seconds
         pool = ThreadPool(1, name="toolkit-mcp-import")
         try:
             for remote in listing.tools:
-                is_same = self._digests.get(remote.name) == remote.digest
-                if is_same and remote.name in self.tools:
-                    tools[remote.name] = self.tools[remote.name]
-                elif is_same and remote.name in self._refusals:
-                    refusals[remote.name] = self._refusals[remote.name]
+                name = remote.name
+                if name in self._outcomes and self._digests[name] == remote.digest:
+                    outcomes[name] = self._outcomes[name]
                 elif late:
                     late.append(remote)
                 else:
                     try:
-                        tools[remote.name] = await _run_until(deadline, pool, partial(build, remote))
+                        outcomes[name] = await _run_until(deadline, pool, partial(build, remote))
                     except DefinitionError as error:
-                        refusals[remote.name] = (
-                            f"`{clean_text(remote.name, 80)}` is left out: {clean_text(str(error), 400)}"
-                        )
+                        outcomes[name] = f"`{clean_text(name, 80)}` is left out: {clean_text(str(error), 400)}"
                     except TimeoutError:
                         late.append(remote)
         finally:
             pool.close()
-        self.tools, self._refusals = tools, refusals
+        self._outcomes = outcomes
         self._digests = {remote.name: remote.digest for remote in listing.tools}
-        self._set_tool_problems([*listing.problems, *self._describe_late(late), *refusals.values()])
+        self.tools = {name: tool for name, tool in outcomes.items() if isinstance(tool, Tool)}
+        refusals = [refusal for refusal in outcomes.values() if isinstance(refusal, str)]
+        self._set_tool_problems([*listing.problems, *self._describe_late(late), *refusals])
 
     def _describe_late(self, tools: list[RemoteTool]) -> list[str]:
         if not tools:

@@ -10,11 +10,13 @@ The view follows the servers. One server never makes it fail: what is wrong with
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import mcp_types as types
 
@@ -27,23 +29,23 @@ from ...settings.records import MergedSettings
 from ...settings.trust import Trust
 from ...spec import Tool
 from .connection import Connection
-from .imported_tool import build_tool
-from .loop_thread import LoopThread
+from .imported_tool import NameBook, build_tool
 from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer, read_servers
 from .remote_tools import RemoteListing, RemoteTool
-from .server_file import check_trusted, read_server_file
+from .server_file import PINS_FILE, check_trusted, read_server_file, read_settings_servers
 from .server_tools import ServerTools
-from .settings_servers import PINS_FILE, read_settings_servers
-from .tool_names import NameBook
 
 __all__ = ["Servers"]
 
 _log = logging.getLogger("toolkit")
 
+T = TypeVar("T")
+
 _CLOSE_SECONDS = 15.0
 _CANCEL_SECONDS = 2.0
+_JOIN_SECONDS = 10.0
 
 
 class Servers(CatalogView):
@@ -83,7 +85,7 @@ class Servers(CatalogView):
         self._names = NameBook()
         self._name_problems: tuple[str, ...] = ()
         self._file_problems: tuple[str, ...] = ()
-        self._thread: LoopThread | None = None
+        self._thread: _LoopThread | None = None
         self._connections: dict[str, Connection] = {}
         self._runs: list[asyncio.Task[None]] = []
 
@@ -198,22 +200,18 @@ class Servers(CatalogView):
             thread.submit(self._close_all()).result()
             thread.close()
 
-    def _start_thread(self) -> LoopThread:
+    def _start_thread(self) -> _LoopThread:
         if self._thread is not None:
             raise RuntimeError(
                 "these servers are open already; leave the first `with` block, or make another `Servers`"
             )
-        self._thread = LoopThread("toolkit-mcp")
+        self._thread = _LoopThread()
         return self._thread
 
     async def _open_all(self) -> None:
         """Start all connections, and wait until each has been tried once."""
         self._connections = {
-            name: Connection(
-                entry.server,
-                on_tools=partial(self._import, entry),
-                on_problem=entry.set_problem,
-            )
+            name: Connection(entry.server, on_tools=partial(self._import, entry), on_problem=entry.set_problem)
             for name, entry in self._servers.items()
         }
         self._runs = [asyncio.create_task(connection.run()) for connection in self._connections.values()]
@@ -282,3 +280,42 @@ class _ImportedTools(Catalog):
         with self._change() as (content, _):
             content.clear()
             content.update({tool.name: tool for tool in tools})
+
+
+class _LoopThread:
+    """
+    An event loop in a thread of its own, in which the connections to servers live.
+
+    A call may come from any event loop, or from a thread without one. The connections go on in their own loop
+    meanwhile, also while the loop of the caller stands still.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._run, name="toolkit-mcp", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        """Start *work* in the loop, and return the future of its outcome. Cancelling the future cancels the work."""
+        if self._process != os.getpid():  # a child process has no such thread, and would wait for ever
+            work.close()
+            raise ToolError("the connections to MCP servers belong to another process; open `Servers` in this one")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await *work*, which runs in the loop of this thread. If the caller is cancelled, so is the work."""
+        return await asyncio.wrap_future(self.submit(work))
+
+    def close(self) -> None:
+        """End the loop and its thread. All work in it has to be over."""
+        if self._thread.is_alive() and self._process == os.getpid():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_JOIN_SECONDS)

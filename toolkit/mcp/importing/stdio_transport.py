@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import anyio
@@ -20,15 +22,16 @@ import anyio.abc
 from mcp.client.stdio import get_default_environment
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
+from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
+from ..._plumbing.wording import format_count
 from ...errors import ToolError
 from ...values.visible import make_visible
+from .call_errors import build_local_error
 from .foreign_text import clean_text
-from .message_lines import MessageLines
-from .process_watch import ProcessWatch
 from .remote_server import RemoteServer
 
-__all__ = ["ErrorTail", "open_stdio"]
+__all__ = ["ErrorTail", "MessageLines", "ProcessWatch", "open_stdio"]
 
 _log = logging.getLogger("toolkit")
 
@@ -62,9 +65,7 @@ async def open_stdio(
     """
     Start the process of *server*, and yield the streams that a client of the SDK reads from and writes to.
 
-    Args:
-        errors: Receives the error output of the process.
-        on_end: Called as soon as the process has closed its output.
+    *errors* receives the error output of the process. *on_end* is called as soon as it has closed its output.
 
     Raises:
         ToolError: The process cannot be started.
@@ -145,9 +146,7 @@ async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
     """Yield what *stream* has to offer, until it ends or is closed."""
     if stream is None:  # pragma: no cover -- the SDK gives the error output on Windows to the terminal
         return
-    with contextlib.suppress(
-        anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError, OSError
-    ):
+    with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         while True:
             yield await stream.receive(_CHUNK_BYTES)
 
@@ -186,3 +185,122 @@ async def _close_pipe(pipe: Any) -> None:
     if pipe is not None:
         with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await pipe.aclose()
+
+
+_EDGE_BYTES = 512
+# An answer begins or ends with its id. A number that stands elsewhere in the text is not an id.
+_ID_AT_START = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*,')
+_ID_AT_END = re.compile(rb',\s*"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+
+
+class MessageLines:
+    """
+    Splits the output of a server into lines, each of which should be one message.
+
+    A line may be garbage, endless or nested too deeply. It never takes more memory than *max_bytes*, and a request
+    whose answer cannot be read gets an error instead of no answer at all.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._tail = b""
+
+    def feed(self, chunk: bytes) -> Iterator[JSONRPCMessage]:
+        """Yield the messages that *chunk* completes."""
+        *complete, rest = chunk.split(b"\n")
+        for line in complete:
+            self._add(line)
+            message = self._finish_line()
+            if message is not None:
+                yield message
+        self._add(rest)
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size <= self._max_bytes:
+            self._pieces.append(piece)
+        else:
+            # Only the two ends of a line that is too long are kept, because the id of its request stands there.
+            start = b"".join(self._pieces)
+            self._pieces = [(start[:_EDGE_BYTES] + piece[:_EDGE_BYTES])[:_EDGE_BYTES]]
+            self._tail = ((self._tail or start[-_EDGE_BYTES:]) + piece[-_EDGE_BYTES:])[-_EDGE_BYTES:]
+
+    def _finish_line(self) -> JSONRPCMessage | None:
+        line, size, tail = b"".join(self._pieces), self._size, self._tail
+        self._pieces, self._size, self._tail = [], 0, b""
+        if size > self._max_bytes:
+            problem = f"the server's answer has {format_count(size, 'byte')}; at most {self._max_bytes:,} are read"
+            return self._answer_request(line, tail, problem)
+        if not line.strip():
+            return None
+        try:
+            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError as error:
+            return self._answer_request(line[:_EDGE_BYTES], line[-_EDGE_BYTES:], _describe_flaw(error))
+
+    def _answer_request(self, head: bytes, tail: bytes, problem: str) -> JSONRPCMessage | None:
+        """Return an error for the request that an unreadable line answers, or None if the line answers none."""
+        match = _ID_AT_START.match(head) or _ID_AT_END.search(tail)
+        if match is None:
+            return None
+        text = match[1].decode(errors="replace")
+        request_id: Any = text[1:-1] if text.startswith('"') else int(text)
+        error: Any = build_local_error(problem, happened="yes")
+        return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+
+
+def _describe_flaw(error: ValueError) -> str:
+    reasons = [entry["msg"] for entry in error.errors(include_input=False)] if hasattr(error, "errors") else []
+    return f"the server's answer is not valid MCP: {'; '.join(dict.fromkeys(reasons))[:200] or 'it is not JSON'}"
+
+
+_PAUSES = 20
+_PAUSE_SECONDS = 0.1
+
+# A line on the pipe means that the process was ended here. Without one, the whole group is ended.
+_SCRIPT = """
+read line && exit
+for signal in TERM KILL; do
+    count=0
+    while [ $count -lt "$2" ]; do
+        kill -s 0 -- "-$1" 2> /dev/null || exit
+        sleep "$3"
+        count=$((count + 1))
+    done
+    kill -s $signal -- "-$1" 2> /dev/null
+done
+"""
+
+
+class ProcessWatch:
+    """
+    Ends the process group *group* after this program has ended: with SIGTERM after a wait, and then with SIGKILL.
+
+    A program that is ended by a signal closes nothing. A server that ignores the end of its input would then run on.
+    The watch is a small shell process that waits for the end of a pipe, which the system closes with this program.
+
+    Args:
+        pauses: How many pauses of a tenth of a second there are before each signal.
+    """
+
+    def __init__(self, group: int, *, pauses: int = _PAUSES) -> None:
+        arguments = [str(group), str(pauses), str(_PAUSE_SECONDS)]
+        self._shell: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(OSError):  # a system without a shell, where the process may outlive this program
+            self._shell = subprocess.Popen(  # noqa: S603 -- the script is ours
+                ["/bin/sh", "-c", _SCRIPT, "sh", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": "/usr/bin:/bin"},
+                start_new_session=True,  # Ctrl-C in the terminal ends this program, and not the watch
+            )
+
+    def release(self) -> None:
+        """End the watch. The process group has ended."""
+        if self._shell is None:
+            return
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            self._shell.communicate(b"\n", timeout=1)

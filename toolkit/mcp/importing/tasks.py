@@ -40,13 +40,7 @@ def offers_tasks(client: Client) -> bool:
 
 
 class TaskCaller:
-    """
-    Makes calls that a server runs as tasks.
-
-    Args:
-        server: The name of the server.
-        keep_seconds: How long the server should keep a task and its result.
-    """
+    """Makes calls that *server* runs as tasks. The server should keep a task and its result for *keep_seconds*."""
 
     def __init__(self, server: str, keep_seconds: float) -> None:
         self._server = server
@@ -57,10 +51,7 @@ class TaskCaller:
         """
         Return the result of a call. If this is cancelled, so is the task.
 
-        Args:
-            client: The client that is connected to the server.
-            params: The tool and its arguments.
-            link: The call in the dispatcher, which gets the messages about the task as its progress.
+        *link*, the call in the dispatcher, gets the messages about the task as its progress.
 
         Raises:
             MCPError: The server answered one of the requests with an error.

@@ -1,6 +1,4 @@
-"""
-A catalog as an MCP server, with the permissions, approvals and limits of its dispatcher.
-"""
+"""A catalog as an MCP server, with the permissions, approvals and limits of its dispatcher."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ that it was asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 from mcp import MCPError
-from mcp.server import ServerRequestContext
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     INVALID_PARAMS,
@@ -35,11 +35,11 @@ from ...decisions import ApprovalRequest, Decision
 from ...dispatcher import Dispatcher
 from ...results import ToolResult
 from ...session import Session
-from .answers import AnswerBuilder, build_error_answer
+from .answers import build_answer, build_error_answer
 from .client_log import ClientLog
-from .conversations import Conversations, is_modern, name_client
+from .conversations import Conversations, RequestContext, is_modern, name_client
 from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progress
-from .questions import UnusableAnswers, build_forms, can_ask, describe_inability, kind_of, read_decision
+from .questions import UnusableAnswers, build_forms, can_ask, describe_inability, has_questions, read_decision
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
 __all__ = ["ToolCaller"]
@@ -54,18 +54,22 @@ _MISTAKES = ("answers", "grant")
 """Why an answer is refused that its user can correct. The question stays open, and is asked again."""
 
 
+@dataclass(slots=True)
+class _Exchange:
+    """A request of a client, for whom it is made, and the conversation that it belongs to."""
+
+    context: RequestContext
+    params: CallToolRequestParams
+    principal: str | None
+    session: Session | None = None
+
+
 class ToolCaller:
     """
     Answers `tools/call` requests with the tools of *dispatcher*.
 
-    Args:
-        dispatcher: The dispatcher that runs the calls.
-        conversations: The principals and sessions of the calls.
-        seal: Makes the states that clients carry.
-        router: Gets the progress of all calls of the dispatcher.
-        on_load: Called when a call has loaded deferred tools into its conversation.
-        answer_seconds: How long a client of an older revision may take to answer a question.
-        log: Sends what tools log to their clients, if it is on.
+    *router* gets the progress of all calls of the dispatcher. *on_load* is called when a call has loaded deferred tools
+    into its conversation. A client of an older revision may take *answer_seconds* to answer a question.
     """
 
     def __init__(
@@ -86,45 +90,38 @@ class ToolCaller:
         self._on_load = on_load
         self._answer_seconds = answer_seconds
         self._log = log
-        self._builders: dict[str, tuple[Any, AnswerBuilder]] = {}
         self._unusable = UnusableAnswers()
 
-    async def call(self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
+    async def call(self, context: RequestContext, params: CallToolRequestParams) -> dict[str, Any]:
         """
         Return the result of one request.
 
         Raises:
             MCPError: There is no such tool, or the answer to a question cannot be accepted.
         """
-        principal = self._conversations.principal_of(context)
-        name, arguments = params.name, params.arguments
+        exchange = _Exchange(context, params, self._conversations.principal_of(context))
         if params.request_state is not None and is_modern(context):
-            result = await self._continue(context, params, principal)
+            result = await self._continue(exchange)
             if isinstance(result, dict):
                 return result
         else:
-            session = self._conversations.session_of(context, principal)
-            result = await self._run(context, name, arguments, session, principal)
+            result = await self._run(exchange)
             if params.input_responses and result.kind == "waiting" and is_modern(context):
-                result = await self._use_answers(context, params, result, session, principal)
+                result = await self._use_answers(exchange, result)
         if result.kind != "waiting":
-            return self._answer(name, result)
+            return self._answer(params.name, result)
         if not can_ask(_request_of(result), context.session.client_capabilities):
-            return await self._refuse_to_ask(context, _request_of(result), principal)
+            return await self._refuse_to_ask(exchange, _request_of(result))
         if is_modern(context):
-            return self._ask_later(_request_of(result), name, arguments, principal)
-        return await self._ask_now(context, name, result, session, principal)
+            return self._ask_later(exchange, _request_of(result))
+        return await self._ask_now(exchange, result)
 
     # Running.
 
-    async def _run(
-        self,
-        context: ServerRequestContext[Any, Any],
-        name: str,
-        arguments: Mapping[str, Any] | None,
-        session: Session,
-        principal: str | None,
-    ) -> ToolResult:
+    async def _run(self, exchange: _Exchange) -> ToolResult:
+        context, principal = exchange.context, exchange.principal
+        name, arguments = exchange.params.name, exchange.params.arguments
+        session = exchange.session = self._conversations.session_of(context, principal)
         call_id = None
         plan = self._dispatcher.find_plan(name)
         if plan is not None and plan.direct_call in _UNINTERRUPTED:
@@ -136,12 +133,9 @@ class ToolCaller:
             return await run_to_end(run)
         loaded = session.loaded
         sender = ProgressSender(context.session.report_progress)
-        self._router.open(call_id, sender)
-        try:
+        with self._router.follow(call_id, sender):
             async with self._log.open(context):
                 result = await run_with_progress(sender, run)
-        finally:
-            self._router.close(call_id)
         if session.loaded != loaded:
             self._on_load()
         return result
@@ -153,28 +147,17 @@ class ToolCaller:
         plan = self._dispatcher.find_plan(name)
         if plan is None:  # the tool was removed while it ran
             return build_error_answer(result.text)
-        known_plan, builder = self._builders.get(name, (None, None))
-        if builder is None or known_plan is not plan:
-            settings = self._dispatcher.settings
-            checks_values = not settings.check_output or bool(settings.chain.hooks)
-            builder = AnswerBuilder(plan.tool, max_chars=plan.max_chars, checks_values=checks_values)
-            self._builders[name] = plan, builder
-        return builder.build(result)
+        settings = self._dispatcher.settings
+        return build_answer(plan, result, checks_value=not settings.check_output or bool(settings.chain.hooks))
 
     # Asking in an older revision: the client is asked while the call waits.
 
-    async def _ask_now(
-        self,
-        context: ServerRequestContext[Any, Any],
-        name: str,
-        result: ToolResult,
-        session: Session,
-        principal: str | None,
-    ) -> dict[str, Any]:
+    async def _ask_now(self, exchange: _Exchange, result: ToolResult) -> dict[str, Any]:
+        context, principal = exchange.context, exchange.principal
         for _ in range(_MAX_QUESTIONS):
             request = _request_of(result)
             if not can_ask(request, context.session.client_capabilities):
-                return await self._refuse_to_ask(context, request, principal)
+                return await self._refuse_to_ask(exchange, request)
             try:
                 responses = await self._elicit(context, request)
             except BaseException as error:
@@ -183,19 +166,19 @@ class ToolCaller:
                     raise
                 return build_error_answer(f"error: denied: the client could not ask its user: {error}")
             try:
-                outcome = await self._take_answers(context, request, responses, session, principal)
+                outcome = await self._take_answers(exchange, request, responses)
             except ApprovalError as error:
                 await self._withdraw(request, principal)
                 return build_error_answer(f"error: denied: {error}")
             if isinstance(outcome, dict):
                 return outcome
             if outcome is not None and outcome.kind != "waiting":
-                return self._answer(name, outcome)
+                return self._answer(exchange.params.name, outcome)
             result = outcome or result
         await self._withdraw(_request_of(result), principal)
         return build_error_answer(f"error: denied: the call has asked {_MAX_QUESTIONS} questions, and asks another one")
 
-    async def _elicit(self, context: ServerRequestContext[Any, Any], request: ApprovalRequest) -> dict[str, Any]:
+    async def _elicit(self, context: RequestContext, request: ApprovalRequest) -> dict[str, Any]:
         """Return the results of the elicitation requests that ask about *request*, one after the other."""
         metadata = ServerMessageMetadata(related_request_id=context.request_id)
         responses: dict[str, Any] = {}
@@ -212,66 +195,61 @@ class ToolCaller:
 
     # Asking in revision 2026-07-28: the client calls again, and brings the answer.
 
-    def _ask_later(
-        self, request: ApprovalRequest, name: str, arguments: Mapping[str, Any] | None, principal: str | None
-    ) -> dict[str, Any]:
-        handle = request.id if self._dispatcher.approvals.seal is None else request.to_json()
+    def _ask_later(self, exchange: _Exchange, request: ApprovalRequest) -> dict[str, Any]:
         question = OpenQuestion(
-            request=handle, digest=digest_request(name, arguments), principal=principal, session=request.session
+            request=request.id if self._dispatcher.approvals.seal is None else request.to_json(),
+            digest=self._digest(exchange.params),
+            principal=exchange.principal,
+            session=request.session,
         )
-        forms = build_forms(request, offers_grants=principal is not None)
+        forms = build_forms(request, offers_grants=exchange.principal is not None)
         return {
             "resultType": "input_required",
             "inputRequests": {key: {"method": "elicitation/create", "params": form} for key, form in forms.items()},
             "requestState": self._seal.seal(question),
         }
 
-    async def _continue(
-        self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, principal: str | None
-    ) -> ToolResult | dict[str, Any]:
+    async def _continue(self, exchange: _Exchange) -> ToolResult | dict[str, Any]:
         """
-        Return the result of the call that the state of *params* belongs to, or the question again if it has no answer.
+        Return the result of the call that the state of the request belongs to, or the question again if it has no
+        answer.
 
         Raises:
             MCPError: The state or the answer cannot be accepted.
         """
+        params, principal = exchange.params, exchange.principal
         try:
-            digest = digest_request(params.name, params.arguments)
-            question = self._seal.open(params.request_state or "", digest=digest, principal=principal)
+            question = self._seal.open(params.request_state or "", digest=self._digest(params), principal=principal)
             request = await self._find_request(question)
-            session = self._conversations.session_of_question(question.session, principal)
-            outcome = await self._take_answers(context, request, _responses_of(params), session, principal)
-            return outcome or self._ask_later(request, params.name, params.arguments, principal)
+            exchange.session = self._conversations.session_of_question(question.session, principal)
+            outcome = await self._take_answers(exchange, request, _responses_of(params))
+            return outcome or self._ask_later(exchange, request)
         except (StateError, ApprovalError) as error:
             raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, f"the arguments are no JSON: {error}", {"reason": "arguments"}) from error
 
-    async def _use_answers(
-        self,
-        context: ServerRequestContext[Any, Any],
-        params: CallToolRequestParams,
-        result: ToolResult,
-        session: Session,
-        principal: str | None,
-    ) -> ToolResult:
+    async def _use_answers(self, exchange: _Exchange, result: ToolResult) -> ToolResult:
         """
         Return the result of a call whose client knows the questions of the tool, and sent the answers with it.
 
         An approval or credentials are never taken from such a request: the person has not seen what they agree to.
         """
         for _ in range(_MAX_QUESTIONS):
-            if result.kind != "waiting" or kind_of(_request_of(result)) != "questions":
+            if result.kind != "waiting" or not has_questions(_request_of(result)):
                 break
-            request, responses = _request_of(result), _responses_of(params)
             try:
-                outcome = await self._take_answers(context, request, responses, session, principal)
+                outcome = await self._take_answers(exchange, _request_of(result), _responses_of(exchange.params))
             except ApprovalError as error:
                 raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
             if not isinstance(outcome, ToolResult):
                 break
             result = outcome
         return result
+
+    def _digest(self, params: CallToolRequestParams) -> str:
+        """Return the digest of a call. A caller of another kind, with a function of the same name, has another one."""
+        return digest_request(type(self).__name__, params.name, params.arguments)
 
     async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
         if not isinstance(question.request, str):
@@ -293,19 +271,15 @@ class ToolCaller:
     # Both revisions.
 
     async def _take_answers(
-        self,
-        context: ServerRequestContext[Any, Any],
-        request: ApprovalRequest,
-        responses: Mapping[str, Any],
-        session: Session | None,
-        principal: str | None,
+        self, exchange: _Exchange, request: ApprovalRequest, responses: Mapping[str, Any]
     ) -> ToolResult | dict[str, Any] | None:
         """Return the result of the call; None if *responses* cannot be used; the denial if that happens too often."""
         problem = "it does not fit its form"
-        decision = read_decision(request, responses, by=name_client(context), principal=principal)
+        by, principal = name_client(exchange.context), exchange.principal
+        decision = read_decision(request, responses, by=by, principal=principal)
         if decision is not None:
             try:
-                return await self._resume(context, request, decision, session, principal)
+                return await self._resume(exchange, request, decision)
             except ApprovalError as error:
                 if error.why not in _MISTAKES:
                     raise
@@ -316,46 +290,40 @@ class ToolCaller:
         await self._withdraw(request, principal)
         return build_error_answer(f"error: denied: {denial}")
 
-    async def _refuse_to_ask(
-        self, context: ServerRequestContext[Any, Any], request: ApprovalRequest, principal: str | None
-    ) -> dict[str, Any]:
+    async def _refuse_to_ask(self, exchange: _Exchange, request: ApprovalRequest) -> dict[str, Any]:
         """
         Return the answer to a call that had to ask a client that cannot be asked.
 
         Raises:
             MCPError: The newer revision has an error for this, which names the capability that is missing.
         """
-        await self._withdraw(request, principal)
+        await self._withdraw(request, exchange.principal)
         text = f"error: denied: {describe_inability(request)}"
-        if is_modern(context) and not (request.auth is not None and request.auth.url is None):
+        if is_modern(exchange.context) and not (request.auth is not None and request.auth.url is None):
             mode = "form" if request.auth is None else "url"
             data: dict[str, Any] = {"requiredCapabilities": {"elicitation": {mode: {}}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         return build_error_answer(text)
 
-    async def _resume(
-        self,
-        context: ServerRequestContext[Any, Any],
-        request: ApprovalRequest,
-        decision: Decision,
-        session: Session | None,
-        principal: str | None,
-    ) -> ToolResult:
-        handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
-        sender = ProgressSender(context.session.report_progress)
+    async def _resume(self, exchange: _Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
+        sender = ProgressSender(exchange.context.session.report_progress)
         # A dispatcher for this run alone: the id of the call does not tell apart two answers that arrive at once.
         dispatcher = self._dispatcher.extended(on_progress=sender.add)
-        run = dispatcher.resume(handle, decision, session=session, principal=principal)
-        async with self._log.open(context):
+        run = dispatcher.resume(
+            self._handle_of(request), decision, session=exchange.session, principal=exchange.principal
+        )
+        async with self._log.open(exchange.context):
             return await run_with_progress(sender, run)
+
+    def _handle_of(self, request: ApprovalRequest) -> Any:
+        return request if self._dispatcher.approvals.seal is not None else request.id
 
     async def _withdraw(self, request: ApprovalRequest, principal: str | None) -> None:
         """Close *request*, so that no later answer lets the call run. This also happens if the call is cancelled."""
-        handle: Any = request if self._dispatcher.approvals.seal is not None else request.id
         denial = Decision.deny("the client did not answer", principal=principal)
         with anyio.CancelScope(shield=True):
             try:
-                await self._dispatcher.resume(handle, denial, principal=principal)
+                await self._dispatcher.resume(self._handle_of(request), denial, principal=principal)
             except ApprovalError:
                 return  # it was answered meanwhile, or has expired
 

@@ -1,18 +1,19 @@
 """
-Tell clients that the tools or the contents of resources have changed.
+Tell clients that the tools, the prompts or the contents of resources have changed.
 
-In an older revision every connection gets a notification. In revision 2026-07-28 the clients that listen get one.
-Changes that come close together are one notification.
+In an older revision every connection gets a notification of lists, and one of each resource that it has subscribed to.
+In revision 2026-07-28 the clients that listen get one. Changes that come close together are one notification.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-from mcp.server import ServerRequestContext
+from mcp import MCPError
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -21,63 +22,113 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
+from mcp_types import INVALID_PARAMS, SubscribeRequestParams, UnsubscribeRequestParams
 
+from ..._plumbing.forks import unlock_in_children
 from ...catalogs.views import CatalogView
-from .conversations import connection_of
-from .resource_changes import ResourceChanges, ResourceSubscriptions
+from .conversations import RequestContext, connection_of
+from .resources import ResourceBook
 
-__all__ = ["ChangeNotifier"]
+__all__ = ["ChangeNotifier", "ResourceChanges"]
 
 _log = logging.getLogger("toolkit")
+
+OnResourceChange: TypeAlias = Callable[[str], object]
+
+_MAX_SUBSCRIPTIONS = 1_000
+
+
+class ResourceChanges:
+    """
+    Tells servers which of their resources have changed: `changes.announce("memo://today")`.
+
+    One object may be given to several servers.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[OnResourceChange] = []
+        self._lock = unlock_in_children(threading.Lock())
+
+    def announce(self, uri: str) -> None:
+        """Tell the clients that have subscribed to *uri* that its content has changed. Any thread may call this."""
+        if not isinstance(uri, str):
+            raise TypeError(f"announce wants the URI of a resource, such as 'memo://today', got {type(uri).__name__}")
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener(uri)
+
+    def subscribe(self, listener: OnResourceChange) -> Callable[[], None]:
+        """Call *listener* with the URI of each resource that changes, until the returned function is called."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def end() -> None:
+            with self._lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return end
 
 
 class ChangeNotifier:
     """
-    Follows the catalogs of tools and of prompts, and notifies clients of their changes.
-
-    Args:
-        catalog: The tools.
-        prompts: The functions that are prompts.
-        resources: Says which resources have changed.
-        subscriptions: Who has subscribed to which resource in an older revision.
+    Follows catalogs of tools and of prompts, and the resources in *book*, and notifies clients of their changes.
 
     Attributes:
         listen: The handler of `subscriptions/listen`.
     """
 
-    def __init__(
-        self,
-        catalog: CatalogView,
-        *,
-        prompts: CatalogView | None = None,
-        resources: ResourceChanges | None = None,
-        subscriptions: ResourceSubscriptions,
-    ) -> None:
-        self._catalogs = [catalog] if prompts is None else [catalog, prompts]
+    def __init__(self, *catalogs: CatalogView, book: ResourceBook, resources: ResourceChanges | None = None) -> None:
+        self._catalogs = catalogs
+        self._book = book
         self._resources = resources
-        self._subscriptions = subscriptions
+        self._uris: dict[Connection, set[str]] = {}  # the subscriptions of each connection of an older revision
         self._changed_uris: dict[str, None] = {}
+        self._has_changed = False
         self._ends: list[Callable[[], None]] = []
         self._bus = InMemorySubscriptionBus()
-        self._connections: set[Connection] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._has_changed = False
         self.listen = ListenHandler(self._bus)
 
-    async def follow(self, context: ServerRequestContext[Any, Any], params: Any) -> None:
+    async def follow(self, context: RequestContext, params: Any) -> None:
         """Notify the connection of *context* from now on, until it ends. This handles `notifications/initialized`."""
+        self._find_subscriptions(context)
+
+    async def subscribe(self, context: RequestContext, params: SubscribeRequestParams) -> dict[str, Any]:
+        """
+        Subscribe the connection of *context* to a resource, until it unsubscribes or ends.
+
+        Raises:
+            MCPError: There is no such resource, or the connection has too many subscriptions.
+        """
+        uri, uris = str(params.uri), self._find_subscriptions(context)
+        if self._book.find_fixed(uri) is None and self._book.find_function(uri) is None:
+            raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]}", {"uri": uri})
+        if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
+            raise MCPError(INVALID_PARAMS, f"a connection can subscribe to {_MAX_SUBSCRIPTIONS:,} resources at most")
+        uris.add(uri)
+        return {}
+
+    async def unsubscribe(self, context: RequestContext, params: UnsubscribeRequestParams) -> dict[str, Any]:
+        """End the subscription of the connection of *context* to a resource, if there is one."""
+        self._find_subscriptions(context).discard(str(params.uri))
+        return {}
+
+    def _find_subscriptions(self, context: RequestContext) -> set[str]:
         connection = connection_of(context)
-        if connection not in self._connections:
-            self._connections.add(connection)
-            connection.exit_stack.callback(self._connections.discard, connection)
+        if connection not in self._uris:
+            self._uris[connection] = set()
+            connection.exit_stack.callback(self._uris.pop, connection, None)
+        return self._uris[connection]
 
     def start(self) -> None:
         """Follow the catalogs from now on. Call this on the event loop that serves."""
         self._loop = asyncio.get_running_loop()
-        self._ends = [catalog.subscribe(self._on_change) for catalog in self._catalogs]
+        self._ends = [catalog.subscribe(lambda _: self._run_in_loop(self.notify_soon)) for catalog in self._catalogs]
         if self._resources is not None:
-            self._ends.append(self._resources.subscribe(self._on_resource_change))
+            self._ends.append(self._resources.subscribe(lambda uri: self._run_in_loop(self._note_resource, uri)))
 
     def stop(self) -> None:
         """Follow the catalogs no longer."""
@@ -87,16 +138,11 @@ class ChangeNotifier:
         if self._task is not None:
             self._task.cancel()
 
-    def _on_change(self, change: object) -> None:
+    def _run_in_loop(self, function: Callable[..., None], *arguments: str) -> None:
         # A catalog may be changed in any thread.
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self.notify_soon)
-
-    def _on_resource_change(self, uri: str) -> None:
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._note_resource, uri)
+            loop.call_soon_threadsafe(function, *arguments)
 
     def _note_resource(self, uri: str) -> None:
         self._changed_uris[uri] = None
@@ -118,12 +164,12 @@ class ChangeNotifier:
                 await self._notify_of_lists()
             uris, self._changed_uris = self._changed_uris, {}
             for uri in uris:
-                for connection in self._subscriptions.find_subscribers(uri):
+                for connection in [connection for connection, subscribed in self._uris.items() if uri in subscribed]:
                     await _send(connection.send_resource_updated(uri))
                 await self._bus.publish(ResourceUpdated(uri=uri))
 
     async def _notify_of_lists(self) -> None:
-        for connection in list(self._connections):
+        for connection in list(self._uris):
             await _send(connection.send_tool_list_changed())
             await _send(connection.send_prompt_list_changed())
         await self._bus.publish(ToolsListChanged())

@@ -8,34 +8,37 @@ is that of the question that is answered, or that of the user, or else every cal
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp.server import ServerRequestContext
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import principal_components
 from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ...session import Session
 from .sealed_state import StateSeal
 
-__all__ = ["Conversations", "connection_of", "is_modern", "name_client"]
+__all__ = ["Conversations", "RequestContext", "SessionOwners", "connection_of", "is_modern", "name_client"]
+
+RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 
 _STATE_KEY = "toolkit.session"
 _MAX_PRINCIPALS = 10_000
 
 
-def is_modern(context: ServerRequestContext[Any, Any]) -> bool:
+def is_modern(context: RequestContext) -> bool:
     """Return whether the request of *context* follows a revision without sessions: 2026-07-28 or newer."""
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def connection_of(context: ServerRequestContext[Any, Any]) -> Connection:
+def connection_of(context: RequestContext) -> Connection:
     """Return the connection that the request came over. In a revision without sessions it lasts for one request."""
     return context.session._connection  # noqa: SLF001 -- the SDK documents `Connection.state`, and has no other way to it
 
 
-def name_client(context: ServerRequestContext[Any, Any]) -> str:
+def name_client(context: RequestContext) -> str:
     """Return the name of the client for the record of its answers."""
     client = context.session.client_params
     return "MCP client" if client is None else f"MCP client {client.client_info.name[:64]}"
@@ -45,9 +48,8 @@ class Conversations:
     """
     The principals and the sessions of the calls of one server.
 
-    Args:
-        seal: Makes the ids of conversations, so that all processes with one key have the same.
-        principal: For whom calls are made that come without authentication.
+    *seal* makes the ids of conversations, so that all processes with one key have the same. *principal* is for whom
+    calls are made that come without authentication.
     """
 
     def __init__(self, seal: StateSeal, principal: str | None = None) -> None:
@@ -55,7 +57,7 @@ class Conversations:
         self._principal = principal
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
-    def principal_of(self, context: ServerRequestContext[Any, Any]) -> str | None:
+    def principal_of(self, context: RequestContext) -> str | None:
         """Return the authenticated user of the request; the fixed principal of the server if there is none."""
         request = context.request
         return self.find_principal(None if request is None else request.scope.get("user"))
@@ -73,24 +75,18 @@ class Conversations:
             return self._principal
         return str(user.display_name)
 
-    def session_of(self, context: ServerRequestContext[Any, Any], principal: str | None) -> Session:
+    def session_of(self, context: RequestContext, principal: str | None) -> Session:
         """Return the conversation that a request of *principal* belongs to."""
         if is_modern(context):
             return self.session_of_principal(principal)
-        return self.session_of_connection(connection_of(context), principal)
+        # A client that knows the id of a connection must not share the conversation of its user.
+        state, key = connection_of(context).state, f"{_STATE_KEY}:{principal}"
+        session: Session = state.setdefault(key, Session(principal=principal))
+        return session
 
     def session_of_principal(self, principal: str | None) -> Session:
         """Return the conversation of *principal* in a revision without connections."""
         return Session() if principal is None else self._find(self._seal.derive_session_id(principal), principal)
-
-    def session_of_connection(self, connection: Connection, principal: str | None) -> Session:
-        """Return the conversation of *principal* over *connection*."""
-        # A client that knows the id of a connection must not share the conversation of its user.
-        key = f"{_STATE_KEY}:{principal}"
-        session: Session | None = connection.state.get(key)
-        if session is None:
-            session = connection.state[key] = Session(principal=principal)
-        return session
 
     def session_of_question(self, session_id: str | None, principal: str | None) -> Session | None:
         """Return the conversation of a question that was verified; None if it lasted for one call only."""
@@ -99,11 +95,37 @@ class Conversations:
         return self._find(session_id, principal)
 
     def _find(self, session_id: str, principal: str) -> Session:
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._sessions[session_id] = Session(id=session_id, principal=principal)
-            if len(self._sessions) > _MAX_PRINCIPALS:
-                self._sessions.popitem(last=False)
-        else:
-            self._sessions.move_to_end(session_id)
-        return session
+        session = self._sessions.pop(session_id, None)
+        self._sessions[session_id] = session or Session(id=session_id, principal=principal)
+        if len(self._sessions) > _MAX_PRINCIPALS:
+            self._sessions.popitem(last=False)
+        return self._sessions[session_id]
+
+
+class SessionOwners:
+    """
+    Who may use a session of an older revision over HTTP: the user who opened it, and no other.
+
+    The object is middleware of the server, where it sees who opens a session. The guard of the HTTP server asks it
+    before it reads a request of any method. A session of another user answers as one that does not exist.
+    """
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+        self._owners: dict[bytes, str | None] = {}
+
+    async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+        """Remember who opens a session, until it ends, and pass the message on."""
+        connection = connection_of(ctx)
+        if ctx.method == "initialize" and connection.session_id is not None:
+            session_id = connection.session_id.encode()
+            if session_id not in self._owners:
+                self._owners[session_id] = self._conversations.principal_of(ctx)
+                connection.exit_stack.callback(self._owners.pop, session_id, None)
+        return await call_next(ctx)
+
+    def may_touch(self, session_id: bytes, user: Any) -> bool:
+        """Return whether *user*, as it stands in an HTTP request, may use the session *session_id*."""
+        if session_id not in self._owners:
+            return True  # there is no such session, and the SDK says so
+        return self._owners[session_id] == self._conversations.find_principal(user)

@@ -1,21 +1,20 @@
-"""
-Serve over streamable HTTP: an ASGI application for uvicorn, or for a part of another application.
-"""
+"""Serve over streamable HTTP: an ASGI application for uvicorn, or for a part of another application."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from ..._option_checks import require_list
 from ...dispatcher import Dispatcher
-from .bearer_tokens import TokenCheck, Tokens
-from .http_guard import HttpGuard, Receive, Scope, Send, is_loopback
-from .session_owners import SessionOwners
+from .conversations import SessionOwners
+from .http_guard import HttpGuard, TokenCheck, Tokens, is_loopback
 from .tool_server import ServerOptions, ToolServer, build_server
 
 __all__ = ["HttpApp", "http_app"]
@@ -67,10 +66,10 @@ def http_app(
         raise ValueError(f"body_seconds has to be above 0, got {body_seconds!r}")
     return HttpApp(
         build_server(dispatcher, **options),
+        path,
         tokens=None if tokens is None else TokenCheck(tokens),
         is_local=is_loopback(host),
         origins=require_list(origins, "origins", "addresses"),
-        path=path,
         max_body_bytes=max_body_bytes,
         body_seconds=body_seconds,
     )
@@ -78,23 +77,13 @@ def http_app(
 
 class HttpApp:
     """
-    An ASGI application for one server. `http_app` makes it.
+    An ASGI application for one server. `http_app` makes it, with the options of `HttpGuard`.
 
     Attributes:
         server: The server.
     """
 
-    def __init__(
-        self,
-        server: ToolServer,
-        *,
-        tokens: TokenCheck | None,
-        is_local: bool,
-        origins: Sequence[str],
-        path: str,
-        max_body_bytes: int,
-        body_seconds: float,
-    ) -> None:
+    def __init__(self, server: ToolServer, path: str, *, max_body_bytes: int, **guard_options: Any) -> None:
         self.server = server
         self._path = path
         self._manager = StreamableHTTPSessionManager(
@@ -107,13 +96,7 @@ class HttpApp:
         self._owners = SessionOwners(server.conversations)
         server.middleware.append(self._owners)
         self._guard = HttpGuard(
-            self._manager.handle_request,
-            owners=self._owners,
-            tokens=tokens,
-            is_local=is_local,
-            origins=origins,
-            max_body_bytes=max_body_bytes,
-            body_seconds=body_seconds,
+            self._manager.handle_request, owners=self._owners, max_body_bytes=max_body_bytes, **guard_options
         )
 
     @contextlib.asynccontextmanager
@@ -151,7 +134,8 @@ class HttpApp:
                 "mounts this one enters `async with app.running():` in its own lifespan"
             )
         elif scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path.rstrip("/"):
-            await _send_not_found(send, self._path)
+            response = PlainTextResponse(f"the address of the MCP server is {self._path}", 404)
+            await response(scope, receive, send)
         else:
             await self._guard(scope, receive, send)
 
@@ -165,10 +149,3 @@ class HttpApp:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             raise
         await send({"type": "lifespan.shutdown.complete"})
-
-
-async def _send_not_found(send: Send, path: str) -> None:
-    body = f"the address of the MCP server is {path}".encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 404, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
 from typing import Any
 
 from mcp import MCPError
@@ -17,6 +16,7 @@ from mcp_types import INVALID_PARAMS
 from ..._plumbing.distribution import DISTRIBUTION
 from ...catalogs.views import CatalogView
 from ...formats import mcp as mcp_format
+from ...formats.base import list_all_tools, list_offered_tools
 from ...formats.schemas.merging import types_of
 from ...session import Session
 from ...spec import Tool
@@ -30,13 +30,7 @@ _ANNOTATED_FACTS = ("read_only", "destructive", "idempotent", "open_world")
 
 
 class ToolListing:
-    """
-    The lists of tools that a server sends.
-
-    Args:
-        page_size: How many tools are on one page.
-        lists_deferred: Whether deferred tools are listed. If not, a client sees them after `tool_search` found them.
-    """
+    """The lists of tools that a server sends. `ServerOptions` explains the options."""
 
     def __init__(self, *, page_size: int = 100, lists_deferred: bool = True) -> None:
         if not (isinstance(page_size, int) and page_size > 0):
@@ -51,30 +45,18 @@ class ToolListing:
         Raises:
             MCPError: *cursor* is not one that this server gave, or its tool is gone.
         """
-        view = _ListedView(catalog) if self._lists_deferred else catalog
-        definitions = mcp_format.definitions(view, session)
-        start = 0 if cursor is None else _find_start([item["name"] for item in definitions], cursor)
+        if self._lists_deferred:
+            tools = list_all_tools(catalog, mcp_format.NAMING)
+        else:
+            tools = list_offered_tools(catalog, session, mcp_format.NAMING)
+        start = 0 if cursor is None else _find_start([tool.name for tool in tools], cursor)
         end = start + self._page_size
-        tools = [_complete(item, catalog[item["name"]]) for item in definitions[start:end]]
         # Other users, or the same user a moment later, may see other tools.
-        page: dict[str, Any] = {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"}
-        if end < len(definitions):
-            page["nextCursor"] = _encode_cursor(definitions[end - 1]["name"])
+        page: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        page["tools"] = [_define(tool) for tool in tools[start:end]]
+        if end < len(tools):
+            page["nextCursor"] = base64.urlsafe_b64encode(f"after:{tools[end - 1].name}".encode()).decode()
         return page
-
-
-class _ListedView:
-    """A catalog that offers all of its tools, the deferred ones last."""
-
-    def __init__(self, catalog: CatalogView) -> None:
-        self._catalog = catalog
-        self.get = catalog.get
-
-    def __iter__(self) -> Any:
-        return iter(self._catalog)
-
-    def offered(self, session: Session | None = None) -> list[Tool]:
-        return sorted(self._catalog, key=lambda tool: tool.facts.defer)
 
 
 def has_structured_output(tool: Tool) -> bool:
@@ -90,16 +72,12 @@ def has_structured_output(tool: Tool) -> bool:
     return not types or not set(types) <= {"string", "null"}
 
 
-def _complete(definition: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
-    completed = dict(definition)
+def _define(tool: Tool) -> dict[str, Any]:
+    definition = mcp_format.build_definition(tool)
     if not has_structured_output(tool):
-        completed.pop("outputSchema", None)
+        definition.pop("outputSchema", None)
     facts = {name: value for name, value in tool.facts.as_json().items() if value and name not in _ANNOTATED_FACTS}
-    return {**completed, "_meta": {FACTS_KEY: facts}} if facts else completed
-
-
-def _encode_cursor(name: str) -> str:
-    return base64.urlsafe_b64encode(f"after:{name}".encode()).decode()
+    return {**definition, "_meta": {FACTS_KEY: facts}} if facts else definition
 
 
 def _find_start(names: list[str], cursor: str) -> int:

@@ -7,12 +7,13 @@ A tool reports from any thread, and does not wait. The reports of a call are sen
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import sys
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
 
@@ -20,42 +21,63 @@ from ...context import Progress
 from ...results import GeneratedId, ToolResult
 from ...values.rendering import as_text
 
-__all__ = ["ProgressRouter", "ProgressSender", "run_to_end", "run_with_progress"]
+__all__ = ["MessageQueue", "ProgressRouter", "ProgressSender", "run_to_end", "run_with_progress"]
 
+MessageT = TypeVar("MessageT")
 SendProgress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 _MAX_WAITING = 1_000
 _MAX_MESSAGE_CHARS = 1_000
 
 
-class ProgressSender:
-    """
-    Sends the reports of one call.
+class MessageQueue(Generic[MessageT]):
+    """Sends messages in order, by a task of its own. Call its methods on the event loop."""
 
-    Args:
-        send: Sends one report: the progress, the total and a message.
-    """
-
-    def __init__(self, send: SendProgress) -> None:
+    def __init__(self, send: Callable[[MessageT], Awaitable[None]]) -> None:
         self._send = send
-        # If a client reads slowly, it gets the newest reports.
-        self._waiting: deque[Progress] = deque(maxlen=_MAX_WAITING)
+        # If a client reads slowly, it gets the newest messages.
+        self._waiting: deque[MessageT] = deque(maxlen=_MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
-        self._last = -math.inf
         self._is_closed = False
 
-    def add(self, report: Progress) -> None:
-        """Send *report* as soon as the reports before it are sent. Call this on the event loop."""
+    def add(self, message: MessageT) -> None:
+        """Send *message* as soon as the messages before it are sent."""
         if self._is_closed:
             return
-        self._waiting.append(report)
+        self._waiting.append(message)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._send_waiting())
 
     async def _send_waiting(self) -> None:
         while self._waiting:
-            report = self._waiting.popleft()
-            await self._send(self._number(report), _read_number(report.total), _message_of(report))
+            await self._send(self._waiting.popleft())
+
+    async def flush(self) -> None:
+        """Wait until every message is sent."""
+        if self._task is not None:
+            await self._task
+
+    def drop_rest(self) -> None:
+        """Send no further message than the one that is being sent."""
+        self._is_closed = True
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Send nothing any more."""
+        self.drop_rest()
+        if self._task is not None:
+            self._task.cancel()
+
+
+class ProgressSender(MessageQueue[Progress]):
+    """Sends the reports of one call with *send*, which takes the progress, the total and a message."""
+
+    def __init__(self, send: SendProgress) -> None:
+        async def send_report(report: Progress) -> None:
+            await send(self._number(report), _read_number(report.total), _message_of(report))
+
+        super().__init__(send_report)
+        self._last = -math.inf
 
     def _number(self, report: Progress) -> float:
         """Return the progress of *report*. The protocol wants each number to be higher than the one before."""
@@ -64,18 +86,6 @@ class ProgressSender:
             number = 0.0 if self._last == -math.inf else math.nextafter(self._last, sys.float_info.max)
         self._last = number
         return number
-
-    async def flush(self) -> None:
-        """Wait until every report is sent."""
-        if self._task is not None:
-            await self._task
-
-    def close(self) -> None:
-        """Send no more reports."""
-        self._is_closed = True
-        self._waiting.clear()
-        if self._task is not None:
-            self._task.cancel()
 
 
 def _read_number(value: Any) -> float | None:
@@ -114,13 +124,14 @@ class ProgressRouter:
         if sender is not None:
             sender.add(report)
 
-    def open(self, call_id: str, sender: ProgressSender) -> None:
-        """Pass the reports of the call *call_id* to *sender* until it is closed."""
+    @contextlib.contextmanager
+    def follow(self, call_id: str, sender: ProgressSender) -> Iterator[None]:
+        """Pass the reports of the call *call_id* to *sender* in this block."""
         self._senders[call_id] = sender
-
-    def close(self, call_id: str) -> None:
-        """Pass on no more reports of the call *call_id*."""
-        self._senders.pop(call_id, None)
+        try:
+            yield
+        finally:
+            del self._senders[call_id]
 
 
 async def run_with_progress(sender: ProgressSender, run: Coroutine[Any, Any, ToolResult]) -> ToolResult:

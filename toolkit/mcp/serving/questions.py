@@ -12,7 +12,8 @@ import io
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any, Literal
 
 from mcp_types import ClientCapabilities
 
@@ -22,20 +23,7 @@ from ...questions import DECLINED
 from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 
-__all__ = [
-    "Forms",
-    "QuestionKind",
-    "UnusableAnswers",
-    "build_forms",
-    "can_ask",
-    "describe_inability",
-    "kind_of",
-    "read_decision",
-]
-
-QuestionKind: TypeAlias = Literal["approval", "credentials", "questions"]
-Forms: TypeAlias = dict[str, dict[str, Any]]
-"""The parameters of the `elicitation/create` requests of one question, by a key of the server."""
+__all__ = ["UnusableAnswers", "build_forms", "can_ask", "describe_inability", "has_questions", "read_decision"]
 
 _APPROVAL_KEY = "approval"
 _CREDENTIALS_KEY = "credentials"
@@ -45,11 +33,9 @@ _MAX_COUNTED = 10_000
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 
 
-def kind_of(request: ApprovalRequest) -> QuestionKind:
-    """Return what *request* asks for."""
-    if request.auth is not None:
-        return "credentials"
-    return "questions" if request.questions else "approval"
+def has_questions(request: ApprovalRequest) -> bool:
+    """Return whether *request* asks questions of a tool, and neither for approval nor for credentials."""
+    return request.auth is None and bool(request.questions)
 
 
 def can_ask(request: ApprovalRequest, capabilities: ClientCapabilities | None) -> bool:
@@ -77,32 +63,26 @@ def describe_inability(request: ApprovalRequest) -> str:
     )
 
 
-def build_forms(request: ApprovalRequest, *, offers_grants: bool) -> Forms:
+def build_forms(request: ApprovalRequest, *, offers_grants: bool) -> dict[str, dict[str, Any]]:
     """
-    Return the elicitation requests of *request*.
+    Return the parameters of the `elicitation/create` requests of *request*, by a key of the server.
 
     With *offers_grants*, the user may also agree to more than this call, for the rest of the conversation.
     """
-    match kind_of(request):
-        case "credentials":
-            return {_CREDENTIALS_KEY: _build_url_form(request)}
-        case "questions":
-            return {
-                question.key: _build_form(make_visible(question.message), _flatten_schema(question.schema))
-                for question in request.questions
-            }
-        case _:
-            schema = _build_approval_schema(request, offers_grants=offers_grants)
-            return {_APPROVAL_KEY: _build_form(_render(request), schema)}
-
-
-def _build_form(message: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"mode": "form", "message": message, "requestedSchema": schema}
-
-
-def _build_url_form(request: ApprovalRequest) -> dict[str, Any]:
-    url = None if request.auth is None else request.auth.url
-    return {"mode": "url", "message": _render(request), "url": url, "elicitationId": request.id}
+    if request.auth is not None:
+        url_form = {"mode": "url", "message": _render(request), "url": request.auth.url, "elicitationId": request.id}
+        return {_CREDENTIALS_KEY: url_form}
+    if not has_questions(request):
+        schema = _build_approval_schema(request, offers_grants=offers_grants)
+        return {_APPROVAL_KEY: {"mode": "form", "message": _render(request), "requestedSchema": schema}}
+    return {
+        question.key: {
+            "mode": "form",
+            "message": make_visible(question.message),
+            "requestedSchema": _flatten_schema(question.schema),
+        }
+        for question in request.questions
+    }
 
 
 def _render(request: ApprovalRequest) -> str:
@@ -131,8 +111,8 @@ def _flatten_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         return dict(schema)
     if _is_primitive(schema):
         member = {"type": "string", **schema}  # a list of choices need not say that they are texts
-        return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
-    member = {"type": "string", "title": "Answer", "description": "The answer as JSON text."}
+    else:
+        member = {"type": "string", "title": "Answer", "description": "The answer as JSON text."}
     return {"type": "object", "properties": {_ANSWER_KEY: member}, "required": [_ANSWER_KEY]}
 
 
@@ -177,19 +157,22 @@ def read_decision(
     the word that it asks for, approves a call.
     """
     answered = {key: responses.get(key) for key in build_forms(request, offers_grants=True)}
+    decision = _read_answered(request, answered)
+    return None if decision is None else replace(decision, by=by, principal=principal)
+
+
+def _read_answered(request: ApprovalRequest, answered: Mapping[str, Any]) -> Decision | None:
     actions = {key: _action_of(response) for key, response in answered.items()}
     if None in actions.values():
         return None
     if "cancel" in actions.values():
-        return Decision.deny("the user closed the question without an answer", by=by, principal=principal)
-    if kind_of(request) == "questions":
-        return _read_answers(request, answered, by=by, principal=principal)
+        return Decision.deny("the user closed the question without an answer")
+    if has_questions(request):
+        return _read_answers(request, answered)
     [(key, action)] = actions.items()
     if action == "decline":
-        return Decision.deny("the user declined", by=by, principal=principal)
-    if key == _CREDENTIALS_KEY:
-        return Decision.approve(by=by, principal=principal)
-    return _read_approval(request, _content_of(answered[key]), by=by, principal=principal)
+        return Decision.deny("the user declined")
+    return Decision.approve() if key == _CREDENTIALS_KEY else _read_approval(request, _content_of(answered[key]))
 
 
 def _action_of(response: Any) -> Literal["accept", "decline", "cancel"] | None:
@@ -202,24 +185,20 @@ def _content_of(response: Any) -> Mapping[str, Any]:
     return content if isinstance(content, Mapping) else {}
 
 
-def _read_approval(
-    request: ApprovalRequest, content: Mapping[str, Any], *, by: str | None, principal: str | None
-) -> Decision | None:
+def _read_approval(request: ApprovalRequest, content: Mapping[str, Any]) -> Decision | None:
     approve, remember = content.get("approve"), content.get("remember")
     # Only a bool counts: a text such as "no" is true in Python.
     if type(approve) is not bool or not content.keys() <= {"approve", "remember"}:
         return None
     if not approve:
-        return Decision.deny("the user said no", by=by, principal=principal)
+        return Decision.deny("the user said no")
     if remember in (None, ""):
-        return Decision.approve(by=by, principal=principal)
+        return Decision.approve()
     grant = next((grant for grant in request.grants if describe_grant(grant) == remember), None)
-    return None if grant is None else Decision.approve(grant=grant, by=by, principal=principal)
+    return None if grant is None else Decision.approve(grant=grant)
 
 
-def _read_answers(
-    request: ApprovalRequest, responses: Mapping[str, Any], *, by: str | None, principal: str | None
-) -> Decision | None:
+def _read_answers(request: ApprovalRequest, responses: Mapping[str, Any]) -> Decision | None:
     answers: dict[str, Any] = {}
     for question in request.questions:
         response = responses[question.key]
@@ -230,7 +209,7 @@ def _read_answers(
             answers[question.key] = _read_answer(question.schema, dict(_content_of(response)))
         except (KeyError, ValueError):
             return None
-    return Decision.approve(answers=answers, by=by, principal=principal)
+    return Decision.approve(answers=answers)
 
 
 def _read_answer(schema: Mapping[str, Any], content: dict[str, Any]) -> Any:

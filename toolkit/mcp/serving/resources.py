@@ -15,18 +15,16 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from mcp import MCPError
-from mcp.server import ServerRequestContext
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, ReadResourceRequestParams
+from mcp_types import INVALID_PARAMS, PaginatedRequestParams, ReadResourceRequestParams
 
 from ...catalog import Catalog
 from ...content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart, is_uri
-from ...dispatcher import Dispatcher
 from ...errors import DefinitionError
 from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import as_text
-from .calling import ToolCaller
-from .function_prompts import read_texts, refuse_error
+from .conversations import RequestContext
+from .prompts import FunctionCaller
 
 __all__ = ["ResourceBook", "ResourceCaller", "Resources"]
 
@@ -104,7 +102,7 @@ class ResourceBook:
                 return self._functions[template], {name: unquote(text) for name, text in match.groupdict().items()}
         return None
 
-    def list_fixed(self) -> dict[str, Any]:
+    async def list_fixed(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
         """Return the result of `resources/list`."""
         entries = [_describe_part(uri, part) for uri, part in self._fixed.items()]
         entries += [
@@ -114,7 +112,7 @@ class ResourceBook:
         ]
         return {**_CACHE, "resources": entries}
 
-    def list_templates(self) -> dict[str, Any]:
+    async def list_templates(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
         """Return the result of `resources/templates/list`."""
         entries = [
             {"uriTemplate": uri, "name": self._functions[uri].name, "description": self._functions[uri].description}
@@ -129,22 +127,20 @@ class ResourceBook:
 
 def _describe_part(uri: str, part: ResourcePart) -> dict[str, Any]:
     name = uri.rstrip("/").rpartition("/")[2] or uri
-    described = {"uri": uri, "name": name, "size": len(_encode(part.content or ""))}
+    content = part.content or b""
+    size = len(content.encode() if isinstance(content, str) else content)
+    described = {"uri": uri, "name": name, "size": size}
     return described if part.media_type is None else {**described, "mimeType": part.media_type}
 
 
-def _encode(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
-
-
-class ResourceCaller(ToolCaller):
+class ResourceCaller(FunctionCaller):
     """Answers `resources/read` requests: fixed contents at once, functions as `ToolCaller` answers `tools/call`."""
 
-    def __init__(self, book: ResourceBook, dispatcher: Dispatcher, *arguments: Any, **options: Any) -> None:
-        super().__init__(dispatcher, *arguments, **options)
+    def __init__(self, *arguments: Any, book: ResourceBook, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._book = book
 
-    async def read(self, context: ServerRequestContext[Any, Any], params: ReadResourceRequestParams) -> dict[str, Any]:
+    async def read(self, context: RequestContext, params: ReadResourceRequestParams) -> dict[str, Any]:
         """
         Return the content of the resource, or the question that its function asks first.
 
@@ -153,18 +149,12 @@ class ResourceCaller(ToolCaller):
         """
         part = self._book.find_fixed(params.uri)
         if part is not None:
-            return {**_CACHE, "contents": [build_contents(params.uri, part)]}
+            return {**_CACHE, "contents": [_build_contents(params.uri, part)]}
         function = self._book.find_function(params.uri)
         if function is None:
             raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]}", {"uri": params.uri})
         tool, texts = function
-        call = CallToolRequestParams(
-            name=tool.name,
-            arguments=read_texts(tool, texts),
-            input_responses=params.input_responses,
-            request_state=params.request_state,
-        )
-        answer = refuse_error(await self.call(context, call))
+        answer = await self._call_function(context, params, tool.name, texts)
         for contents in answer.get("contents", ()):
             contents.setdefault("uri", params.uri)
         return answer
@@ -174,7 +164,7 @@ class ResourceCaller(ToolCaller):
             return super()._answer(name, result)
         tool = self._dispatcher.catalog.get(name)
         parts = result.parts or (_wrap_value(result, None if tool is None else tool.output_schema),)
-        return {**_CACHE, "contents": [build_contents(None, part) for part in parts]}
+        return {**_CACHE, "contents": [_build_contents(None, part) for part in parts]}
 
 
 def _wrap_value(result: ToolResult, schema: Mapping[str, Any] | None) -> Part | bytes:
@@ -185,7 +175,7 @@ def _wrap_value(result: ToolResult, schema: Mapping[str, Any] | None) -> Part | 
     return base64.b64decode(result.value) if is_bytes else TextPart(result.text)
 
 
-def build_contents(uri: str | None, part: Part | bytes) -> dict[str, Any]:
+def _build_contents(uri: str | None, part: Part | bytes) -> dict[str, Any]:
     """Return *part* as an entry of the result of `resources/read`, under its own URI or else under *uri*."""
     content: str | bytes
     match part:

@@ -8,12 +8,11 @@ this call. It does not prove that the answer is new: the store of the approvals 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState
@@ -21,7 +20,7 @@ from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestStat
 from ...errors import ToolkitError
 from ...values.strictjson.canonical import digest_parts, encode_canonical
 
-__all__ = ["Keys", "OpenQuestion", "StateError", "StateSeal", "derive_keys", "digest_request"]
+__all__ = ["Keys", "OpenQuestion", "StateError", "StateSeal", "digest_request"]
 
 Keys: TypeAlias = "bytes | str | Sequence[bytes | str]"
 
@@ -31,12 +30,7 @@ _REMEDY = "make one with secrets.token_hex(32), and give the same key to every p
 
 
 class StateError(ToolkitError):
-    """
-    A state that cannot be accepted.
-
-    Attributes:
-        why: The reason in one word, for programs.
-    """
+    """A state that cannot be accepted. `why` is the reason in one word, for programs."""
 
     def __init__(self, message: str, why: Literal["forged", "expired", "arguments", "principal"]) -> None:
         super().__init__(message)
@@ -84,14 +78,7 @@ class StateSeal:
 
     def seal(self, question: OpenQuestion) -> str:
         """Return the state of *question*, which only a server with the key can read or make."""
-        content = {
-            "version": _VERSION,
-            "request": question.request,
-            "digest": question.digest,
-            "principal": question.principal,
-            "session": question.session,
-            "expires_at": self._clock() + self._max_age_seconds,
-        }
+        content = {"version": _VERSION, "expires_at": self._clock() + self._max_age_seconds, **asdict(question)}
         return self._codec.seal(json.dumps(content, separators=(",", ":")).encode())
 
     def open(self, state: str, *, digest: str, principal: str | None) -> OpenQuestion:
@@ -111,8 +98,7 @@ class StateSeal:
                 "this question was about another call: the tool or its arguments differ; call the tool again",
                 "arguments",
             )
-        names = ("request", "digest", "principal", "session")
-        return OpenQuestion(**{name: content[name] for name in names})
+        return OpenQuestion(**{field.name: content[field.name] for field in fields(OpenQuestion)})
 
     def _read(self, state: str) -> dict[str, Any]:
         try:
@@ -132,23 +118,14 @@ class StateSeal:
         return f"mcp-{content[:32]}"
 
 
-def digest_request(name: str, arguments: Mapping[str, Any] | None) -> str:
+def digest_request(kind: str, name: str, arguments: Mapping[str, Any] | None) -> str:
     """
-    Return the digest of a call as the client sent it.
+    Return the digest of a call as the client sent it, to a tool or to a function of another *kind*.
 
     Raises:
         ValueError: The arguments have no canonical form, so they are not JSON.
     """
-    return digest_parts("toolkit mcp call", name, encode_canonical(dict(arguments or {})))
-
-
-def derive_keys(key: Keys | None, purpose: str) -> list[bytes] | None:
-    """Return keys for another *purpose*: a state that was sealed with them cannot be opened with *key*."""
-    if key is None:
-        return None
-    return [
-        hashlib.sha256(b"toolkit mcp " + purpose.encode() + b"\0" + content).digest() for content in _read_keys(key)
-    ]
+    return digest_parts("toolkit mcp call", kind, name, encode_canonical(dict(arguments or {})))
 
 
 def _read_keys(key: Keys) -> list[bytes]:

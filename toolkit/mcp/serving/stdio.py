@@ -74,125 +74,96 @@ async def serve_lines(server: Server[Any], lines: BinaryIO, output: BinaryIO) ->
     pool = ThreadPool(2, name="toolkit-mcp")
     incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_write = anyio.create_memory_object_stream[SessionMessage](0)
-    pending = _PendingRequests()
     try:
         async with anyio.create_task_group() as tasks:
-            writer = _LineWriter(output, pool, on_loss=tasks.cancel_scope.cancel)
-            tasks.start_soon(_read_messages, lines, pool, incoming, writer, pending)
-            tasks.start_soon(_write_messages, to_write, writer, pending)
+            client = _LineClient(lines, output, pool, on_loss=tasks.cancel_scope.cancel)
+            tasks.start_soon(client.read_messages, incoming)
+            tasks.start_soon(client.write_messages, to_write)
             await server.run(received, outgoing, server.create_initialization_options())
             tasks.cancel_scope.cancel()
     finally:
         pool.close()
 
 
-class _LineWriter:
+class _LineClient:
     """
-    Writes whole lines, one after the other.
+    The client, which reads and writes whole lines. The threads of *pool* wait for it.
 
-    Args:
-        output: Where the lines go.
-        pool: The thread that writes.
-        on_loss: Called when a line cannot be written, because the client no longer reads.
+    *on_loss* is called when a line cannot be written, because the client no longer reads.
     """
 
-    def __init__(self, output: BinaryIO, pool: ThreadPool, *, on_loss: Callable[[], None]) -> None:
+    def __init__(self, lines: BinaryIO, output: BinaryIO, pool: ThreadPool, *, on_loss: Callable[[], None]) -> None:
+        self._lines = lines
         self._output = output
         self._pool = pool
         self._on_loss = on_loss
         self._lock = anyio.Lock()
+        self._unanswered: set[str | int] = set()  # so that the end of a pipe does not cut off the last answers
+        self._is_answered = asyncio.Event()
 
-    async def write(self, line: bytes) -> None:
+    async def read_messages(self, messages: ObjectSendStream[SessionMessage | Exception]) -> None:
+        """Pass on what the client writes, until it has closed its end and has the last answers."""
+        async with messages:
+            while line := await self._pool.run(lambda: self._lines.readline(_MAX_LINE_BYTES + 1), "read a message"):
+                if len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
+                    await self._pool.run(self._skip_line, "read a message")
+                    await self._write(build_error_message(None, f"a message has at most {_MAX_LINE_BYTES:,} bytes"))
+                elif line.strip() and (message := await self._parse(line)) is not None:
+                    # A subscription has no answer until it ends.
+                    if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+                        self._unanswered.add(message.id)
+                        self._is_answered.clear()
+                    await messages.send(SessionMessage(message))
+            if self._unanswered:
+                with anyio.move_on_after(_LAST_ANSWERS_SECONDS):
+                    await self._is_answered.wait()
+
+    def _skip_line(self) -> None:
+        while (part := self._lines.readline(_MAX_LINE_BYTES)) and not part.endswith(b"\n"):
+            pass
+
+    async def _parse(self, line: bytes) -> JSONRPCMessage | None:
+        """Return the message in *line*. If there is none, tell the client why, and return None."""
+        try:
+            content = parse_message(line.strip())
+        except ValueError as error:
+            await self._write(build_error_message(find_message_id(line), str(error)))
+            return None
+        try:
+            message = jsonrpc_message_adapter.validate_python(content, by_name=False)
+        except ValidationError:
+            message = None
+        # The SDK takes a request with a wrong id for a notification, which gets no answer.
+        if message is None or (isinstance(message, JSONRPCNotification) and "id" in content):
+            text = "a line has to be one JSON-RPC 2.0 message"
+            await self._write(build_error_message(find_message_id(line), text, INVALID_REQUEST))
+            return None
+        return message
+
+    async def write_messages(self, messages: ObjectReceiveStream[SessionMessage]) -> None:
+        """Write *messages* to the client, one after the other."""
+        async with messages:
+            async for item in messages:
+                message = item.message
+                line = _encode(message)
+                if line is not None:
+                    await self._write(line)
+                if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
+                    self._unanswered.discard(message.id)
+                    if not self._unanswered:
+                        self._is_answered.set()
+
+    async def _write(self, line: bytes) -> None:
+        def write_line() -> None:
+            self._output.write(line + b"\n")
+            self._output.flush()
+
         async with self._lock:
             try:
-                await self._pool.run(lambda: self._write(line), "write a message")
+                await self._pool.run(write_line, "write a message")
             except OSError as error:
                 _log.warning("the client cannot be written to any more, so the server ends: %s", error)
                 self._on_loss()
-
-    def _write(self, line: bytes) -> None:
-        self._output.write(line + b"\n")
-        self._output.flush()
-
-
-class _PendingRequests:
-    """The requests that have no answer yet, so that the end of a pipe does not cut off the last answers."""
-
-    def __init__(self) -> None:
-        self._ids: set[str | int] = set()
-        self._is_empty = asyncio.Event()
-
-    def add(self, message: JSONRPCMessage) -> None:
-        # A subscription has no answer until it ends.
-        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
-            self._ids.add(message.id)
-            self._is_empty.clear()
-
-    def remove(self, message: JSONRPCMessage) -> None:
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            self._ids.discard(message.id)
-            if not self._ids:
-                self._is_empty.set()
-
-    async def wait(self) -> None:
-        if self._ids:
-            with anyio.move_on_after(_LAST_ANSWERS_SECONDS):
-                await self._is_empty.wait()
-
-
-async def _read_messages(
-    lines: BinaryIO,
-    pool: ThreadPool,
-    messages: ObjectSendStream[SessionMessage | Exception],
-    writer: _LineWriter,
-    pending: _PendingRequests,
-) -> None:
-    async with messages:
-        while line := await pool.run(lambda: lines.readline(_MAX_LINE_BYTES + 1), "read a message"):
-            if len(line) > _MAX_LINE_BYTES and not line.endswith(b"\n"):
-                await pool.run(lambda: _skip_line(lines), "read a message")
-                await writer.write(build_error_message(None, f"a message has at most {_MAX_LINE_BYTES:,} bytes"))
-            elif line.strip():
-                message = await _parse(line, writer)
-                if message is not None:
-                    pending.add(message.message)
-                    await messages.send(message)
-        await pending.wait()
-
-
-def _skip_line(lines: BinaryIO) -> None:
-    while (part := lines.readline(_MAX_LINE_BYTES)) and not part.endswith(b"\n"):
-        pass
-
-
-async def _parse(line: bytes, writer: _LineWriter) -> SessionMessage | None:
-    """Return the message in *line*. If there is none, tell the client why, and return None."""
-    try:
-        content = parse_message(line.strip())
-    except ValueError as error:
-        await writer.write(build_error_message(find_message_id(line), str(error)))
-        return None
-    try:
-        message = jsonrpc_message_adapter.validate_python(content, by_name=False)
-    except ValidationError:
-        message = None
-    # The SDK takes a request with a wrong id for a notification, which gets no answer.
-    if message is None or (isinstance(message, JSONRPCNotification) and "id" in content):
-        text = "a line has to be one JSON-RPC 2.0 message"
-        await writer.write(build_error_message(find_message_id(line), text, INVALID_REQUEST))
-        return None
-    return SessionMessage(message)
-
-
-async def _write_messages(
-    messages: ObjectReceiveStream[SessionMessage], writer: _LineWriter, pending: _PendingRequests
-) -> None:
-    async with messages:
-        async for message in messages:
-            line = _encode(message.message)
-            if line is not None:
-                await writer.write(line)
-            pending.remove(message.message)
 
 
 def _encode(message: JSONRPCMessage) -> bytes | None:

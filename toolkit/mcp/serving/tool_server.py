@@ -1,6 +1,4 @@
-"""
-The server: the handlers of all requests, on the low-level server of the official SDK.
-"""
+"""The server: the handlers of all requests, on the low-level server of the official SDK."""
 
 from __future__ import annotations
 
@@ -8,9 +6,9 @@ import contextlib
 import copy
 from collections.abc import AsyncIterator, Mapping
 from types import NoneType
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack
 
-from mcp.server import InitializationOptions, NotificationOptions, Server, ServerRequestContext
+from mcp.server import Server
 from mcp_types import (
     CallToolRequestParams,
     CompleteRequestParams,
@@ -32,24 +30,20 @@ from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
 from ...permissions.policy import Permissions
 from ...session import Session
-from ...skills.records import Skill
-from ...skills.skill_tools import skill_of
-from ...spec import Tool
 from .calling import ToolCaller
-from .changes import ChangeNotifier
+from .changes import ChangeNotifier, ResourceChanges
 from .client_log import ClientLog
-from .completion import build_completion, list_choices
-from .conversations import Conversations
-from .function_prompts import PromptCaller, describe_functions
-from .header_schemas import HeaderSchemas
+from .conversations import Conversations, RequestContext
 from .listing import ToolListing
 from .progress import ProgressRouter
-from .prompts import build_prompt, list_prompts
-from .resource_changes import ResourceChanges, ResourceSubscriptions
+from .prompts import PromptCaller, build_completion, build_prompt, describe_prompt, find_skill, list_skills
 from .resources import ResourceBook, ResourceCaller, Resources
-from .sealed_state import Keys, StateSeal, derive_keys
+from .sealed_state import Keys, StateSeal
 
 __all__ = ["ServerOptions", "ToolServer", "build_server"]
+
+CallerT = TypeVar("CallerT", bound=ToolCaller)
+_ANSWER_SECONDS = 600.0
 
 
 class ServerOptions(TypedDict, total=False):
@@ -153,89 +147,69 @@ class ToolServer(Server[Any]):
     """
 
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
-        router = self._router = ProgressRouter()
+        self._options = options
+        self._answer_seconds = options.get("answer_seconds", _ANSWER_SECONDS)
+        self._router = ProgressRouter()
         has_judges = bool(dispatcher.settings.judges.find_all(object))
-        answer_seconds = options.get("answer_seconds", 600.0)
         self._dispatcher = dispatcher.extended(
             permissions=None if has_judges else Permissions("default"),
-            on_progress=router,
-            approvals=_shorten_requests(dispatcher.approvals, answer_seconds),
+            on_progress=self._router,
+            approvals=_shorten_requests(dispatcher.approvals, self._answer_seconds),
         )
-        seal = StateSeal(options.get("key"), max_age_seconds=answer_seconds)
         self._listing = ToolListing(
             page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
         )
-        self.conversations = Conversations(seal, options.get("principal"))
+        self._seal = StateSeal(options.get("key"), max_age_seconds=self._answer_seconds)
+        self.conversations = Conversations(self._seal, options.get("principal"))
         prompts = options.get("prompts")
+        self._prompts = Catalog() if prompts is None else prompts
         self._book = ResourceBook(options.get("resources") or {})
-        self._subscriptions = ResourceSubscriptions(self._book)
         self._changes = ChangeNotifier(
-            dispatcher.catalog,
-            prompts=prompts,
-            resources=options.get("resource_changes"),
-            subscriptions=self._subscriptions,
+            dispatcher.catalog, self._prompts, book=self._book, resources=options.get("resource_changes")
         )
-        self._options = options
         self._log = ClientLog(self._dispatcher.settings.redaction, is_on=options.get("sends_logs", False))
-        caller = ToolCaller(self._dispatcher, self.conversations, seal, router, **self._caller_options())
-        self._prompt_catalog = Catalog() if prompts is None else prompts
-        self._prompt_caller = PromptCaller(
-            *self._build_caller_parts("PromptCaller", self._prompt_catalog), **self._caller_options()
-        )
         super().__init__(
             options.get("name", "toolkit"),
             version=options.get("version", ""),
             instructions=options.get("instructions"),
             lifespan=self._live,
-            get_tool_input_schema=HeaderSchemas(self._dispatcher.catalog).find,
+            get_tool_input_schema=self._find_schema,
             on_subscriptions_listen=self._changes.listen,
         )
-        self.add_request_handler("tools/list", PaginatedRequestParams, self._list_tools)
-        self.add_request_handler("tools/call", CallToolRequestParams, caller.call)
-        self.add_request_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
-        self.add_request_handler("prompts/get", GetPromptRequestParams, self._get_prompt)
-        self.add_request_handler("completion/complete", CompleteRequestParams, self._complete)
-        if self._log.is_on:
-            self.add_request_handler("logging/setLevel", SetLevelRequestParams, self._log.set_level)
-        if options.get("resources") is not None:
-            self._serve_resources(self._book)
-        self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
+        self._prompt_caller = self._build_caller(PromptCaller, self._dispatcher.extended(self._prompts))
+        self._add_handlers()
 
-    def _caller_options(self) -> dict[str, Any]:
-        return {
-            "on_load": self._changes.notify_soon,
-            "answer_seconds": self._options.get("answer_seconds", 600.0),
-            "log": self._log,
-        }
-
-    def _build_caller_parts(
-        self, purpose: str, catalog: CatalogView
-    ) -> tuple[Dispatcher, Conversations, StateSeal, ProgressRouter]:
-        """Return what a caller of the functions of *catalog* needs. Only its own states of questions fit its seal."""
-        keys = derive_keys(self._options.get("key"), purpose)
-        seal = StateSeal(keys, max_age_seconds=self._options.get("answer_seconds", 600.0))
-        return self._dispatcher.extended(catalog), self.conversations, seal, self._router
-
-    def _serve_resources(self, book: ResourceBook) -> None:
-        caller = ResourceCaller(
-            book, *self._build_caller_parts("ResourceCaller", book.catalog), **self._caller_options()
+    def _build_caller(self, kind: type[CallerT], dispatcher: Dispatcher, **further: Any) -> CallerT:
+        return kind(
+            dispatcher,
+            self.conversations,
+            self._seal,
+            self._router,
+            on_load=self._changes.notify_soon,
+            answer_seconds=self._answer_seconds,
+            log=self._log,
+            **further,
         )
 
-        async def list_fixed(context: ServerRequestContext[Any, Any], params: PaginatedRequestParams) -> dict[str, Any]:
-            return book.list_fixed()
-
-        async def list_templates(
-            context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-        ) -> dict[str, Any]:
-            return book.list_templates()
-
-        self.add_request_handler("resources/list", PaginatedRequestParams, list_fixed)
-        self.add_request_handler("resources/templates/list", PaginatedRequestParams, list_templates)
-        self.add_request_handler("resources/read", ReadResourceRequestParams, caller.read)
-        if self._options.get("resource_changes") is not None:
-            subscriptions = self._subscriptions
-            self.add_request_handler("resources/subscribe", SubscribeRequestParams, subscriptions.subscribe)
-            self.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, subscriptions.unsubscribe)
+    def _add_handlers(self) -> None:
+        add = self.add_request_handler
+        add("tools/list", PaginatedRequestParams, self._list_tools)
+        add("tools/call", CallToolRequestParams, self._build_caller(ToolCaller, self._dispatcher).call)
+        add("prompts/list", PaginatedRequestParams, self._list_prompts)
+        add("prompts/get", GetPromptRequestParams, self._get_prompt)
+        add("completion/complete", CompleteRequestParams, self._complete)
+        if self._log.is_on:
+            add("logging/setLevel", SetLevelRequestParams, self._log.set_level)
+        if self._options.get("resources") is not None:
+            dispatcher = self._dispatcher.extended(self._book.catalog)
+            reader = self._build_caller(ResourceCaller, dispatcher, book=self._book)
+            add("resources/list", PaginatedRequestParams, self._book.list_fixed)
+            add("resources/templates/list", PaginatedRequestParams, self._book.list_templates)
+            add("resources/read", ReadResourceRequestParams, reader.read)
+            if self._options.get("resource_changes") is not None:
+                add("resources/subscribe", SubscribeRequestParams, self._changes.subscribe)
+                add("resources/unsubscribe", UnsubscribeRequestParams, self._changes.unsubscribe)
+        self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -249,56 +223,45 @@ class ToolServer(Server[Any]):
         """End the `subscriptions/listen` requests of all clients. Call this on the event loop that serves."""
         self._changes.listen.close()
 
-    def create_initialization_options(
-        self,
-        notification_options: NotificationOptions | None = None,
-        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
-    ) -> InitializationOptions:
-        """Return what clients of older revisions are told, which includes that the list of tools may change."""
-        options = notification_options or NotificationOptions(tools_changed=True, prompts_changed=True)
-        return super().create_initialization_options(options, experimental_capabilities, extensions)
-
     def get_capabilities(self, *arguments: Any, **keywords: Any) -> ServerCapabilities:
-        """Return what the server offers. The SDK would offer subscriptions to resources that never change."""
+        """Return what the server offers. Its lists may change, and its resources if the program says so."""
         capabilities = super().get_capabilities(*arguments, **keywords)
+        for listed in (capabilities.tools, capabilities.prompts):
+            if listed is not None:
+                listed.list_changed = True
         if capabilities.resources is not None:
             capabilities.resources.subscribe = self._options.get("resource_changes") is not None
         return capabilities
 
-    async def _list_tools(
-        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-    ) -> dict[str, Any]:
+    async def _list_tools(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
         session = self._find_session(context)
         return self._listing.build_page(self._dispatcher.permitted(session), session, params.cursor)
 
-    def _find_session(self, context: ServerRequestContext[Any, Any]) -> Session:
+    def _find_session(self, context: RequestContext) -> Session:
         return self.conversations.session_of(context, self.conversations.principal_of(context))
 
-    async def _list_prompts(
-        self, context: ServerRequestContext[Any, Any], params: PaginatedRequestParams
-    ) -> dict[str, Any]:
-        functions = describe_functions(self._prompt_catalog)
-        skills = list_prompts(self._dispatcher.permitted(self._find_session(context)))
-        names = {prompt["name"] for prompt in functions}
-        others = [prompt for prompt in skills["prompts"] if prompt["name"] not in names]
-        return {**skills, "prompts": [*functions, *others]}
+    def _find_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool, which says whether some of its arguments are repeated in HTTP headers."""
+        tool = self._dispatcher.catalog.get(name)
+        return None if tool is None else tool.schema
 
-    async def _get_prompt(
-        self, context: ServerRequestContext[Any, Any], params: GetPromptRequestParams
-    ) -> dict[str, Any]:
-        if params.name in self._prompt_catalog:
+    async def _list_prompts(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
+        skills = list_skills(self._dispatcher.permitted(self._find_session(context)))
+        tools = [*self._prompts, *(skill for skill in skills if skill.name not in self._prompts.table.tools)]
+        prompts = [describe_prompt(tool) for tool in tools]
+        return {"resultType": "complete", "prompts": prompts, "ttlMs": 0, "cacheScope": "private"}
+
+    async def _get_prompt(self, context: RequestContext, params: GetPromptRequestParams) -> dict[str, Any]:
+        if params.name in self._prompts:
             return await self._prompt_caller.get(context, params)
         skills = self._dispatcher.permitted(self._find_session(context))
-        return build_prompt(skills, params.name, params.arguments, other_names=self._prompt_catalog.names())
+        return build_prompt(skills, params.name, params.arguments, other_names=self._prompts.names())
 
-    async def _complete(self, context: ServerRequestContext[Any, Any], params: CompleteRequestParams) -> dict[str, Any]:
-        subject: Tool | Skill | None
+    async def _complete(self, context: RequestContext, params: CompleteRequestParams) -> dict[str, Any]:
         if isinstance(params.ref, PromptReference):
-            subject = self._prompt_catalog.get(params.ref.name)
-            if subject is None:
-                tool = self._dispatcher.permitted(self._find_session(context)).get(params.ref.name)
-                subject = None if tool is None else skill_of(tool)
+            tool = self._prompts.get(params.ref.name)
+            if tool is None:
+                tool = find_skill(self._dispatcher.permitted(self._find_session(context)), params.ref.name)
         else:
-            subject = self._book.find_template(params.ref.uri)
-        return build_completion(list_choices(subject, params.argument.name), params.argument.value)
+            tool = self._book.find_template(params.ref.uri)
+        return build_completion(tool, params.argument.name, params.argument.value)

@@ -55,17 +55,8 @@ class ApiKey:
         raise TypeError("a key is not copied or pickled; make it anew where it is needed")
 
 
-def find_key(
-    api_key: str | None, variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None
-) -> ApiKey:
-    """
-    Return *api_key* as a key, or the key in the first environment variable of *variables* that is set.
-
-    Raises:
-        ProviderFailure: There is no key.
-    """
-    if api_key is not None:
-        return ApiKey(api_key)
+def find_key(variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None) -> ApiKey:
+    """Return the key in the first environment variable of *variables* that is set, or raise `ProviderFailure`."""
     environ = os.environ if environ is None else environ
     for name in variables:
         if environ.get(name):

@@ -45,15 +45,12 @@ _SHOULD_RETRY = {"true": True, "false": False}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingRequest:
     """
-    A request that is ready to be sent.
+    A request that is ready to be sent, with the key if there is one.
 
-    Attributes:
-        path: The part of the address after the base URL.
-        sent: The facts about the request that error messages name.
-        find_error: A function that returns the error in an answer or an event with status 200, or None if it has none.
-        limits: The time that the answer may take, over all attempts. The caller notes the progress of a stream.
+    *find_error* returns the error in an answer or an event with status 200, or None. *limits* hold over all attempts.
     """
 
+    key: ApiKey | None
     path: str
     body: Mapping[str, Any]
     headers: Mapping[str, str]
@@ -61,77 +58,81 @@ class OutgoingRequest:
     find_error: Callable[[Mapping[str, Any]], Any]
     limits: TimeLimits
 
+    def mask(self, content: Any) -> Any:
+        """Return *content*, a text or JSON, with the key masked."""
+        return content if self.key is None else self.key.mask(content)
+
 
 class HttpExchange:
     """
-    A sender of requests to one address. A key, if there is one, is sent in a header.
+    A sender of requests to one address.
 
-    Args:
-        key_header: The name of the header for the key.
-        key_form: The value of the header, with `{}` for the key.
-        client: The user's own client. It is not closed here. Its headers take precedence over
-            `OutgoingRequest.headers`.
+    A key, if there is one, is sent in the header *key_header*: its name, and its value with `{}` for the key. The
+    user's own *client* is not closed here, and its headers take precedence over `OutgoingRequest.headers`.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        key_header: str,
-        key_form: str,
-        client: httpx.AsyncClient | None = None,
-    ) -> None:
+    def __init__(self, base_url: str, *, key_header: tuple[str, str], client: httpx.AsyncClient | None = None) -> None:
         self.base_url = base_url.rstrip("/")
         self.origin = urlsplit(self.base_url)[:2]
         self.host = self.origin[1]
-        self._key_header = key_header
-        self._key_form = key_form
+        self._key_header, self._key_form = key_header
         self._clients = LoopClients(client)
 
-    async def post(self, outgoing: OutgoingRequest, key: ApiKey | None) -> dict[str, Any]:
+    async def post(self, outgoing: OutgoingRequest) -> dict[str, Any]:
         """Send a request, and return the whole answer."""
-        async with self._open_response(outgoing, key) as response:
+        async with self._open_response(outgoing) as response:
             text = await _read_text(response, MAX_TEXT, outgoing)
-        return self._parse_object(text, outgoing, key)
+        return self._parse_object(text, outgoing)
 
-    async def stream_events(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncGenerator[dict[str, Any]]:
-        """
-        Send a request, and yield the answer as events, each a JSON object.
-
-        A caller that stops early has to close the iterator.
-        """
-        async with self._open_response(outgoing, key) as response:
-            await self._check_is_stream(response, outgoing, key)
-            chunks = _iter_chunks(response, outgoing)
-            first = await anext(chunks, b"")
-            if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
-                raise self._build_page_failure(first.decode("utf-8", "replace"), outgoing, key)
-            async for text, is_last in _read_event_texts(first, chunks, outgoing.sent):
+    async def stream_events(self, outgoing: OutgoingRequest) -> AsyncGenerator[dict[str, Any]]:
+        """Send a request, and yield the events of the answer as JSON objects. Close the iterator if you stop early."""
+        async with self._open_response(outgoing) as response:
+            await self._check_is_stream(response, outgoing)
+            async for text, is_last in self._read_event_texts(response, outgoing):
                 if text == "[DONE]":
                     return
-                yield self._parse_object(text, outgoing, key, may_be_cut=is_last)
+                yield self._parse_object(text, outgoing, may_be_cut=is_last)
 
     async def aclose(self) -> None:
         """Close the connections that this object has opened in the running event loop."""
         await self._clients.aclose()
 
-    async def _check_is_stream(self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None) -> None:
+    async def _check_is_stream(self, response: httpx.Response, outgoing: OutgoingRequest) -> None:
         """Raise if the answer is not a stream, but an error, one whole answer, or an HTML page."""
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
             return
         text = await _read_text(response, MAX_TEXT, outgoing)
-        self._parse_object(text, outgoing, key)
+        self._parse_object(text, outgoing)
         raise ProviderFailure(
             f"{outgoing.sent.provider} at {self.host} does not stream: it sent one answer; use `reply`", why="answer"
         )
 
+    async def _read_event_texts(
+        self, response: httpx.Response, outgoing: OutgoingRequest
+    ) -> AsyncIterator[tuple[str, bool]]:
+        """Yield the data of each event, and whether the stream ended before the event did."""
+        parser, size = EventParser(), 0
+        try:
+            async for chunk in _iter_chunks(response, outgoing):
+                if not size and chunk.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
+                    raise self._build_page_failure(chunk.decode("utf-8", "replace"), outgoing)
+                size += len(chunk)
+                if size > _MAX_STREAM_BYTES:
+                    raise _build_too_long_failure(_MAX_STREAM_BYTES, outgoing.sent)
+                for text in parser.feed(chunk):
+                    yield text, False
+            for text in parser.close():
+                yield text, True
+        except ValueError as error:
+            raise ProviderFailure(f"{outgoing.sent.provider} at {self.host}: {error}", why="answer") from error
+
     @asynccontextmanager
-    async def _open_response(self, outgoing: OutgoingRequest, key: ApiKey | None) -> AsyncIterator[httpx.Response]:
+    async def _open_response(self, outgoing: OutgoingRequest) -> AsyncIterator[httpx.Response]:
         """
         Send a request, and yield the response if its status is a success.
 
-        A failure of the connection is raised as `Transient` or `ProviderFailure`, also while the caller reads the body.
+        A failure of the connection is explained and raised, also while the caller reads the body.
         """
         import httpx
 
@@ -146,7 +147,7 @@ class HttpExchange:
                 headers={"content-type": "application/json", "accept-encoding": "identity", **own_headers},
                 timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
             )
-            auth = httpx.USE_CLIENT_DEFAULT if key is None else self._build_auth(key)
+            auth = httpx.USE_CLIENT_DEFAULT if outgoing.key is None else self._build_auth(outgoing.key)
             try:
                 answer = client.send(request, auth=auth, stream=True, follow_redirects=False)
                 response = await outgoing.limits.wait_for(answer)
@@ -155,12 +156,12 @@ class HttpExchange:
                 request.headers.pop(self._key_header, None)
             try:
                 if not response.is_success:
-                    raise await self._read_failure(response, outgoing, key)
+                    raise await self._read_failure(response, outgoing)
                 yield response
             finally:
                 await response.aclose()
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise self._explain_connection_error(error, outgoing.sent, key) from error
+            raise self._explain_connection_error(error, outgoing) from error
 
     def _build_auth(self, key: ApiKey) -> Callable[[httpx.Request], httpx.Request]:
         def authorise(request: httpx.Request) -> httpx.Request:
@@ -169,18 +170,16 @@ class HttpExchange:
 
         return authorise
 
-    def _parse_object(
-        self, text: str, outgoing: OutgoingRequest, key: ApiKey | None, *, may_be_cut: bool = False
-    ) -> dict[str, Any]:
+    def _parse_object(self, text: str, outgoing: OutgoingRequest, *, may_be_cut: bool = False) -> dict[str, Any]:
         """Return the JSON object in *text*. Raise if it is an error of the provider, or not a JSON object."""
         try:
             data = loads(text)
         except ValueError as error:
             if text.lstrip().startswith("<"):
-                raise self._build_page_failure(text, outgoing, key) from None
+                raise self._build_page_failure(text, outgoing) from None
             data = error
         if not isinstance(data, dict):
-            reason = _mask_key(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
+            reason = outgoing.mask(str(data)) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
             words = f"{outgoing.sent.provider} at {self.host} answered with what is no JSON object: {reason}"
             # The last event of an interrupted stream is cut off. Any other wrong answer would be wrong again.
             raise Transient(words, happened="maybe") if may_be_cut else ProviderFailure(words, why="answer")
@@ -188,32 +187,29 @@ class HttpExchange:
             raise ProviderFailure(f"{outgoing.sent.provider} at {self.host} nests its answer too deeply", why="answer")
         problem = outgoing.find_error(data)
         if problem is not None:
-            facts = read_error_facts(_mask_key(problem, key))
+            facts = read_error_facts(outgoing.mask(problem))
             raise classify_failure(facts.status, facts, outgoing.sent, wait=find_retry_wait({}, problem))
         return data
 
-    def _build_page_failure(self, text: str, outgoing: OutgoingRequest, key: ApiKey | None) -> ProviderFailure:
-        beginning = make_visible(" ".join(_mask_key(text[: 4 * _MAX_SHOWN_CHARS], key).split()), keep_lines=False)[
-            :_MAX_SHOWN_CHARS
-        ]
+    def _build_page_failure(self, text: str, outgoing: OutgoingRequest) -> ProviderFailure:
+        words = " ".join(outgoing.mask(text[: 4 * _MAX_SHOWN_CHARS]).split())
+        beginning = make_visible(words, keep_lines=False)[:_MAX_SHOWN_CHARS]
         return ProviderFailure(
             f"{outgoing.sent.provider} at {self.host} answered with a page for people, which begins {beginning!r}; "
             "check `base_url`, and whether a proxy or a login page stands between",
             why="answer",
         )
 
-    async def _read_failure(
-        self, response: httpx.Response, outgoing: OutgoingRequest, key: ApiKey | None
-    ) -> ProviderFailure | Transient:
+    async def _read_failure(self, response: httpx.Response, outgoing: OutgoingRequest) -> ProviderFailure | Transient:
         sent, status = outgoing.sent, response.status_code
         if response.is_redirect:
-            target = _mask_key(response.headers.get("location", ""), key)[:200]
+            target = outgoing.mask(response.headers.get("location", ""))[:200]
             return ProviderFailure(
                 f"{sent.provider}: {self.host} redirects to {target!r}, which is not followed, since the key would "
                 "go along; give that address as `base_url` if it is right",
                 status=status,
             )
-        text = _mask_key(await _read_text(response, _MAX_ERROR_BYTES, outgoing), key)
+        text = outgoing.mask(await _read_text(response, _MAX_ERROR_BYTES, outgoing))
         try:
             body = loads(text)
         except ValueError:
@@ -226,10 +222,9 @@ class HttpExchange:
             should_retry=_SHOULD_RETRY.get(response.headers.get("x-should-retry", "")),
         )
 
-    def _explain_connection_error(
-        self, error: Exception, sent: SentRequest, key: ApiKey | None
-    ) -> ProviderError | Transient:
+    def _explain_connection_error(self, error: Exception, outgoing: OutgoingRequest) -> ProviderError | Transient:
         """Return the error to raise for a failed connection."""
+        sent = outgoing.sent
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLCertVerificationError):
@@ -237,7 +232,7 @@ class HttpExchange:
                 return ProviderFailure(words, why="unavailable")
             cause = cause.__cause__ or cause.__context__
         tool_error = classify_error(error)
-        words = f"{sent.provider} at {self.host}: {_mask_key(str(tool_error), key)}"
+        words = f"{sent.provider} at {self.host}: {outgoing.mask(str(tool_error))}"
         if isinstance(tool_error, Transient):
             return Transient(words, happened=tool_error.happened)
         return ProviderFailure(words, why="unavailable")
@@ -279,11 +274,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 async def _read_text(response: httpx.Response, max_bytes: int, outgoing: OutgoingRequest) -> str:
-    """
-    Return the body of *response* as text.
-
-    If the body is longer than *max_bytes*, that is an error. The body of an error response is cut instead.
-    """
+    """Return the body as text. If it is longer than *max_bytes*, raise, or cut it if the response is an error."""
     pieces: list[bytes] = []
     size = 0
     async for chunk in _iter_chunks(response, outgoing):
@@ -294,24 +285,6 @@ async def _read_text(response: httpx.Response, max_bytes: int, outgoing: Outgoin
                 raise _build_too_long_failure(max_bytes, outgoing.sent)
             break
     return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
-
-
-async def _read_event_texts(
-    first: bytes, chunks: AsyncIterator[bytes], sent: SentRequest
-) -> AsyncIterator[tuple[str, bool]]:
-    """Yield the data of each event, and whether the stream ended before the event did."""
-    parser = EventParser()
-    size = len(first)
-    for text in _feed_parser(parser, first, sent):
-        yield text, False
-    async for chunk in chunks:
-        size += len(chunk)
-        if size > _MAX_STREAM_BYTES:
-            raise _build_too_long_failure(_MAX_STREAM_BYTES, sent)
-        for text in _feed_parser(parser, chunk, sent):
-            yield text, False
-    for text in _feed_parser(parser, None, sent):
-        yield text, True
 
 
 async def _iter_chunks(response: httpx.Response, outgoing: OutgoingRequest) -> AsyncIterator[bytes]:
@@ -338,16 +311,3 @@ async def _iter_chunks(response: httpx.Response, outgoing: OutgoingRequest) -> A
 
 def _build_too_long_failure(max_bytes: int, sent: SentRequest) -> ProviderFailure:
     return ProviderFailure(f"{sent.provider} at {sent.host} answered with more than {max_bytes:,} bytes", why="answer")
-
-
-def _feed_parser(parser: EventParser, chunk: bytes | None, sent: SentRequest) -> list[str]:
-    """Return the data of the events that *chunk* completes. If *chunk* is None, return what is left at the end."""
-    try:
-        events = parser.close() if chunk is None else parser.feed(chunk)
-    except ValueError as error:
-        raise ProviderFailure(f"{sent.provider} at {sent.host}: {error}", why="answer") from error
-    return [event.data for event in events if event.data]
-
-
-def _mask_key(content: Any, key: ApiKey | None) -> Any:
-    return content if key is None else key.mask(content)

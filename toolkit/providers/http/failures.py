@@ -65,10 +65,7 @@ class SentRequest:
     """
     The facts about a request that error messages name.
 
-    Attributes:
-        provider: The provider's name.
-        host: The host of the provider.
-        tools: The catalog's names of the tools, by the names they were sent under, in the order they were sent.
+    `tools` has the catalog's names of the tools, by the names they were sent under, in the order they were sent.
     """
 
     provider: str
@@ -205,9 +202,7 @@ def classify_failure(
     """
     Return the exception for an error with this *status*.
 
-    Args:
-        wait: The seconds that the provider asks the client to wait.
-        should_retry: Whether a retry makes sense, if the provider itself says so.
+    The provider may ask the client to *wait* some seconds, and may say whether a retry makes sense.
     """
     for rule in _RULES_BEFORE_RETRY:
         if rule.fits(status, facts):

@@ -17,12 +17,7 @@ __all__ = ["LoopClients"]
 
 
 class LoopClients:
-    """
-    The HTTP clients of all event loops.
-
-    Args:
-        client: The user's own client, which is used in every loop. It is never closed here.
-    """
+    """The HTTP clients of all event loops, or the user's own *client* for every loop, which is never closed here."""
 
     def __init__(self, client: httpx.AsyncClient | None = None) -> None:
         self._users_client = client

@@ -28,15 +28,12 @@ def find_retry_wait(
     headers: Mapping[str, str], body: Any = None, *, now: Callable[[], float] = time.time
 ) -> float | None:
     """Return the seconds to wait before the next attempt; None if the provider asks for no sensible time."""
-    return _first(
+    waits = (
         _parse_milliseconds(headers.get("retry-after-ms", "")),
         parse_retry_after(headers, now=now),
         _find_wait_in_body(body),
         _seconds_until_reset(headers, now),
     )
-
-
-def _first(*waits: float | None) -> float | None:
     return next((wait for wait in waits if wait is not None), None)
 
 

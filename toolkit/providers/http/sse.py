@@ -6,40 +6,28 @@ A chunk may end anywhere, also inside a line end or inside a character.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+__all__ = ["EventParser"]
 
-__all__ = ["MAX_EVENT_BYTES", "EventParser", "ServerSentEvent"]
-
-MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""The maximum size of one event."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSentEvent:
-    """One event: its name ("message" if it has none) and its data, with the lines joined by line feeds."""
-
-    name: str
-    data: str
+_MAX_EVENT_BYTES = 8 * 1024 * 1024
 
 
 class EventParser:
     """
-    A parser that turns chunks of bytes into events.
+    A parser that turns chunks of bytes into the data of events.
 
-    Lines end with LF, CR or CRLF. Comments and all fields except `data` and `event` are skipped.
+    Lines end with LF, CR or CRLF. Comments and all fields except `data` are skipped, and so is an event without data.
     """
 
-    def __init__(self, *, max_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, *, max_bytes: int = _MAX_EVENT_BYTES) -> None:
         self._max_bytes = max_bytes
         self._pieces: list[bytes] = []  # of a line whose end has not arrived
         self._size = 0  # of the current event so far, in bytes
         self._is_first = True
         self._ended_with_cr = False
-        self._name = ""
         self._data: list[str] = []
 
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that *chunk* completes. Raise `ValueError` if an event is too long."""
+    def feed(self, chunk: bytes) -> list[str]:
+        """Return the data of the events that *chunk* completes. Raise `ValueError` if an event is too long."""
         if not chunk:
             return []
         if self._ended_with_cr and chunk.startswith(b"\n"):
@@ -56,17 +44,16 @@ class EventParser:
         self._size -= sum(map(len, self._pieces))
         self._pieces = []
         rest = b"" if lines[-1].endswith((b"\n", b"\r")) else lines.pop()
-        events = [event for line in lines if (event := self._process_line(line.rstrip(b"\r\n"))) is not None]
+        events = [event for line in lines if (event := self._process_line(line.rstrip(b"\r\n")))]
         if rest:
             self._add_piece(rest)
         return events
 
-    def close(self) -> list[ServerSentEvent]:
-        """Return the events that were left when the stream ended, because some servers omit the last empty line."""
+    def close(self) -> list[str]:
+        """Return the data of the events that are left at the end, because some servers omit the last empty line."""
         rest, self._pieces = b"".join(self._pieces), []
         self._size -= len(rest)
-        events = [self._process_line(line) for line in (rest, b"")]
-        return [event for event in events if event is not None]
+        return [event for line in (rest, b"") if (event := self._process_line(line))]
 
     def _add_piece(self, piece: bytes) -> None:
         self._pieces.append(piece)
@@ -77,7 +64,8 @@ class EventParser:
         if self._size > self._max_bytes:
             raise ValueError(f"an event of more than {self._max_bytes:,} bytes is too long")
 
-    def _process_line(self, line: bytes) -> ServerSentEvent | None:
+    def _process_line(self, line: bytes) -> str:
+        """Return the data of the event that *line* ends; empty if it ends none."""
         text = line.decode("utf-8", "replace")
         if self._is_first:
             self._is_first = False
@@ -85,12 +73,9 @@ class EventParser:
         if text:
             self._count_bytes(len(line))
             field, _, value = text.partition(":")
-            value = value.removeprefix(" ")
             if field == "data":
-                self._data.append(value)
-            elif field == "event":
-                self._name = value
-            return None
-        event = ServerSentEvent(self._name or "message", "\n".join(self._data)) if self._data else None
-        self._name, self._data, self._size = "", [], 0
+                self._data.append(value.removeprefix(" "))
+            return ""
+        event = "\n".join(self._data)
+        self._data, self._size = [], 0
         return event

@@ -23,13 +23,9 @@ T = TypeVar("T")
 
 class TimeLimits:
     """
-    The time limits of one answer. The total time begins here, and goes on over all attempts.
+    The time limits of one answer of *server*. The total time begins here, and goes on over all attempts.
 
-    Args:
-        server: The name of the server in messages, such as "OpenAI at api.openai.com".
-        idle_seconds: The longest time without progress. Bytes and events that add nothing to the answer are no
-            progress.
-        total_seconds: The longest total time.
+    Bytes and events that add nothing to the answer are no progress, so the idle time goes on.
     """
 
     def __init__(

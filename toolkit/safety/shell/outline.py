@@ -268,8 +268,7 @@ class LineOutline(WordOutline):
             self.at = self.arithmetic_end(begins + 2)
             self.commands.add(((begins, self.at),))
         else:
-            if self.text.startswith("(\\\n(", begins):
-                refuse("`((` over two lines")
+            self.refuse_joined_parenthesis(begins + 1)
             self.at += 1
             self.read_statements(frozenset(")"))
             self.expect(")")

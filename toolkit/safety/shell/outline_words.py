@@ -21,6 +21,7 @@ _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[\w$@*+/%.:,~!#^?{}-]*\]")
 _OPENS_SUBSCRIPT = re.compile(r"(?:[A-Za-z_]\w*|(?:\w|\\\n)+(?=[\[+=]))(?P<next>\[)?")
 _IN_ARRAY = re.compile(r"\[[\w$@*+/%.:,~!#^?{}-]*\]\+?=")
 _DELIMITER = re.compile(r"""\\?(?P<bare>[\w.-]+)|'(?P<single>[\w. -]+)'|"(?P<double>[\w. -]+)\"""")
+_JOINED_PARENTHESIS = re.compile(r"(?:\\\n)+\(")
 _JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _IN_STRING = re.compile(r'[^"\\$`]*')
 _IN_BODY = re.compile(r"[^\\$`]*")
@@ -139,7 +140,10 @@ class WordOutline(ABC):
         text = self.text
         sign = text[at + 1 : at + 2]
         if sign == "(":
-            return self.arithmetic_end(at + 3) if text.startswith("(", at + 2) else self._substitution_end(at + 2)
+            if text.startswith("(", at + 2):
+                return self.arithmetic_end(at + 3)
+            self.refuse_joined_parenthesis(at + 2)
+            return self._substitution_end(at + 2)
         if sign == "{":
             return self._braces_end(at + 2, quoted=quoted)
         if sign == "[":
@@ -153,6 +157,11 @@ class WordOutline(ABC):
         if not quoted and sign == '"':
             return self._string_end(at + 2)
         return at + 1
+
+    def refuse_joined_parenthesis(self, at: int) -> None:
+        """Refuse a second parenthesis on another line: the shell joins the lines, and reads arithmetic."""
+        if _JOINED_PARENTHESIS.match(self.text, at):
+            refuse("`((` over two lines")
 
     def _ansi_end(self, at: int) -> int:
         while self.text[at] != "'":

@@ -4,7 +4,7 @@ One attempt of the launcher to run a command, which begins only if everything is
 The child hides files and stops at a gate. The launcher then asks the process that started it whether there are more
 files to hide by now. If there are, the launcher ends the child, and has to make another attempt with the longer list.
 
-At run time this file imports only the files next to it, because the launcher loads it by path.
+At run time this file imports only the files next to it, because the launcher is loaded without the package.
 """
 
 from __future__ import annotations
@@ -17,19 +17,14 @@ import struct
 import time
 from typing import TYPE_CHECKING
 
+from .confine import NOT_RUN_EXIT_CODE, StartGate, become_command
+from .covers import NameWatch
+from .process_tree import ProcessTree
+
 if TYPE_CHECKING:
     import socket
 
     from .messages import HiddenFiles, LaunchOutcome, LaunchRequest, RecheckAnswer
-
-if __package__:
-    from .confine import NOT_RUN_EXIT_CODE, StartGate, become_command
-    from .covers import NameWatch
-    from .process_tree import ProcessTree
-else:
-    from confine import NOT_RUN_EXIT_CODE, StartGate, become_command  # type: ignore[import-not-found, no-redef]
-    from covers import NameWatch  # type: ignore[import-not-found, no-redef]
-    from process_tree import ProcessTree  # type: ignore[import-not-found, no-redef]
 
 __all__ = ["LaunchAttempt", "failure_outcome", "move_descriptor"]
 
@@ -43,75 +38,37 @@ class LaunchAttempt:
     """
     One child, from its start to the gate, and to its end if the command may begin.
 
-    `LaunchAttempt.start` makes the child and this object.
+    The child is forked when this object is made, and confines itself as *request* says. The numbers of signals arrive
+    on *signal_pipe*, and *error_fd* is the command's standard error.
 
     Attributes:
         to_hide_next: What another attempt has to hide, because this one has hidden too little. It is known after
             `wait_at_gate`. None means that this attempt has hidden everything.
-
-    Args:
-        request: The launcher's instructions.
-        process_tree: The child.
-        error_fd: The command's standard error.
-        failure_pipe: The pipe on which the child says why it cannot become the command.
-        gate: The socket at which the child waits; None if nothing has to be hidden.
-        message_fd: The file with the child's messages from before the command begins.
-        name_watch: The names that bubblewrap covers.
     """
 
-    def __init__(
-        self,
-        request: LaunchRequest,
-        process_tree: ProcessTree,
-        *,
-        error_fd: int,
-        failure_pipe: int,
-        gate: socket.socket | None,
-        message_fd: int | None,
-        name_watch: NameWatch | None,
-    ) -> None:
-        self._request = request
-        self._process_tree = process_tree
-        self._error_fd = error_fd
-        self._failure_pipe = failure_pipe
-        self._gate = gate
-        self._message_fd = message_fd
-        self._name_watch = name_watch
-        self.to_hide_next: HiddenFiles | None = None
-
-    @classmethod
-    def start(cls, request: LaunchRequest, *, signal_pipe: int, error_fd: int) -> LaunchAttempt:
-        """
-        Fork a child that confines itself as *request* says, and return the attempt.
-
-        Args:
-            request: The launcher's instructions.
-            signal_pipe: The pipe that receives the numbers of signals.
-            error_fd: The command's standard error.
-        """
-        name_watch = None
+    def __init__(self, request: LaunchRequest, *, signal_pipe: int, error_fd: int) -> None:
+        self._name_watch: NameWatch | None = None
         if "bubblewrap_options" in request:
             mounts = request["protected_mounts"]
-            name_watch = NameWatch([mount[-1] for mount in mounts], request["workspace_folders"])
+            self._name_watch = name_watch = NameWatch([mount[-1] for mount in mounts], request["workspace_folders"])
             # Bubblewrap would make an empty file in place of one that is gone.
             request = {**request, "protected_mounts": [mount for mount in mounts if name_watch.is_present(mount[-1])]}
-        failure_pipe, failure_end = map(move_descriptor, os.pipe())
-        gate, child_gate = _make_gate() if "protected_mounts" in request else (None, None)
+        self._request = request
+        self._error_fd = error_fd
+        self._failure_pipe, failure_end = map(move_descriptor, os.pipe())  # here the child says why it cannot run
+        self._gate: socket.socket | None = None
+        child_gate: StartGate | None = None
+        if "protected_mounts" in request:
+            self._gate, child_gate = _make_gate()
+        self._message_fd = None if child_gate is None else child_gate.message_fd
         child = os.fork()
         if child == 0:
             become_command(request, failure_end, child_gate)
         os.close(failure_end)
         if child_gate is not None:
             os.close(child_gate.socket_fd)
-        return cls(
-            request,
-            ProcessTree(child, request, signal_pipe=signal_pipe, name_watch=name_watch),
-            error_fd=error_fd,
-            failure_pipe=failure_pipe,
-            gate=gate,
-            message_fd=None if child_gate is None else child_gate.message_fd,
-            name_watch=name_watch,
-        )
+        self._process_tree = ProcessTree(child, request, signal_pipe=signal_pipe, name_watch=self._name_watch)
+        self.to_hide_next: HiddenFiles | None = None
 
     def wait_at_gate(self) -> LaunchOutcome | None:
         """
@@ -138,7 +95,7 @@ class LaunchAttempt:
         outcome: LaunchOutcome | None = None
         if stop_reason is not None:
             outcome = {"exit_code": 128 + signal.SIGTERM, "processes_left": 0, "stop_reason": stop_reason}
-        elif process is None and (to_hide is None or self._has_same_mounts(to_hide)):
+        elif process is None and (to_hide is None or to_hide["protected_mounts"] == self._request["protected_mounts"]):
             outcome = failure_outcome(self._why_not_ready(until))
         elif to_hide is None:
             outcome = failure_outcome(failure)
@@ -194,9 +151,6 @@ class LaunchAttempt:
         hidden = set(map(tuple, self._request["protected_mounts"]))
         is_hidden = hidden.issuperset(map(tuple, to_hide["protected_mounts"]))
         return is_hidden and (self._name_watch is None or self._name_watch.find_replaced_path() is None)
-
-    def _has_same_mounts(self, to_hide: HiddenFiles) -> bool:
-        return to_hide["protected_mounts"] == self._request["protected_mounts"]
 
     def _why_not_ready(self, until: float) -> str:
         messages = b"" if self._message_fd is None else os.pread(self._message_fd, _MAX_MESSAGE_BYTES, 0).strip()

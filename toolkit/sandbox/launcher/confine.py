@@ -1,7 +1,7 @@
 """
 The child of the launcher: it gives up all rights that the command must not have, and becomes the command.
 
-At run time this file imports nothing else of the package, because the launcher loads it by path.
+At run time this file imports nothing else of the package, because the launcher is loaded without it.
 """
 
 from __future__ import annotations
@@ -44,11 +44,7 @@ _ST_SAME_AS_MS, _ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
 
 
 def become_command(request: LaunchRequest, error_fd: int, gate: StartGate | None) -> NoReturn:
-    """
-    Replace this process with the command that *request* describes.
-
-    If this fails, the reason is written to *error_fd*, and this process ends.
-    """
+    """Replace this process with the command. If this fails, write the reason to *error_fd*, and end this process."""
     step = "start"
     try:
         os.setsid()
@@ -163,11 +159,7 @@ def _guard_devices(request: LaunchRequest) -> None:
 
 
 def _reopen(path: str) -> None:
-    """
-    Open *path* again if it is the command's standard input or output.
-
-    The mode of a device can still be changed through a descriptor that was opened before.
-    """
+    """Open *path* again if it is a standard stream: an older descriptor could still change the mode of a device."""
     device = os.stat(path).st_rdev
     for number in (0, 1, 2):
         status = os.fstat(number)
@@ -179,11 +171,7 @@ def _reopen(path: str) -> None:
 
 
 def _make_own_mounts() -> bool:
-    """
-    Give this process its own table of mounts, and return whether that succeeded.
-
-    If the process may not do this directly, it first makes its own user namespace.
-    """
+    """Give this process its own mounts, in its own user namespace if it must be, and return whether that succeeded."""
     if _libc.unshare(_CLONE_NEWNS) == 0:
         return True
     user, group = os.geteuid(), os.getegid()
@@ -228,11 +216,7 @@ def _apply_landlock(request: LaunchRequest) -> None:
 
 
 def _open_without_links(path: str) -> int:
-    """
-    Open *path* without following any link, and return the descriptor.
-
-    A link anywhere in the path could have been put there to widen the sandbox.
-    """
+    """Open *path* without following any link, because a link could have been put there to widen the sandbox."""
     open_how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
     return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), open_how, 24)
 

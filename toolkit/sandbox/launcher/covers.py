@@ -10,7 +10,7 @@ reports the change of the mount at once. It reports the change of the name when 
 later. Also, a file that was moved with its cover, or is only removed, has no name to watch. But a folder can take the
 place of another folder, and the protected files in it were never covered. Only the names report that.
 
-This file imports nothing else of the package, because the launcher loads it by path.
+This file imports nothing else of the package, because the launcher is loaded without it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,10 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 class NameWatch:
     """
-    The covered names, which are watched from now on.
+    The covered names, absolute and without links, which are watched from now on.
 
-    Attributes:
-        poll_seconds: How often to call `find_replaced_path`, if the system does not report changes. It is None if
-            `fileno()` becomes readable after a change.
-
-    Args:
-        paths: The covered names, as absolute paths without links.
-        workspace_folders: The folders that the command gets. Changes outside them do not matter to the command.
-        max_folders: The most folders that are watched. If there are more, the caller has to call `find_replaced_path`
-            regularly.
+    Changes outside *workspace_folders* do not matter to the command. If there are more than *max_folders* to watch, the
+    system does not report changes, and the caller has to call `find_replaced_path` regularly.
     """
 
     def __init__(self, paths: Iterable[str], workspace_folders: Sequence[str], *, max_folders: int = 20_000) -> None:
@@ -60,16 +53,8 @@ class NameWatch:
         # The identities are read only now: changes from here on are reported.
         self._identities = {path: _identity(path) for path in covered}
 
-    @property
-    def poll_seconds(self) -> float | None:
-        return 0.25 if self._inotify_fd is None else None
-
     def fileno(self) -> int:
-        """
-        Return the descriptor that becomes readable when `find_replaced_path` may find a path, or -1 if there is none.
-
-        Without a descriptor, the caller has to call `find_replaced_path` regularly.
-        """
+        """Return the descriptor that becomes readable when a path may have been replaced, or -1 if there is none."""
         return -1 if self._inotify_fd is None else self._inotify_fd
 
     def is_present(self, path: str) -> bool:
@@ -140,13 +125,9 @@ class NameWatch:
 
 class MountWatch:
     """
-    The mounts that cover *secrets* in the sandbox of *process*, which are watched from now on.
+    The mounts that cover *secrets*, absolute paths, in the sandbox of *process*, which are watched from now on.
 
-    *secrets* are absolute paths. `select` reports this object as exceptional when the table of mounts has changed, once
-    for each change.
-
-    Raises:
-        OSError: The table of mounts cannot be read.
+    `select` reports this object as exceptional when the table of mounts has changed, once for each change.
     """
 
     def __init__(self, process: int, secrets: Iterable[str]) -> None:

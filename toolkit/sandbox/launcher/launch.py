@@ -1,10 +1,10 @@
 """
 The launcher, which starts one command in its sandbox and outlives it, so that no process of it is left behind.
 
-It is run by path, `python -I -S launch.py JSON...`, and imports only the few files next to it. It forks while it has
-one thread. The child gives up its own rights and becomes the command. The parent waits for the child and adopts every
-process that the command orphans. On SIGTERM, or when the command has ended, it ends all of them: first with SIGTERM,
-then with SIGKILL. It does the same when the process that started it dies.
+It is run without the rest of the package, and imports only the few files next to it. It forks while it has one thread.
+The child gives up its own rights and becomes the command. The parent waits for the child and adopts every process that
+the command orphans. On SIGTERM, or when the command has ended, it ends all of them: first with SIGTERM, then with
+SIGKILL. It does the same when the process that started it dies.
 
 If files are hidden, the child stops at a gate when they are hidden. The launcher then asks the process that started it
 whether there are more files to hide by now. If there are, the launcher ends the child, and the next child begins with
@@ -26,31 +26,21 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .attempt import LaunchAttempt, failure_outcome, move_descriptor
+from .confine import NOT_RUN_EXIT_CODE, prctl, write_all, write_text
+from .process_tree import STOP_SIGNALS
+
 if TYPE_CHECKING:
     from .messages import LaunchOutcome, LaunchRequest
-
-if __package__:
-    from .attempt import LaunchAttempt, failure_outcome, move_descriptor
-    from .confine import NOT_RUN_EXIT_CODE, prctl, write_all, write_text
-    from .process_tree import STOP_SIGNALS
-else:
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    from attempt import LaunchAttempt, failure_outcome, move_descriptor  # type: ignore[import-not-found, no-redef]
-    from confine import NOT_RUN_EXIT_CODE, prctl, write_all, write_text  # type: ignore[import-not-found, no-redef]
-    from process_tree import STOP_SIGNALS  # type: ignore[import-not-found, no-redef]
 
 _LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _MAX_ATTEMPTS = 5
 
 
-def main(arguments: list[str]) -> int:
-    """
-    Run the command that *arguments*, the pieces of a JSON text, describe, and return its exit code.
-
-    As in a shell, the exit code after a signal is 128 plus the number of the signal.
-    """
-    request: LaunchRequest = json.loads("".join(arguments))
+def main() -> int:
+    """Run the command that the arguments, pieces of a JSON text, describe, and return its exit code as a shell does."""
+    request: LaunchRequest = json.loads("".join(sys.argv[1:]))
     status_fd, third_fd = (
         None if number is None else move_descriptor(number)
         for number in (request.get("status_fd"), request.get("third_fd"))
@@ -83,13 +73,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _run_attempts(request: LaunchRequest, signal_pipe: int, error_fd: int, third_fd: int | None) -> LaunchOutcome:
-    """
-    Run the command, and return how it ended or why it was not run.
-
-    A new attempt is made as long as there are more files to hide than the last attempt has hidden.
-    """
+    """Run the command, in a new attempt as long as there are more files to hide, and return how it ended."""
     for _ in range(_MAX_ATTEMPTS):
-        attempt = LaunchAttempt.start(request, signal_pipe=signal_pipe, error_fd=error_fd)
+        attempt = LaunchAttempt(request, signal_pipe=signal_pipe, error_fd=error_fd)
         outcome = attempt.wait_at_gate()
         if outcome is not None:
             return outcome
@@ -110,11 +96,7 @@ def _write_message(file: int, text: str) -> None:
 
 
 def _make_cgroup(max_processes: int) -> str | None:
-    """
-    Return a control group with room for *max_processes* processes, or None if none can be made.
-
-    Only root needs such a group, and only root gets one.
-    """
+    """Return a control group with room for *max_processes*, or None if none can be made. Only root needs one."""
     for folder in _list_own_cgroups():
         _remove_stale_cgroups(folder)
         path = f"{folder}/toolkit-{os.getpid()}"
@@ -136,10 +118,8 @@ def _remove_stale_cgroups(folder: str) -> None:
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         number = name.removeprefix("toolkit-")
         if number != name and number.isdigit() and not os.path.exists(f"/proc/{number}"):
-            try:
+            with contextlib.suppress(OSError):
                 os.rmdir(f"{folder}/{name}")
-            except OSError:
-                continue
 
 
 def _list_own_cgroups() -> Iterator[str]:
@@ -173,7 +153,3 @@ def _remove_cgroup(cgroup: str | None) -> None:
             os.rmdir(str(cgroup))
             return
         time.sleep(0.01)  # the last process has ended, but is still counted
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ The messages between the launcher and the process that starts it. All of them ar
     starter → launcher   `RecheckAnswer`, on a socket: what has to be hidden now, when the sandbox is ready
     launcher → starter   `LaunchOutcome`, on the status pipe: how the command ended, or why it was not run
 
-The starter imports this file. The launcher runs by path without the package, and needs the file only for type checks.
+The starter imports this file. The launcher runs without the package, and needs the file only for type checks.
 """
 
 from __future__ import annotations

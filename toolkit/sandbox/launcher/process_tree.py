@@ -1,7 +1,7 @@
 """
 A child of the launcher and all its descendants: the launcher waits for them and ends them, so that none is left.
 
-At run time this file imports only `covers`, the file next to it, because the launcher loads it by path.
+At run time this file imports only `covers`, because the launcher is loaded without the package.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from .covers import MountWatch, NameWatch
+
 if TYPE_CHECKING:
     from .messages import LaunchOutcome, LaunchRequest, StopReason
-
-if __package__:
-    from .covers import MountWatch, NameWatch
-else:
-    from covers import MountWatch, NameWatch  # type: ignore[import-not-found, no-redef]
 
 __all__ = ["STOP_SIGNALS", "ProcessTree"]
 
@@ -31,21 +28,16 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _LINUX = sys.platform == "linux"
 _KILLED_EXIT_CODE = 128 + signal.SIGKILL
 _COUNT_SECONDS = 1.0
+_NAME_SECONDS = 0.25  # how often to look at covered names if the system does not report changes
 
 
 class ProcessTree:
     """
-    A child, and the processes that it starts.
+    A child, and the processes that it starts. It is ended if a cover in *name_watch* comes off.
 
     Attributes:
         stop_reason: Why the child was ended; None if it ended by itself.
         uncovered_path: A protected file that the child could have seen.
-
-    Args:
-        child: The number of the child process.
-        request: The launcher's instructions.
-        signal_pipe: The pipe that receives the numbers of signals.
-        name_watch: The files that the child must not see. The child is ended if a cover comes off.
     """
 
     def __init__(self, child: int, request: LaunchRequest, *, signal_pipe: int, name_watch: NameWatch | None) -> None:
@@ -68,11 +60,7 @@ class ProcessTree:
         self.uncovered_path: str | None = None
 
     def wait_until_readable(self, file: int, *, until: float) -> bool:
-        """
-        Wait until *file* can be read, and return whether that happened in time.
-
-        Return False if the time *until* comes first, or a signal to stop.
-        """
+        """Return whether *file* can be read before the time *until* comes, or a signal to stop."""
         while not self.stop_reason and (seconds := until - time.monotonic()) > 0:
             ready = select.select([file, self._signal_pipe], [], [], seconds)[0]
             if file in ready:
@@ -136,9 +124,10 @@ class ProcessTree:
         """Wait for an event and act on it. The processes are counted regularly if no limit of the system does it."""
         files = [] if self._command_pidfd is None else [self._command_pidfd]
         seconds = 0.1 if self._max_processes else None
-        if self._name_watch is not None:
-            files += [self._name_watch.fileno()] if self._name_watch.poll_seconds is None else []
-            seconds = seconds or self._name_watch.poll_seconds
+        if self._name_watch is not None and self._name_watch.fileno() >= 0:
+            files.append(self._name_watch.fileno())
+        elif self._name_watch is not None:
+            seconds = seconds or _NAME_SECONDS
         signals = self._wait_for_signals(seconds, *files)
         self.uncovered_path = self._find_uncovered_path()
         if self.uncovered_path is not None:
@@ -168,11 +157,9 @@ class ProcessTree:
 
     def _find_uncovered_path(self) -> str | None:
         """Return a protected file that can be seen, or could be seen for a moment, or None."""
-        uncovered_path = (
-            self._mount_watch.find_uncovered_path()
-            if self._mount_watch is not None and self._has_mount_change
-            else None
-        )
+        uncovered_path = None
+        if self._mount_watch is not None and self._has_mount_change:
+            uncovered_path = self._mount_watch.find_uncovered_path()
         self._has_mount_change = False
         return uncovered_path or (None if self._name_watch is None else self._name_watch.find_replaced_path())
 
@@ -181,11 +168,7 @@ class ProcessTree:
         self._end_all(grace_seconds)
 
     def _wait_for_signals(self, seconds: float | None, *files: int) -> bytes:
-        """
-        Return the signals that have arrived.
-
-        If there is none, wait for one, or until one of *files* can be read, for at most *seconds*.
-        """
+        """Return the signals that have arrived, or arrive before one of *files* can be read, for at most *seconds*."""
         mounts = [] if self._mount_watch is None else [self._mount_watch]
         ready, _, remounted = select.select([self._signal_pipe, *files], [], mounts, seconds)
         self._has_mount_change = self._has_mount_change or bool(remounted)
@@ -205,11 +188,7 @@ class ProcessTree:
         return True
 
     def _end_all(self, grace_seconds: float) -> None:
-        """
-        End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
-
-        The launcher gives up after ten seconds of SIGKILL.
-        """
+        """End every descendant: SIGTERM, some time to clean up, then up to ten seconds of SIGKILL."""
         if grace_seconds and self._others():
             self._signal_all(signal.SIGTERM, spared=self._monitor)
             self._wait_until_alone(time.monotonic() + grace_seconds)
@@ -234,11 +213,7 @@ class ProcessTree:
         self._reap()
 
     def _signal_all(self, number: int, *, spared: int | None = None) -> None:
-        """
-        Send the signal *number* to every descendant but *spared*, and to none of them twice.
-
-        A second SIGTERM would arrive while a process cleans up.
-        """
+        """Signal every descendant but *spared*, and none of them twice: it may be about to clean up."""
         targets = _descendants(self._child)
         # The group comes first, in one step: processes that fork faster than we count are mostly in it. When the
         # command has been reaped, its number may belong to another process.
@@ -288,11 +263,7 @@ def _count_machine_processes() -> int:
 
 
 def _descendants(child: int) -> list[int]:
-    """
-    Return every process that we or our children started and that still runs.
-
-    On systems where that is not known, return the group of the child, as a negative number.
-    """
+    """Return the running processes that we or our children started; where unknown, the group as a negative number."""
     if not _LINUX:
         try:
             os.kill(-child, 0)

@@ -10,15 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from os import PathLike
 from typing import Any
 
+from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError, find_nearest
 from ...spec import Tool
 from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
-from .folder_snapshots import WatchedFolder
-from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, find_broken_run_laws, may_run
-from .schema_laws import LAWS, SHAPE_LAWS, Effort
-from .violations import LawsBroken, Violation, attach_tool_details
+from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, WatchedFolder, find_broken_run_laws, may_run
+from .schema_laws import LAWS, check_schemas
+from .smallest_example import Effort
+from .violations import Fault, LawsBroken, Violation, report_fault
 
 __all__ = ["LAW_NAMES", "broken_laws", "broken_laws_between_tools", "build_effort", "check_catalog", "check_tool"]
 
@@ -62,18 +63,23 @@ def check_tool(
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this function
     spec = tool if isinstance(tool, Tool) else Tool.of(tool)
-    names_to_run = (spec.name,) if run else ()
-    conditions = _build_conditions(folder, state, resources, timeout_seconds)
-    violations = _find_broken_laws(
-        spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions
+    check_catalog(
+        Catalog(spec),
+        run=[spec.name] if run else False if run is False else (),
+        folder=folder,
+        state=state,
+        resources=resources,
+        examples=examples,
+        seed=seed,
+        timeout_seconds=timeout_seconds,
     )
-    _raise_if_any(_drop_known(attach_tool_details(violations, [spec])))
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
     """Raise `LawsBroken`, with all violations, if the tools of *catalog* break a law. `broken_laws` has the options."""
     __tracebackhide__ = True
-    _raise_if_any(broken_laws(catalog, **options))
+    if violations := broken_laws(catalog, **options):
+        raise LawsBroken(violations)
 
 
 def broken_laws(
@@ -108,19 +114,18 @@ def broken_laws(
     names_to_run = () if run is False else tuple(run)
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
-    conditions = None if run is False else _build_conditions(folder, state, resources, timeout_seconds)
     effort = build_effort(examples, seed, laws)
-    tool_violations = [
-        violation
-        for tool in catalog
-        for violation in _find_broken_laws(tool, names_to_run, effort, None if tool.name in never_run else conditions)
-    ]
-    left_out = {*never_run, *(violation.tool for violation in tool_violations if violation.rule in _UNFIT_TO_MIX)}
-    all_violations = [
-        *attach_tool_details(tool_violations, catalog),
-        *_find_faults_between_tools(catalog, names_to_run, effort, conditions, left_out),
-    ]
-    return all_violations if include_known else _drop_known(all_violations)
+    watched = None if folder is None else WatchedFolder(folder)
+    conditions = RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
+    violations, mixable = [], []
+    for tool in catalog:
+        is_run = run is not False and tool.name not in never_run and (tool.name in names_to_run or may_run(tool))
+        faults = list(_find_broken_laws(tool, effort, conditions if is_run else None))
+        violations += [report_fault(tool, fault) for fault in faults]
+        if is_run and _may_mix(tool, faults):
+            mixable.append(tool)
+    violations += _find_faults_between_tools(catalog, mixable, effort, conditions)
+    return violations if include_known else _drop_known(violations)
 
 
 def broken_laws_between_tools(
@@ -132,51 +137,9 @@ def broken_laws_between_tools(
     laws: Collection[str] | None = None,
 ) -> list[Violation]:
     """Return every law about several tools that the tools of *catalog* break. `broken_laws` describes the options."""
-    return _drop_known(_find_faults_between_tools(catalog, run, build_effort(examples, seed, laws), RunConditions()))
-
-
-def _find_faults_between_tools(
-    catalog: CatalogView,
-    names_to_run: Collection[str],
-    effort: Effort,
-    conditions: RunConditions | None,
-    left_out: Collection[str] = (),
-) -> Iterator[Violation]:
-    """Yield the violations of the laws about several tools. The tools in *left_out* are never run."""
-    tools = list(catalog)
-    violations = [violation for law in CATALOG_LAWS for violation in law(tools) if effort.includes(violation.rule)]
-    mixable = [tool for tool in tools if tool.name not in left_out and _may_mix(tool, names_to_run)]
-    if conditions is not None and len(mixable) > 1 and effort.includes("concurrent"):
-        violations += find_concurrency_faults(mixable, effort, conditions)
-    yield from attach_tool_details(violations, tools)
-
-
-def _find_broken_laws(
-    tool: Tool, names_to_run: Collection[str], effort: Effort, conditions: RunConditions | None
-) -> Iterator[Violation]:
-    try:
-        _ = tool.schema
-    except DefinitionError as error:  # an annotation names a type that is not defined yet
-        yield Violation(
-            tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
-        )
-        return
-    shape_violations = [violation for law in SHAPE_LAWS for violation in law(tool, effort)]
-    if shape_violations:
-        yield from shape_violations
-        return
-    violations = [violation for law in LAWS for violation in law(tool, effort) if effort.includes(violation.rule)]
-    if conditions is not None and (tool.name in names_to_run or may_run(tool)):
-        violations += find_broken_run_laws(tool, effort, conditions)
-        is_fit = all(violation.rule not in _UNFIT_TO_MIX for violation in violations)
-        if is_fit and _may_mix(tool, names_to_run) and effort.includes("concurrent"):
-            violations += find_concurrency_faults([tool], effort, conditions)
-    yield from violations
-
-
-def _may_mix(tool: Tool, names_to_run: Collection[str]) -> bool:
-    """Return whether *tool* may be run here, and beside other calls, at least with some arguments."""
-    return (tool.name in names_to_run or may_run(tool)) and tool.facts.concurrency_safe is not False
+    mixable = [tool for tool in catalog if (tool.name in run or may_run(tool)) and _may_mix(tool)]
+    effort = build_effort(examples, seed, laws)
+    return _drop_known(_find_faults_between_tools(catalog, mixable, effort, RunConditions()))
 
 
 def build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effort:
@@ -186,24 +149,41 @@ def build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effo
             near = find_nearest(name, LAW_NAMES, max_items=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the laws are {', '.join(LAW_NAMES)}"
             raise ValueError(f"there is no law {name!r}; {hint}")
-    return Effort(examples=examples, seed=seed, laws=None if laws is None else frozenset(laws))
+    return Effort(examples=examples, seed=seed, laws=laws)
 
 
-def _build_conditions(
-    folder: str | PathLike[str] | None,
-    state: Callable[[], Any] | None,
-    resources: Mapping[Any, Any] | None,
-    timeout_seconds: float,
-) -> RunConditions:
-    watched = None if folder is None else WatchedFolder(folder)
-    return RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
+def _find_faults_between_tools(
+    catalog: CatalogView, mixable: Sequence[Tool], effort: Effort, conditions: RunConditions
+) -> list[Violation]:
+    """Return the violations of the laws about several tools. The tools *mixable* are run beside each other."""
+    tools = list(catalog)
+    faults = [pair for law in CATALOG_LAWS for pair in law(tools) if effort.includes(pair[1].rule)]
+    if len(mixable) > 1 and effort.includes("concurrent"):
+        faults += find_concurrency_faults(mixable, effort, conditions)
+    return [report_fault(tool, fault) for tool, fault in faults]
+
+
+def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | None) -> Iterator[Fault]:
+    """Yield the faults of *tool*. The tool is run if there are *conditions*."""
+    try:
+        schema_faults = list(check_schemas(tool))
+    except DefinitionError as error:  # an annotation names a type that is not defined yet
+        schema_faults = [Fault("valid-schema", str(error), "define the name, then call `finish`")]
+    if schema_faults:
+        yield from schema_faults
+        return
+    faults = [fault for law in LAWS for fault in law(tool, effort) if effort.includes(fault.rule)]
+    if conditions is not None:
+        faults += find_broken_run_laws(tool, effort, conditions)
+        if _may_mix(tool, faults) and effort.includes("concurrent"):
+            faults += [fault for _, fault in find_concurrency_faults([tool], effort, conditions)]
+    yield from faults
+
+
+def _may_mix(tool: Tool, faults: Iterable[Fault] = ()) -> bool:
+    """Return whether *tool*, which has *faults*, may run beside other calls, at least with some arguments."""
+    return tool.facts.concurrency_safe is not False and all(fault.rule not in _UNFIT_TO_MIX for fault in faults)
 
 
 def _drop_known(violations: Iterable[Violation]) -> list[Violation]:
     return [violation for violation in violations if not violation.explanation]
-
-
-def _raise_if_any(violations: Sequence[Violation]) -> None:
-    __tracebackhide__ = True
-    if violations:
-        raise LawsBroken(violations)

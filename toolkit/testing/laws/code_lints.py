@@ -10,14 +10,13 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..._plumbing.wording import in_backticks
 from ...facts import Facts
 from ...functions.callables import unwrap_function
 from ...spec import Tool
-from .violations import Violation
+from .violations import Fault
 
 __all__ = ["code_lints"]
 
@@ -67,29 +66,17 @@ _EFFECT_TEXTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _EffectCall:
-    effect: Effect
-    call: str
-    line: int
-
-
-def code_lints(tool: Tool) -> Iterator[Violation]:
-    """Yield one violation for each fact that the function's own code contradicts."""
+def code_lints(tool: Tool) -> Iterator[Fault]:
+    """Yield one fault for each fact that the function's own code contradicts."""
     reported_facts: set[str] = set()
-    for effect_call in _iter_effect_calls(unwrap_function(tool.function)):
-        contradiction = _find_contradiction(effect_call.effect, tool.facts)
+    for effect, call, line in _iter_effect_calls(unwrap_function(tool.function)):
+        contradiction = _find_contradiction(effect, tool.facts)
         if contradiction is None or contradiction[0] in reported_facts:
             continue
         fact, remedy = contradiction
         reported_facts.add(fact)
-        yield Violation(
-            tool=tool.name,
-            rule="facts-against-code",
-            place=f"line {effect_call.line}",
-            message=f"{in_backticks(effect_call.call)} {_EFFECT_TEXTS[effect_call.effect]}, but the tool {fact}",
-            remedy=remedy,
-        )
+        message = f"{in_backticks(call)} {_EFFECT_TEXTS[effect]}, but the tool {fact}"
+        yield Fault("facts-against-code", message, remedy, f"line {line}")
 
 
 def _find_contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
@@ -106,8 +93,8 @@ def _find_contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
     return None
 
 
-def _iter_effect_calls(function: Any) -> Iterator[_EffectCall]:
-    """Yield the calls in *function* that have an effect outside of it. Yield nothing if its source cannot be read."""
+def _iter_effect_calls(function: Any) -> Iterator[tuple[Effect, str, int]]:
+    """Yield the effect, the text and the line of each call in *function* that acts outside of it, if it has source."""
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -118,7 +105,7 @@ def _iter_effect_calls(function: Any) -> Iterator[_EffectCall]:
         if isinstance(node, ast.Call):
             effect = _find_effect(node, names)
             if effect is not None:
-                yield _EffectCall(effect, ast.unparse(node.func), first + node.lineno - 1)
+                yield effect, ast.unparse(node.func), first + node.lineno - 1
 
 
 def _find_effect(node: ast.Call, names: Mapping[str, Any]) -> Effect | None:
@@ -129,8 +116,10 @@ def _find_effect(node: ast.Call, names: Mapping[str, Any]) -> Effect | None:
         return _CALL_EFFECTS[name]
     # These are names of methods of a path, as in `pathlib.Path(p).unlink()`. A function of a module that has the
     # same name, such as `email.unlink`, may do something else.
-    if isinstance(node.func, ast.Attribute) and not _is_module(_find_base_object(node.func, names)):
-        return _METHOD_EFFECTS.get(node.func.attr)
+    if isinstance(node.func, ast.Attribute):
+        base = names.get(node.func.value.id) if isinstance(node.func.value, ast.Name) else None
+        is_module = inspect.ismodule(base) or isinstance(base, _ImportedName)
+        return None if is_module else _METHOD_EFFECTS.get(node.func.attr)
     return None
 
 
@@ -164,10 +153,6 @@ _PUBLIC_MODULES = {"posix": "os", "nt": "os", "_io": "io", "httpx._api": "httpx"
            "asyncio.subprocess": "asyncio"}  # fmt: skip
 
 
-def _find_base_object(node: ast.Attribute, names: Mapping[str, Any]) -> Any:
-    return names.get(node.value.id) if isinstance(node.value, ast.Name) else None
-
-
 class _ImportedName(str):
     """The full name of a module or object that a function imports in its body. The import itself is not done here."""
 
@@ -184,7 +169,3 @@ def _iter_imports(tree: ast.AST) -> Iterator[tuple[str, _ImportedName]]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 yield alias.asname or alias.name, _ImportedName(f"{node.module}.{alias.name}")
-
-
-def _is_module(value: Any) -> bool:
-    return inspect.ismodule(value) or isinstance(value, _ImportedName)

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from ...spec import Tool
-from .violations import Violation
+from .violations import Fault
 
-__all__ = ["CATALOG_LAWS", "skeleton", "words_of"]
+__all__ = ["CATALOG_LAWS", "CatalogLaw", "skeleton", "words_of"]
 
 _STOP_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "given", "has", "have", "in", "into", "is", "it",
@@ -21,12 +22,12 @@ _MIN_SHARED_RATIO = 0.9
 _MAX_TOOLS = 2000
 
 
-def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Violation]:
+def descriptions_differ(tools: Sequence[Tool]) -> Iterator[tuple[Tool, Fault]]:
     """
-    Yield a violation for each tool with nearly the same description as an earlier one.
+    Yield a fault for each tool with nearly the same description as an earlier one.
 
     A model chooses by the description. Of several earlier tools the first is named, so that many tools with one
-    description are as many violations, and not one for each pair of them.
+    description are as many faults, and not one for each pair of them.
     """
     first_tools: dict[frozenset[str], Tool] = {}
     for tool in tools[:_MAX_TOOLS]:
@@ -36,13 +37,9 @@ def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Violation]:
         first = first_tools.get(words) or _find_similar(words, first_tools)
         first_tools.setdefault(words, tool)
         if first is not None:
-            yield Violation(
-                tool=tool.name,
-                rule="told-apart",
-                place=f"beside `{first.name}`",
-                message=f"its description says what that of `{first.name}` says: {tool.description.splitlines()[0]!r}",
-                remedy="say in both what the one does that the other does not, and when to take which",
-            )
+            message = f"its description says what that of `{first.name}` says: {tool.description.splitlines()[0]!r}"
+            remedy = "say in both what the one does that the other does not, and when to take which"
+            yield tool, Fault("told-apart", message, remedy, f"beside `{first.name}`")
 
 
 def _find_similar(words: frozenset[str], tools: Mapping[frozenset[str], Tool]) -> Tool | None:
@@ -53,25 +50,18 @@ def _find_similar(words: frozenset[str], tools: Mapping[frozenset[str], Tool]) -
     return None
 
 
-def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Violation]:
-    """Yield a violation for two tools that would be sent under the same name to a provider that forbids dots."""
+def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[tuple[Tool, Fault]]:
+    """Yield a fault for two tools that would be sent under the same name to a provider that forbids dots."""
     tool_names: dict[str, str] = {}
     for tool in tools:
         first = tool_names.setdefault(tool.name.replace(".", "--"), tool.name)
         if first != tool.name:
-            yield Violation(
-                tool=tool.name,
-                rule="legal-name",
-                place=f"beside `{first}`",
-                message=f"most providers take no dots in names, so it and `{first}` would be sent under one name",
-                remedy="rename one of them",
-            )
+            message = f"most providers take no dots in names, so it and `{first}` would be sent under one name"
+            yield tool, Fault("legal-name", message, "rename one of them", f"beside `{first}`")
 
 
-CATALOG_LAWS: tuple[Callable[[Sequence[Tool]], Iterator[Violation]], ...] = (
-    descriptions_differ,
-    names_differ_on_the_wire,
-)
+CatalogLaw: TypeAlias = Callable[[Sequence[Tool]], Iterator[tuple[Tool, Fault]]]
+CATALOG_LAWS: tuple[CatalogLaw, ...] = (descriptions_differ, names_differ_on_the_wire)
 
 
 def words_of(text: str) -> frozenset[str]:

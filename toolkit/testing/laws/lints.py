@@ -15,10 +15,11 @@ from ..._plumbing.wording import format_count
 from ...docstrings.parsing import words
 from ...errors import DefinitionError
 from ...spec import Tool
+from ...values.schemas.engine import iter_mappings
 from .code_lints import code_lints
-from .confusable_tools import skeleton, words_of
+from .confusable_tools import CatalogLaw, skeleton, words_of
 from .schema_laws import find_undescribed_parameters
-from .violations import Violation, attach_tool_details
+from .violations import Fault, Violation, report_fault
 
 __all__ = ["CATALOG_LINTS", "LINTS", "lint"]
 
@@ -37,31 +38,28 @@ def lint(tools: Iterable[Tool], *, include_known: bool = False) -> list[Violatio
         include_known: Whether the list includes the violations that a tool lists in `known_violations`.
     """
     tool_list = list(tools)
-    violations = [violation for tool in tool_list if _is_ready(tool) for check in LINTS for violation in check(tool)]
-    violations += [violation for check in CATALOG_LINTS for violation in check(tool_list)]
-    return [advice for advice in attach_tool_details(violations, tool_list) if include_known or not advice.explanation]
+    faults = [(tool, fault) for tool in tool_list if _is_ready(tool) for check in LINTS for fault in check(tool)]
+    faults += [pair for check in CATALOG_LINTS for pair in check(tool_list)]
+    violations = [report_fault(tool, fault) for tool, fault in faults]
+    return [violation for violation in violations if include_known or not violation.explanation]
 
 
-def no_description(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation if the description only repeats the tool's name, and does not say what the tool does."""
+def no_description(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault if the description only repeats the tool's name, and does not say what the tool does."""
     if tool.description == words(tool.original or tool.name):
         sentence = f"{tool.description} ...: what it does, when to use it, what comes back."
-        yield Violation(
-            tool=tool.name,
-            rule="no-description",
-            message=f"the model reads only {tool.description!r}, which the name says already",
-            remedy=f'write a docstring: """{sentence}"""',
-        )
+        message = f"the model reads only {tool.description!r}, which the name says already"
+        yield Fault("no-description", message, f'write a docstring: """{sentence}"""')
 
 
-def omissions(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation for each thing that the schemas leave out. The decorator warns of the same."""
+def omissions(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault for each thing that the schemas leave out. The decorator warns of the same."""
     for omission in tool.signature.omissions:
-        yield Violation(tool=tool.name, rule=omission.rule, message=omission.fault, remedy=omission.remedy)
+        yield Fault(omission.rule, omission.fault, omission.remedy)
 
 
-def search_hint(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation if the search hint has fewer than three or more than ten words, or ends in a full stop."""
+def search_hint(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault if the search hint has fewer than three or more than ten words, or ends in a full stop."""
     hint = tool.facts.search_hint
     if hint is None:
         return
@@ -72,29 +70,19 @@ def search_hint(tool: Tool) -> Iterator[Violation]:
     if hint.rstrip().endswith("."):
         faults.append("ends in a full stop")
     if faults:
-        yield Violation(
-            tool=tool.name,
-            rule="search-hint",
-            place="search_hint",
-            message=f"it {' and '.join(faults)}",
-            remedy=f"search_hint={_suggest_hint(tool, hint.rstrip('. ').split())!r}",
-        )
+        remedy = f"search_hint={_suggest_hint(tool, hint.rstrip('. ').split())!r}"
+        yield Fault("search-hint", f"it {' and '.join(faults)}", remedy, "search_hint")
 
 
-def no_search_hint(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation if a deferred tool, which a model finds only by a search, has no search hint."""
+def no_search_hint(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault if a deferred tool, which a model finds only by a search, has no search hint."""
     if tool.facts.defer and tool.facts.search_hint is None:
-        yield Violation(
-            tool=tool.name,
-            rule="deferred-without-hint",
-            place="defer",
-            message="a model finds it only by a search, and it has no search hint",
-            remedy=f"search_hint={_suggest_hint(tool, [])!r}",
-        )
+        message = "a model finds it only by a search, and it has no search hint"
+        yield Fault("deferred-without-hint", message, f"search_hint={_suggest_hint(tool, [])!r}", "defer")
 
 
-def two_things(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation if the tool's name joins two things with `and`, because one tool should do one thing."""
+def two_things(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault if the tool's name joins two things with `and`, because one tool should do one thing."""
     parts = words(tool.name).lower().split()
     if "and" not in parts[1:-1]:
         return
@@ -103,36 +91,27 @@ def two_things(tool: Tool) -> Iterator[Violation]:
     # In `read_and_write_file`, `file` is the object of both verbs.
     common_object = second[1:] if len(first) == 1 and len(second) > 1 else []
     names = ["_".join(first + common_object), "_".join(second)]
-    yield Violation(
-        tool=tool.name,
-        rule="two-things",
-        place="its name",
-        message="its name says that it does two things, so a model cannot ask for one of them",
-        remedy=f"make two tools: `{names[0]}` and `{names[1]}`",
-    )
+    message = "its name says that it does two things, so a model cannot ask for one of them"
+    yield Fault("two-things", message, f"make two tools: `{names[0]}` and `{names[1]}`", "its name")
 
 
-def deep_nesting(tool: Tool) -> Iterator[Violation]:
-    """Yield a violation if arguments are nested more than three levels deep, because models get them wrong."""
+def deep_nesting(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault if arguments are nested more than three levels deep, because models get them wrong."""
     path = max(_iter_property_paths(tool.schema, tool.schema.get("$defs", {}), (), ()), key=len)
     if len(path) > _MAX_LEVELS:
-        yield Violation(
-            tool=tool.name,
-            rule="deep-nesting",
-            place=f"parameter `{path[0]}`",
-            message=f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MAX_LEVELS} wrong",
-            remedy=f"{_advise_flattening(path)}, or split the tool",
-        )
+        message = f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MAX_LEVELS} wrong"
+        yield Fault("deep-nesting", message, f"{_advise_flattening(path)}, or split the tool", f"parameter `{path[0]}`")
 
 
-def large_schema(tool: Tool) -> Iterator[Violation]:
+def large_schema(tool: Tool) -> Iterator[Fault]:
     """
-    Yield a violation if the schema is large for its number of properties, because every request carries it.
+    Yield a fault if the schema is large for its number of properties, because every request carries it.
 
     A schema is large if it has more than 2,000 characters and more than 250 characters for each property.
     """
     size = _size(tool.schema)
-    properties = sum(1 for _ in _iter_property_names(tool.schema))
+    tables = [part.get("properties") for part in iter_mappings(tool.schema)]
+    properties = sum(len(table) for table in tables if isinstance(table, Mapping))
     if size <= _LARGE_SCHEMA_CHARS or size <= _MAX_CHARS_PER_PROPERTY * max(properties, 1):
         return
     name, part = max(
@@ -147,33 +126,24 @@ def large_schema(tool: Tool) -> Iterator[Violation]:
         if choices
         else f"shorten what is said of `{name}`, {_size(part):,} characters, or take its parts as parameters"
     )
-    yield Violation(
-        tool=tool.name,
-        rule="large-schema",
-        place=f"parameter `{name}`",
-        message=f"its schema has {format_count(size, 'character')} for {format_count(properties, 'property')}",
-        remedy=advice,
-    )
+    message = f"its schema has {format_count(size, 'character')} for {format_count(properties, 'property')}"
+    yield Fault("large-schema", message, advice, f"parameter `{name}`")
 
 
-def look_alike_names(tools: Sequence[Tool]) -> Iterator[Violation]:
-    """Yield a violation if two tools have names or aliases that differ only in letters that look alike."""
+def look_alike_names(tools: Sequence[Tool]) -> Iterator[tuple[Tool, Fault]]:
+    """Yield a fault if two tools have names or aliases that differ only in letters that look alike."""
     names_by_skeleton: dict[str, str] = {}
     for tool in tools:
         for name in dict.fromkeys((tool.name, *tool.facts.aliases)):
             first = names_by_skeleton.setdefault(skeleton(name), tool.name if name == tool.name else name)
             owner = next((other for other in tools if first == other.name or first in other.facts.aliases), tool)
             if owner is not tool:
-                yield Violation(
-                    tool=tool.name,
-                    rule="look-alike-names",
-                    place=f"beside `{first}`",
-                    message=f"`{name}` and `{first}` differ only in letters that look alike",
-                    remedy=f"name it after what it does and the other does not: `{_suggest_name(tool)}`",
-                )
+                message = f"`{name}` and `{first}` differ only in letters that look alike"
+                remedy = f"name it after what it does and the other does not: `{_suggest_name(tool)}`"
+                yield tool, Fault("look-alike-names", message, remedy, f"beside `{first}`")
 
 
-LINTS: tuple[Callable[[Tool], Iterator[Violation]], ...] = (
+LINTS: tuple[Callable[[Tool], Iterator[Fault]], ...] = (
     no_description,
     omissions,
     find_undescribed_parameters,
@@ -184,7 +154,7 @@ LINTS: tuple[Callable[[Tool], Iterator[Violation]], ...] = (
     large_schema,
     code_lints,
 )
-CATALOG_LINTS: tuple[Callable[[Sequence[Tool]], Iterator[Violation]], ...] = (look_alike_names,)
+CATALOG_LINTS: tuple[CatalogLaw, ...] = (look_alike_names,)
 
 
 def _is_ready(tool: Tool) -> bool:
@@ -238,26 +208,11 @@ def _iter_property_paths(
     for name, subschema in (schema.get("properties") or {}).items():
         yield from _iter_property_paths(subschema, definitions, (*path, name), outer_definitions)
     for keyword in ("items", "additionalProperties"):
-        yield from (
-            _iter_property_paths(schema.get(keyword), definitions, (*path, "[]"), outer_definitions)
-            if keyword in schema
-            else ()
-        )
+        if keyword in schema:
+            yield from _iter_property_paths(schema[keyword], definitions, (*path, "[]"), outer_definitions)
     for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
         for subschema in schema.get(keyword) or ():
             yield from _iter_property_paths(subschema, definitions, path, outer_definitions)
-
-
-def _iter_property_names(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        properties = schema.get("properties")
-        if isinstance(properties, Mapping):
-            yield from properties
-        for subschema in schema.values():
-            yield from _iter_property_names(subschema)
-    elif isinstance(schema, list):
-        for subschema in schema:
-            yield from _iter_property_names(subschema)
 
 
 def _size(schema: Any) -> int:

@@ -7,36 +7,90 @@ function of a `Trial` and the arguments of one call, and returns what is wrong.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from ..._plumbing.wording import format_seconds
 from ...errors import DefinitionError
 from ...spec import Tool
 from ..strategies.arguments import arguments
 from ..strategies.base import Unsupported
-from .folder_snapshots import Snapshot, WatchedFolder, describe_changes
-from .schema_laws import Effort
-from .smallest_example import find_smallest
+from .smallest_example import Effort, find_smallest
 from .tool_runner import ToolRunner, open_tool_runner
-from .violations import Violation
+from .violations import Fault
 
-__all__ = ["RUNNER_LAWS", "RUN_LAWS", "RunConditions", "find_broken_run_laws", "may_run"]
+__all__ = [
+    "RUNNER_LAWS",
+    "RUN_LAWS",
+    "RunConditions",
+    "WatchedFolder",
+    "describe_changes",
+    "find_broken_run_laws",
+    "may_run",
+]
+
+Snapshot: TypeAlias = "dict[str, tuple[str, int, str]]"
+"""For each path: the kind of the entry, its permissions, and the digest of its content or the target of the link."""
+
+_MAX_LISTED_CHANGES = 5
+
+
+class WatchedFolder:
+    """A folder of which snapshots are taken. A file is read again only if its inode, size or times have changed."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, max_entries: int = 20_000) -> None:
+        self._folder = Path(folder)
+        self._max_entries = max_entries
+        self._digests: dict[tuple[str, int, int, int, int], str] = {}
+        if not self._folder.is_dir():
+            raise NotADirectoryError(f"{folder} is no folder; give one whose files must not change")
+
+    def snapshot(self) -> Snapshot:
+        """Return every entry under the folder as it is now. Links are not followed."""
+        entries: Snapshot = {}
+        for root, folders, files in os.walk(self._folder):
+            for name in sorted([*folders, *files]):
+                path = os.path.join(root, name)
+                entries[os.path.relpath(path, self._folder)] = self._describe_entry(path)
+                if len(entries) > self._max_entries:
+                    raise ValueError(
+                        f"more than {self._max_entries:,} entries in {self._folder}; watch a smaller folder"
+                    )
+        return entries
+
+    def _describe_entry(self, path: str) -> tuple[str, int, str]:
+        try:
+            status = os.lstat(path)
+            mode = stat.S_IMODE(status.st_mode)
+            if stat.S_ISLNK(status.st_mode):
+                return "link", 0, os.readlink(path)
+            if not stat.S_ISREG(status.st_mode):
+                return ("folder" if stat.S_ISDIR(status.st_mode) else "other"), mode, ""
+            key = path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            if key not in self._digests:
+                self._digests[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        except OSError as error:  # the entry was deleted meanwhile, or this process may not read it
+            return "unreadable", 0, type(error).__name__
+        return "file", mode, self._digests[key]
+
+
+def describe_changes(before: Snapshot, after: Snapshot) -> str:
+    """Return in a few words which entries appeared, went or changed; an empty text if none did."""
+    changes = [f"{path} appeared" for path in after if path not in before]
+    changes += [f"{path} went" for path in before if path not in after]
+    changes += [f"{path} changed" for path in after if path in before and before[path] != after[path]]
+    more = f" and {len(changes) - _MAX_LISTED_CHANGES} more" if len(changes) > _MAX_LISTED_CHANGES else ""
+    return ", ".join(changes[:_MAX_LISTED_CHANGES]) + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConditions:
-    """
-    The conditions under which tools are run.
-
-    Attributes:
-        folder: The folder in which a read-only tool must change nothing.
-        state: A function that returns the state which an idempotent tool leaves the same when it runs twice. Without
-            it, the state is the files in *folder*.
-        resources: The values for the tools' `Inject` parameters.
-        timeout_seconds: How long one call may take.
-    """
+    """The conditions under which tools are run. `check_tool` describes them."""
 
     folder: WatchedFolder | None = None
     state: Callable[[], Any] | None = None
@@ -64,10 +118,7 @@ class RunLaw:
     """
     A law that a tool keeps or breaks while it runs.
 
-    Attributes:
-        find_fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
-        remedy: How to correct the tool.
-        applies: A function that returns whether the law can be checked in this trial. By default it always can.
+    *find_fault* makes a call and returns what is wrong with it. *applies* returns whether the law can be checked here.
     """
 
     find_fault: Callable[[Trial, Mapping[str, Any]], str | None]
@@ -80,6 +131,7 @@ RUNNER_LAWS = ("ends-in-time", "runnable")
 
 _MAX_SECONDS = 20.0
 """How many seconds one law may run one tool, over all calls."""
+_END_REMEDY = "limit in the schema what a call may ask for, or state how long the tool may take: `timeout_seconds=`"
 
 
 def may_run(tool: Tool) -> bool:
@@ -92,7 +144,7 @@ def may_run(tool: Tool) -> bool:
     return facts.read_only and not facts.destructive and not facts.open_world and facts.approval == "never"
 
 
-def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Violation]:
+def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) -> Iterator[Fault]:
     """Run *tool*, and yield each law that it breaks, with the smallest arguments that show it."""
     try:
         strategy = arguments(tool)
@@ -104,41 +156,27 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
                 # Each law runs the tool, so each may find a call that does not end.
                 if not law.applies(trial) or not effort.includes(rule, *RUNNER_LAWS):
                     continue
-                example = find_smallest(strategy, _limit_time(law, trial), examples=effort.examples, seed=effort.seed)
+                example = find_smallest(strategy, _limit_time(law, trial), effort)
                 if example is not None:
                     value, message = example
-                    yield Violation(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
-            if runner.stuck_arguments is not None and not _is_bounded(tool, conditions):
-                yield Violation(
-                    tool=tool.name,
-                    rule="ends-in-time",
-                    message=f"it did not end within {format_seconds(conditions.timeout_seconds)}",
-                    remedy="limit in the schema what a call may ask for, or state how long the tool may take: "
-                    "`timeout_seconds=`",
-                    arguments=runner.stuck_arguments,
-                )
+                    yield Fault(rule, message, law.remedy, arguments=value)
+            # The dispatcher enforces a longer timeout that the tool states.
+            is_bounded = (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
+            if runner.stuck_arguments is not None and not is_bounded:
+                message = f"it did not end within {format_seconds(conditions.timeout_seconds)}"
+                yield Fault("ends-in-time", message, _END_REMEDY, arguments=runner.stuck_arguments)
     except DefinitionError as error:
-        yield Violation(
-            tool=tool.name,
-            rule="runnable",
-            message=f"it cannot be run here: {error}",
-            remedy="give `resources=`, or leave it out: `run=False`, or a catalog without it",
-        )
+        remedy = "give `resources=`, or leave it out: `run=False`, or a catalog without it"
+        yield Fault("runnable", f"it cannot be run here: {error}", remedy)
     except Unsupported:
         return  # the law `callable` reports it
 
 
-def _is_bounded(tool: Tool, conditions: RunConditions) -> bool:
-    """Return whether *tool* states a longer timeout than the check waits; the dispatcher enforces that timeout."""
-    return (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
-
-
 def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:
     """
-    Return a function that applies *law* to one call as long as there is time left.
+    Return a function that applies *law* to one call as long as there is time left, and no call has failed to end.
 
-    After a call that did not end, or after `_MAX_SECONDS`, it finds no fault. So the call that did not end is
-    neither tried again nor made smaller.
+    Then it finds no fault, so that a call that did not end is neither tried again nor made smaller.
     """
     limit = trial.runner.spent_seconds + _MAX_SECONDS
 

@@ -1,13 +1,12 @@
 """
 The laws that every tool should keep and that can be checked without running the tool.
 
-Each law is a function of a tool that yields its violations.
+Each law is a function of a tool that yields its faults.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..._plumbing.wording import format_count
@@ -23,39 +22,25 @@ from ..strategies.base import Unsupported
 from ..strategies.generating import fitting_values
 from ..strategies.mistakes import Mistake
 from ..strategies.schema_parts import ParsedSchema
-from .smallest_example import draw_values, find_smallest
-from .violations import KNOWN_VIOLATIONS_KEY, Violation
+from .smallest_example import Effort, draw_values, find_smallest
+from .violations import KNOWN_VIOLATIONS_KEY, Fault
 
-__all__ = ["LAWS", "SHAPE_LAWS", "Effort", "find_undescribed_parameters"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
-    """
-    How many examples a law tries, and the seed of the random draws. The same seed tries the same examples.
-
-    Attributes:
-        laws: The names of the laws that are checked; None checks all of them.
-    """
-
-    examples: int = 60
-    seed: int = 0
-    laws: frozenset[str] | None = None
-
-    def includes(self, *rules: str) -> bool:
-        """Return whether one of the laws *rules* is checked."""
-        return self.laws is None or not self.laws.isdisjoint(rules)
+__all__ = ["LAWS", "check_schemas", "find_undescribed_parameters"]
 
 
-Law = Callable[[Tool, Effort], Iterator[Violation]]
+Law = Callable[[Tool, Effort], Iterator[Fault]]
 
 _FORMER_KEY = "explained"
 _CALLS_PER_ACCEPTED = 4
 """A tool must accept at least one in this many of the calls that fit its schema. Otherwise it promises too much."""
 
 
-def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Violation]:
-    """Yield a violation if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
+def check_schemas(tool: Tool) -> Iterator[Fault]:
+    """
+    Yield a fault if the schema or the output schema is not plain JSON, or not a valid JSON Schema.
+
+    If there is one, no arguments can be drawn, and the laws cannot be checked.
+    """
     for place, schema in (("its schema", tool.schema), ("its output schema", tool.output_schema)):
         try:
             problems = "" if schema is None else "; ".join(map(str, find_flaws(schema)))
@@ -64,47 +49,31 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Violation]:
         except DefinitionError as error:
             problems = str(error)
         if problems:
-            yield Violation(
-                tool=tool.name,
-                rule="valid-schema",
-                place=place,
-                message=f"it is not a JSON Schema of draft 2020-12: {problems}",
-                remedy="correct the schema where it is written: `schema=`, or the `schema` of a codec",
-            )
+            remedy = "correct the schema where it is written: `schema=`, or the `schema` of a codec"
+            yield Fault("valid-schema", f"it is not a JSON Schema of draft 2020-12: {problems}", remedy, place)
 
 
-def can_be_called(tool: Tool, effort: Effort) -> Iterator[Violation]:
-    """Yield a violation if no arguments fit the schema, or if the tool accepts under a quarter of those that fit."""
+def can_be_called(tool: Tool, effort: Effort) -> Iterator[Fault]:
+    """Yield a fault if no arguments fit the schema, or if the tool accepts under a quarter of those that fit."""
     try:
         strategy = fitting_values(ParsedSchema(tool.schema), f"`{tool.name}`")
-        values = draw_values(strategy, examples=effort.examples, seed=effort.seed)
+        values = draw_values(strategy, effort)
     except Unsupported as error:
-        yield Violation(
-            tool=tool.name,
-            rule="callable",
-            place=error.place,
-            message=f"no arguments could be drawn for it: {error}",
-            remedy=f"change `{error.keyword}` at {error.place} so that some value fits",
-        )
+        remedy = f"change `{error.keyword}` at {error.place} so that some value fits"
+        yield Fault("callable", f"no arguments could be drawn for it: {error}", remedy, error.place)
         return
     refused = [value for value in values if _find_refusal(tool, value)]
     if values and len(values) - len(refused) < len(values) / _CALLS_PER_ACCEPTED:
-        example = find_smallest(
-            strategy, lambda value: _find_refusal(tool, value), examples=effort.examples, seed=effort.seed
-        )
+        example = find_smallest(strategy, lambda value: _find_refusal(tool, value), effort)
         value, reason = example or (refused[0], _find_refusal(tool, refused[0]))
-        yield Violation(
-            tool=tool.name,
-            rule="keeps-its-promise",
-            message=f"of {format_count(len(values), 'call')} that fit its schema {len(refused)} were refused: {reason}",
-            remedy="say in the schema what is wanted (bounds, a pattern, an enum), or accept what the schema allows",
-            arguments=value,
-        )
+        message = f"of {format_count(len(values), 'call')} that fit its schema {len(refused)} were refused: {reason}"
+        remedy = "say in the schema what is wanted (bounds, a pattern, an enum), or accept what the schema allows"
+        yield Fault("keeps-its-promise", message, remedy, arguments=value)
 
 
-def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Violation]:
+def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Fault]:
     """
-    Yield a violation if the tool does not refuse arguments that its schema refuses.
+    Yield a fault if the tool does not refuse arguments that its schema refuses.
 
     The check is made before any repair. The tool must raise `BadArgs`, and the error must name the place of the
     mistake.
@@ -122,24 +91,18 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Violation]:
         return f"{mistake.description} was accepted, though the schema refuses it"
 
     try:
-        example = find_smallest(mistaken_arguments(tool.schema), find_fault, examples=effort.examples, seed=effort.seed)
+        example = find_smallest(mistaken_arguments(tool.schema), find_fault, effort)
     except Unsupported:
         return  # the schema accepts everything, so no arguments are a mistake
     if example is not None:
         mistake, message = example
-        yield Violation(
-            tool=tool.name,
-            rule="refuses-mistakes",
-            place=".".join(map(str, mistake.path)),
-            message=message,
-            remedy="let its codecs check what their schema says: decode, and `emit` if it has one",
-            arguments=mistake.arguments,
-        )
+        remedy = "let its codecs check what their schema says: decode, and `emit` if it has one"
+        yield Fault("refuses-mistakes", message, remedy, ".".join(map(str, mistake.path)), mistake.arguments)
 
 
-def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Violation]:
+def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Fault]:
     """
-    Yield a violation if arguments do not survive decoding and encoding.
+    Yield a fault if arguments do not survive decoding and encoding.
 
     The arguments are decoded and encoded twice. The second round must give the same as the first, and neither may
     raise.
@@ -154,44 +117,29 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Violation]:
         return None if equality_key(once) == equality_key(again) else f"encoded once it is {once!r}, and then {again!r}"
 
     try:
-        example = find_smallest(arguments(tool), find_fault, examples=effort.examples, seed=effort.seed)
+        example = find_smallest(arguments(tool), find_fault, effort)
     except Unsupported:
         return  # the laws `callable` and `keeps-its-promise` report it
     if example is not None:
-        yield Violation(
-            tool=tool.name,
-            rule="round-trip",
-            message=example[1],
-            remedy="make `encode` of its codecs the inverse of `decode`",
-            arguments=example[0],
-        )
+        value, message = example
+        yield Fault("round-trip", message, "make `encode` of its codecs the inverse of `decode`", arguments=value)
 
 
-def parameters_are_described(tool: Tool, effort: Effort) -> Iterator[Violation]:
-    """Yield a violation for each parameter that is not described, because a model has to know what it is for."""
-    return find_undescribed_parameters(tool)
-
-
-def find_undescribed_parameters(tool: Tool) -> Iterator[Violation]:
+def find_undescribed_parameters(tool: Tool, effort: Effort | None = None) -> Iterator[Fault]:
     """
-    Yield a violation for each parameter that has no description.
+    Yield a fault for each parameter that has no description, because a model has to know what it is for.
 
-    The linter uses this function as well, so that it reports the same violation in the same words.
+    The linter uses this function as well, so that it reports the same fault in the same words.
     """
     definitions = tool.schema.get("$defs", {})
     for name, schema in tool.schema.get("properties", {}).items():
         if not _is_described(schema, definitions):
-            yield Violation(
-                tool=tool.name,
-                rule="described",
-                place=f"parameter `{name}`",
-                message="nothing says what it is for",
-                remedy=f'describe it under "Args:" in the docstring, or write Annotated[..., "What {name} is."]',
-            )
+            remedy = f'describe it under "Args:" in the docstring, or write Annotated[..., "What {name} is."]'
+            yield Fault("described", "nothing says what it is for", remedy, f"parameter `{name}`")
 
 
-def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Violation]:
-    """Yield a violation if a provider does not accept the tool's name; one violation for each different message."""
+def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Fault]:
+    """Yield a fault if a provider does not accept the tool's name; one violation for each different message."""
     catalog = Catalog(tool)
     problems: dict[str, str] = {}
     for name in FORMATS:
@@ -200,25 +148,16 @@ def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Violation]:
         except CatalogError as error:
             problems.setdefault(str(error), name)
     for message, provider in problems.items():
-        yield Violation(
-            tool=tool.name,
-            rule="legal-name",
-            place=f"format {provider!r}",
-            message=message,
-            remedy="give it a shorter name with `name=`, with few dots in it",
-        )
+        remedy = "give it a shorter name with `name=`, with few dots in it"
+        yield Fault("legal-name", message, remedy, f"format {provider!r}")
 
 
-def known_violations_are_read(tool: Tool, effort: Effort) -> Iterator[Violation]:
-    """Yield a violation if the known violations are under their former key in `metadata`, where they do not count."""
+def known_violations_are_read(tool: Tool, effort: Effort) -> Iterator[Fault]:
+    """Yield a fault if the known violations are under their former key in `metadata`, where they do not count."""
     if isinstance((tool.facts.metadata or {}).get(_FORMER_KEY), Mapping):
-        yield Violation(
-            tool=tool.name,
-            rule="known-violations",
-            place=f"metadata[{_FORMER_KEY!r}]",
-            message=f"the key {_FORMER_KEY!r} is not read any more",
-            remedy=f'write metadata={{"{KNOWN_VIOLATIONS_KEY}": {{"name-of-the-law": "reason"}}}}',
-        )
+        remedy = f'write metadata={{"{KNOWN_VIOLATIONS_KEY}": {{"name-of-the-law": "reason"}}}}'
+        message = f"the key {_FORMER_KEY!r} is not read any more"
+        yield Fault("known-violations", message, remedy, f"metadata[{_FORMER_KEY!r}]")
 
 
 def _find_refusal(tool: Tool, value: Any) -> str | None:
@@ -247,14 +186,11 @@ def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
     return bool(isinstance(definitions.get(target), Mapping) and definitions[target].get("description"))
 
 
-SHAPE_LAWS: tuple[Law, ...] = (schema_is_valid,)
-"""The laws about the schema itself. If a tool breaks one, no arguments are drawn and no other law is checked."""
-
 LAWS: tuple[Law, ...] = (
     can_be_called,
     mistakes_are_refused,
     arguments_come_back,
-    parameters_are_described,
+    find_undescribed_parameters,
     name_is_legal,
     known_violations_are_read,
 )

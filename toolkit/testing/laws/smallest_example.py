@@ -4,38 +4,45 @@ Find the smallest value that shows a fault. The same seed finds the same value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ..strategies.base import Strategy, Unsupported, hypothesis
 
-__all__ = ["draw_values", "find_smallest"]
+__all__ = ["Effort", "draw_values", "find_smallest"]
 
 T = TypeVar("T")
 
 
-class _FaultFound(Exception, Generic[T]):  # noqa: N818 -- hypothesis needs an exception, but this one is no error
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """
+    How many examples are drawn, and the seed of the random draws. The same seed draws the same examples.
+
+    Attributes:
+        laws: The names of the laws that are checked; None checks all of them.
+    """
+
+    examples: int = 60
+    seed: int = 0
+    laws: Collection[str] | None = None
+
+    def includes(self, *rules: str) -> bool:
+        """Return whether one of the laws *rules* is checked."""
+        return self.laws is None or any(rule in self.laws for rule in rules)
+
+
+class _FaultFound(Exception):  # noqa: N818 -- hypothesis needs an exception, but this one is no error
     """Raised to tell hypothesis that a value has a fault."""
 
-    def __init__(self, value: Any, fault: T) -> None:
-        super().__init__()
-        self.value = value
-        self.fault = fault
 
-
-def find_smallest(
-    strategy: Strategy, find_fault: Callable[[Any], T | None], *, examples: int, seed: int
-) -> tuple[Any, T] | None:
+def find_smallest(strategy: Strategy, find_fault: Callable[[Any], T | None], effort: Effort) -> tuple[Any, T] | None:
     """
     Return the smallest value of *strategy* that has a fault, together with the fault; None if no fault is found.
 
-    If the fault shows only sometimes for the same value, the value with the shortest `repr` is returned.
-
-    Args:
-        strategy: The strategy that draws the values.
-        find_fault: A function that returns the fault of a value, or None if it has none.
-        examples: How many values are drawn.
-        seed: The seed of the random draws. The same seed draws the same values.
+    *find_fault* returns the fault of a value, or None if it has none. If the fault shows only sometimes for the same
+    value, the value with the shortest `repr` is returned.
     """
     examples_with_fault: list[tuple[Any, T]] = []
 
@@ -43,27 +50,27 @@ def find_smallest(
         value_fault = find_fault(value)
         if value_fault is not None:
             examples_with_fault.append((value, value_fault))
-            raise _FaultFound(value, value_fault)
+            raise _FaultFound
 
     try:
-        _run(strategy, probe, examples, seed)
-    except _FaultFound as signal:
-        return signal.value, signal.fault
+        _run(strategy, probe, effort)
+    except _FaultFound:  # hypothesis tries the smallest value last
+        return examples_with_fault[-1]
     except hypothesis.errors.Flaky:
         return min(examples_with_fault, key=lambda example: len(repr(example[0])))
     return None
 
 
-def draw_values(strategy: Strategy, *, examples: int, seed: int) -> list[Any]:
-    """Return about *examples* values of *strategy*."""
+def draw_values(strategy: Strategy, effort: Effort) -> list[Any]:
+    """Return about as many values of *strategy* as *effort* says."""
     values: list[Any] = []
-    _run(strategy, values.append, examples, seed)
+    _run(strategy, values.append, effort)
     return values
 
 
-def _run(strategy: Strategy, probe: Callable[[Any], None], examples: int, seed: int) -> None:
+def _run(strategy: Strategy, probe: Callable[[Any], None], effort: Effort) -> None:
     settings = hypothesis.settings(
-        max_examples=examples,
+        max_examples=effort.examples,
         derandomize=False,
         database=None,
         deadline=None,
@@ -77,7 +84,7 @@ def _run(strategy: Strategy, probe: Callable[[Any], None], examples: int, seed: 
         probe(value)
 
     try:
-        settings(hypothesis.seed(seed)(hypothesis.given(strategy)(test)))()
+        settings(hypothesis.seed(effort.seed)(hypothesis.given(strategy)(test)))()
     except hypothesis.errors.Unsatisfiable:
         raise Unsupported(
             "nothing could be drawn; make values yourself, and call the tool with them", keyword="schema", place="#"

@@ -28,7 +28,7 @@ from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import is_async_stream, is_stream
 
-__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner", "silence_logger"]
+__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner", "use_quietly"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
@@ -44,14 +44,9 @@ class _Overdue(SystemExit):
 @dataclass(slots=True)
 class TrialOutcome:
     """
-    The outcome of one call.
+    The outcome of one call: a result, or the exception that the dispatcher raised instead, if the call did end.
 
-    Attributes:
-        result: The result; None if the dispatcher raised instead, or the call did not end.
-        error: The exception that was raised instead of a result.
-        return_values: The return value of the function itself, in a list of one. The list is empty if the function did
-            not return, or streamed.
-        is_overdue: Whether the call did not end in time.
+    `return_values` has the return value of the function itself. It is empty if the function streamed, or raised.
     """
 
     result: ToolResult | None = None
@@ -64,9 +59,7 @@ class ToolRunner:
     """
     Runs one tool, call by call. `open_tool_runner` makes a runner.
 
-    Attributes:
-        stuck_arguments: The arguments of the last call that did not end in time; None if every call did.
-        spent_seconds: How long all calls took together.
+    `stuck_arguments` are those of the last call that did not end in time; None if every call did.
     """
 
     def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _FunctionWatch, timeout_seconds: float) -> None:
@@ -121,11 +114,7 @@ class ToolRunner:
 def open_tool_runner(
     tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float
 ) -> Iterator[ToolRunner]:
-    """
-    Yield a runner for *tool* that has a dispatcher of its own.
-
-    Inside the block the logger `toolkit` logs nothing, because the violations report the same.
-    """
+    """Yield a runner for *tool* that has a dispatcher of its own, which is used quietly."""
     watch = _FunctionWatch()
     dispatcher = Dispatcher(
         Catalog(replace(tool, function=watch.wrap(tool.function))),
@@ -137,21 +126,31 @@ def open_tool_runner(
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
     runner = ToolRunner(dispatcher, tool, watch, timeout_seconds)
-    with silence_logger(logging.getLogger("toolkit")):
+    with use_quietly(dispatcher, lambda: runner.stuck_arguments is not None):
         yield runner
-    if runner.stuck_arguments is None:
+
+
+@contextlib.contextmanager
+def use_quietly(dispatcher: Dispatcher, is_stuck: Callable[[], bool]) -> Iterator[None]:
+    """
+    Close *dispatcher* after the block. Inside it the logger `toolkit` logs nothing, because violations report the same.
+
+    If a call *is_stuck*, the dispatcher is closed in a thread: `close` waits for that call, which may never end.
+    """
+    logger, reject = logging.getLogger("toolkit"), lambda record: False
+    logger.addFilter(reject)
+    try:
+        yield
+    finally:
+        logger.removeFilter(reject)
+    if is_stuck():
+        threading.Thread(target=dispatcher.close, daemon=True).start()
+    else:
         dispatcher.close()
-    else:  # `close` waits for the calls under way, and these may never end
-        threading.Thread(target=dispatcher.close, name=f"closing after {tool.name}", daemon=True).start()
 
 
 class _FunctionWatch:
-    """
-    Watches one function: it keeps the return value, and ends a call whose time is over.
-
-    Attributes:
-        return_values: The values that the function returned. Items that the function streams are not kept.
-    """
+    """Watches one function: it keeps the return value, unless that is a stream, and ends a call whose time is over."""
 
     def __init__(self) -> None:
         self.return_values: list[Any] = []
@@ -248,13 +247,12 @@ class _FunctionWatch:
 
 def _is_running(thread_id: int, native_thread_id: int) -> bool:
     """
-    Return whether *thread_id* runs Python code.
+    Return whether a thread runs Python code.
 
     It does if it is seen at two places in the code, or at an instruction where Python lets other threads run, or if
-    it uses the processor for some time.
-
-    A thread that waits in C code stays at the call that led there, and uses no processor. A loop without calls is
-    always seen at its end, because that is the only place where Python lets another thread run.
+    it uses the processor for some time. A thread that waits in C code stays at the call that led there, and uses no
+    processor. A loop without calls is always seen at its end, because that is the only place where Python lets another
+    thread run.
     """
     positions: set[tuple[int, int]] = set()
     seconds_before = _processor_seconds(native_thread_id)
@@ -274,26 +272,9 @@ def _is_running(thread_id: int, native_thread_id: int) -> bool:
 
 
 def _processor_seconds(native_thread_id: int) -> float:
-    """
-    Return for how many seconds a thread has used the processor; 0 if the system does not say.
-
-    Args:
-        native_thread_id: The number that the operating system gives the thread.
-    """
+    """Return for how many seconds a thread has used the processor; 0 if the operating system does not say."""
     try:
         with open(f"/proc/self/task/{native_thread_id}/schedstat", "rb") as file:
             return int(file.read().split()[0]) / 1e9
     except (OSError, ValueError, IndexError):  # the thread has ended, or this is not Linux
         return 0.0
-
-
-@contextlib.contextmanager
-def silence_logger(logger: logging.Logger) -> Iterator[None]:
-    def reject_record(record: logging.LogRecord) -> bool:
-        return False
-
-    logger.addFilter(reject_record)
-    try:
-        yield
-    finally:
-        logger.removeFilter(reject_record)

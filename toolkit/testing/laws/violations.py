@@ -10,17 +10,17 @@ A known violation is still reported, but does not count as wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...functions.callables import find_source_location
 from ...spec import Tool
 from ...values.visible import make_visible
 
-__all__ = ["KNOWN_VIOLATIONS_KEY", "LawsBroken", "Violation", "attach_tool_details"]
+__all__ = ["KNOWN_VIOLATIONS_KEY", "Fault", "LawsBroken", "Violation", "report_fault"]
 
 KNOWN_VIOLATIONS_KEY = "known_violations"
 """The key in `metadata` of the known violations: a mapping from the name of a law or lint to a sentence."""
@@ -63,16 +63,17 @@ class Violation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the violation as plain JSON."""
-        return {
-            "tool": self.tool,
-            "rule": self.rule,
-            "place": self.place,
-            "message": self.message,
-            "remedy": self.remedy,
-            "arguments": self.arguments,
-            "explanation": self.explanation,
-            "location": self.location,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class Fault(NamedTuple):
+    """What a law or a lint finds out about a tool: the fields of a `Violation` that do not follow from the tool."""
+
+    rule: str
+    message: str
+    remedy: str
+    place: str = ""
+    arguments: Any = None
 
 
 class LawsBroken(AssertionError):  # noqa: N818 -- named by what happened, as all our errors are
@@ -93,12 +94,10 @@ class LawsBroken(AssertionError):  # noqa: N818 -- named by what happened, as al
         return f"{count} law{'s are' if count > 1 else ' is'} broken: {rules}\n" + "\n".join(map(str, self.violations))
 
 
-def attach_tool_details(violations: Iterable[Violation], tools: Iterable[Tool]) -> Iterator[Violation]:
-    """Yield *violations*, each with the place of its tool's function and the reason that the tool's author gives."""
-    details = {tool.name: (_read_explanations(tool), _find_location(tool)) for tool in tools}
-    for violation in violations:
-        explanations, location = details.get(violation.tool, ({}, ""))
-        yield replace(violation, explanation=explanations.get(violation.rule, ""), location=location)
+def report_fault(tool: Tool, fault: Fault) -> Violation:
+    """Return *fault* as a violation, with the place of the tool's function and the reason that its author gives."""
+    explanation = _read_explanations(tool).get(fault.rule, "")
+    return Violation(tool=tool.name, **fault._asdict(), explanation=explanation, location=_find_location(tool))
 
 
 def _find_location(tool: Tool) -> str:

@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 from ...values.schemas.validator import compile_schema
 from ...values.schemas.vocabulary import ANNOTATION_KEYWORDS, UNION_KEYWORDS
 
-__all__ = ["Narrowing", "NarrowingKind", "find_narrowings"]
+__all__ = ["Narrowing", "find_narrowings"]
 
-NarrowingKind: TypeAlias = Literal["takes", "absent", "required", "new-required", "names", "limit", "form"]
+_Kind: TypeAlias = Literal["takes", "absent", "required", "new-required", "names", "limit"]
 
 _LOWER_LIMITS = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
 _UPPER_LIMITS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
@@ -45,12 +45,12 @@ class Narrowing:
         path: Where it is: the names of the properties, and `[]` for the items of a list.
         kind: "takes": values or types that are gone. "absent": a property that the new schema does not have.
             "required": a property that could be missing. "new-required": the same for one that the old schema did not
-            have. "names": properties of any name. "limit" and "form": a keyword that says more than before.
-        details: The values or types, in words; for "limit" and "form" the keyword, the old value and the new value.
+            have. "names": properties of any name. "limit": a keyword that says more than before.
+        details: The values or types, in words; for "limit" the keyword, the old value and the new value.
     """
 
     path: _Path
-    kind: NarrowingKind
+    kind: _Kind
     details: tuple[Any, ...] = ()
 
 
@@ -104,9 +104,8 @@ class _SchemaComparison:
             yield Narrowing(path, "takes", ("fractions" if is_number else _TYPE_WORDS[old_type or ""],))
             return
         if "enum" in new or "const" in new:
-            yield Narrowing(
-                path, "takes", ("other values than " + ", ".join(map(json.dumps, _list_values(new) or ())),)
-            )
+            values = ", ".join(map(json.dumps, _list_values(new) or ()))
+            yield Narrowing(path, "takes", (f"other values than {values}",))
             return
         yield from self._compare_keywords(old, new, path)
         if old_type in (None, "object"):
@@ -121,12 +120,9 @@ class _SchemaComparison:
             former = old.get(keyword)
             if keyword in _COMPARED or keyword in _NOT_COMPARED or former == limit:
                 continue
-            if keyword in _LOWER_LIMITS + _UPPER_LIMITS:
-                is_wider = former is not None and (former < limit) == (keyword in _UPPER_LIMITS)
-                if not is_wider:
-                    yield Narrowing(path, "limit", (keyword, former, limit))
-            else:
-                yield Narrowing(path, "form", (keyword, former, limit))
+            is_limit = former is not None and keyword in _LOWER_LIMITS + _UPPER_LIMITS
+            if not is_limit or (former < limit) != (keyword in _UPPER_LIMITS):
+                yield Narrowing(path, "limit", (keyword, former, limit))
 
     def _compare_properties(self, old: Mapping[str, Any], new: Mapping[str, Any], path: _Path) -> Iterator[Narrowing]:
         old_properties, new_properties = old.get("properties", {}), new.get("properties", {})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,8 +133,9 @@ def _read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _compare_tools(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[ToolChange]:
     changes = [
-        *_compare_inputs(old["input_schema"], new["input_schema"]),
-        *_compare_outputs(old["output_schema"], new["output_schema"]),
+        *_compare_schemas(old["input_schema"], new["input_schema"], is_result=False),
+        *_compare_defaults(old["input_schema"], new["input_schema"]),
+        *_compare_schemas(old["output_schema"] or {}, new["output_schema"] or {}, is_result=True),
         *_compare_facts(old["facts"], new["facts"]),
     ]
     if old["description"] != new["description"]:
@@ -147,104 +148,75 @@ def _compare_tools(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) ->
     yield from (ToolChange(name, breaks, text) for breaks, text in changes)
 
 
-def _compare_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
-    for narrowing in find_narrowings(old, new):
-        yield True, _word(narrowing, _INPUT_BREAKS, "parameter", swapped=False)
-    for narrowing in find_narrowings(new, old):
-        if text := _word(narrowing, _INPUT_WIDENED, "parameter", swapped=True):
-            yield False, text
+def _compare_schemas(old: Any, new: Any, *, is_result: bool) -> Iterator[tuple[bool, str]]:
+    """
+    Yield what the schema *new* takes less and more than *old*, and whether that breaks callers.
+
+    A call breaks if less is taken. A program that reads the result breaks if the result can be more.
+    """
+    for is_wider, narrowings in ((False, find_narrowings(old, new)), (True, find_narrowings(new, old))):
+        for narrowing in narrowings:
+            phrase = _PHRASES[narrowing.kind][2 * is_result + is_wider]
+            # The other direction says that a name is gone, or that it is new and required.
+            is_said = "required" in narrowing.details and (is_result or is_wider)
+            if phrase and not is_said:
+                breaks = is_wider == is_result and not (is_result and narrowing.kind == "absent")
+                yield breaks, f"{_name_place(narrowing.path, is_result)} {phrase.format(_word(narrowing, is_wider))}"
+
+
+def _compare_defaults(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     old_parameters, new_parameters = old.get("properties", {}), new.get("properties", {})
     for name in [name for name in old_parameters if name in new_parameters]:
-        before, after = (_read_default(parameters[name]) for parameters in (old_parameters, new_parameters))
+        before, after = (
+            json.dumps(schema["default"]) if isinstance(schema, Mapping) and "default" in schema else "nothing"
+            for schema in (old_parameters[name], new_parameters[name])
+        )
         if before != after:
             yield False, f"parameter `{name}`, if it is left out, is {after} now, and was {before}"
-
-
-def _compare_outputs(old: Any, new: Any) -> Iterator[tuple[bool, str]]:
-    """Yield what changed for programs that read the result: for them, a result that can be more is what breaks."""
-    old_schema, new_schema = ({} if schema is None else schema for schema in (old, new))
-    for narrowing in find_narrowings(new_schema, old_schema):
-        if text := _word(narrowing, _OUTPUT_BREAKS, "its result", swapped=True):
-            yield narrowing.kind != "absent", text
-    for narrowing in find_narrowings(old_schema, new_schema):
-        if text := _word(narrowing, _OUTPUT_NARROWED, "its result", swapped=False):
-            yield False, text
 
 
 def _compare_facts(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)
         if name == "aliases":
-            gone = [alias for alias in before or () if alias not in (after or ())]
-            yield from ((True, f"does not answer to the name `{alias}` any more") for alias in gone)
-            yield from (
-                (False, f"answers to the name `{alias}` too") for alias in after or () if alias not in (before or ())
-            )
+            old_names, new_names = before or (), after or ()
+            gone, added = set(old_names) - set(new_names), set(new_names) - set(old_names)
+            yield from ((True, f"does not answer to the name `{alias}` any more") for alias in sorted(gone))
+            yield from ((False, f"answers to the name `{alias}` too") for alias in sorted(added))
         elif before != after:
-            yield (
-                name in _STRICTER_FACTS and after is _STRICTER_FACTS[name],
-                f"states {name}={after!r}, and stated {before!r}",
-            )
+            is_stricter = name in _STRICTER_FACTS and after is _STRICTER_FACTS[name]
+            yield is_stricter, f"states {name}={after!r}, and stated {before!r}"
 
 
-_INPUT_BREAKS = {
-    "takes": "does not take {} any more",
-    "absent": "is gone, and a call that sends it is refused",
-    "required": "has to be sent now",
-    "new-required": "is new, and has to be sent",
-    "names": "takes no further names any more",
-    "limit": "is limited more: {}",
-    "form": "is limited more: {}",
-}
-_INPUT_WIDENED = {
-    "takes": "takes {} too",
-    "absent": "is new, and may be left out",
-    "required": "may be left out now",
-    "new-required": "",  # the parameter is gone, which breaks callers, and is said there
-    "names": "takes further names too",
-    "limit": "is limited less: {}",
-    "form": "is limited less: {}",
-}
-_OUTPUT_BREAKS = {
-    "takes": "may be {} now",
-    "absent": "is new",
-    "required": "may be missing now",
-    "new-required": "is gone",
-    "names": "may have further names now",
-    "limit": "is limited less: {}",
-    "form": "is limited less: {}",
-}
-_OUTPUT_NARROWED = {
-    "takes": "is never {} any more",
-    "absent": "is gone, and could be missing before",
-    "required": "is always there now",
-    "new-required": "is new",
-    "names": "has no further names any more",
-    "limit": "is limited more: {}",
-    "form": "is limited more: {}",
+# In this order: a parameter takes less, it takes more, a result can be less, it can be more.
+_PHRASES = {
+    "takes": ("does not take {} any more", "takes {} too", "is never {} any more", "may be {} now"),
+    "absent": (
+        *("is gone, and a call that sends it is refused", "is new, and may be left out"),
+        *("is gone, and could be missing before", "is new"),
+    ),
+    "required": ("has to be sent now", "may be left out now", "is always there now", "may be missing now"),
+    # A parameter that is gone breaks callers, and is reported as absent.
+    "new-required": ("is new, and has to be sent", "", "is new", "is gone"),
+    "names": (
+        *("takes no further names any more", "takes further names too"),
+        *("has no further names any more", "may have further names now"),
+    ),
+    "limit": ("is limited more: {}", "is limited less: {}", "is limited more: {}", "is limited less: {}"),
 }
 
 
-def _word(narrowing: Narrowing, phrases: Mapping[str, str], subject: str, *, swapped: bool) -> str:
-    """Return *narrowing* in words; an empty text if it is said elsewhere. *swapped* says that its old schema is new."""
-    phrase = phrases[narrowing.kind]
-    if not phrase or ("required" in narrowing.details and phrases is not _INPUT_BREAKS):
-        return ""  # the other direction says that the name is new and required, or gone
-    place = "".join(part if part == "[]" else f".{part}" for part in narrowing.path).removeprefix(".")
-    where = f"{subject} `{place}`" if place else {"parameter": "as a whole", "its result": subject}[subject]
-    return f"{where} {phrase.format(_word_details(narrowing, swapped))}"
+def _name_place(path: Sequence[str], is_result: bool) -> str:
+    place = "".join(part if part == "[]" else f".{part}" for part in path).removeprefix(".")
+    if not place:
+        return "its result" if is_result else "as a whole"
+    return f"{'its result' if is_result else 'parameter'} `{place}`"
 
 
-def _word_details(narrowing: Narrowing, swapped: bool) -> str:
-    if narrowing.kind not in ("limit", "form"):
+def _word(narrowing: Narrowing, is_wider: bool) -> str:
+    """Return the details of *narrowing* in words. If *is_wider*, its old schema is the new one."""
+    if narrowing.kind != "limit":
         return " and ".join(map(str, narrowing.details))
     keyword, *values = narrowing.details
-    before, after = (
-        ("nothing" if value is None else json.dumps(value)) for value in (reversed(values) if swapped else values)
-    )
-    return f"`{keyword}` was {before}, and is {after}"
-
-
-def _read_default(schema: Any) -> str:
-    has_default = isinstance(schema, Mapping) and "default" in schema
-    return json.dumps(schema["default"]) if has_default else "nothing"
+    before, after = ("nothing" if value is None else json.dumps(value) for value in values)
+    return f"`{keyword}` was {after}, and is {before}" if is_wider else f"`{keyword}` was {before}, and is {after}"

@@ -10,23 +10,37 @@ checks a call. Hypothesis shrinks an example to the smallest call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from ...catalogs.views import CatalogView
 from ...errors import BadArgs, DefinitionError
 from ...results import ToolCall
 from ...spec import Tool
+from ...values.schemas.validator import check_schema
 from .base import Strategy, Unsupported, st
-from .filtering import Guard, Objection, build_failed_check_class
-from .generating import fitting_values, nearly_fitting_values
+from .generating import Guard, Objection, build_failed_check_class, fitting_values, nearly_fitting_values
 from .mistakes import MISTAKE_KINDS, BoundaryValues, Mistake, hostile_changes, non_object_changes, possible_mistakes
-from .subjects import Subject, Testable, subject_of
+from .schema_parts import ParsedSchema
 
 __all__ = ["arguments", "bad_arguments", "batches", "calls", "check_arguments", "mistaken_arguments", "values"]
 
 _MAX_DRAWS = 10
 """How many times good arguments are drawn as the base for a mistake, if few of the drawn arguments fit."""
+
+Testable: TypeAlias = "Tool | Callable[..., Any] | Mapping[str, Any] | bool"
+"""A tool, a function that is or could be a tool, or a schema."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """The tool or the schema for which arguments are drawn, and its name in messages. A bare schema has no tool."""
+
+    name: str
+    parsed_schema: ParsedSchema
+    tool: Tool | None
 
 
 def arguments(tool: Testable) -> Strategy:
@@ -42,13 +56,17 @@ def arguments(tool: Testable) -> Strategy:
     Raises:
         Unsupported: No value fits the schema, or too few of the drawn values do. It can also be raised while drawing.
     """
-    subject = subject_of(tool)
-    return _restrict_to_accepted(subject, fitting_values(subject.parsed_schema, subject.name))
+    subject = _find_subject(tool)
+    strategy = fitting_values(subject.parsed_schema, subject.name)
+    if subject.tool is None:
+        return strategy
+    # The values fit the schema that models see. Whether the tool accepts them is for the tool to decide.
+    return Guard(functools.partial(_find_objection, subject.tool), subject.name).restrict(strategy)
 
 
 def values(tool: Tool | Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for the decoded Python arguments, with defaults, that the function of *tool* receives."""
-    subject = subject_of(tool)
+    subject = _find_subject(tool)
     if subject.tool is None:
         raise TypeError("values wants a tool or a function; a bare schema has nothing to decode with")
     return arguments(subject.tool).map(subject.tool.about.checker.check)
@@ -68,9 +86,12 @@ def bad_arguments(tool: Testable) -> Strategy:
 
 def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
     """Return a strategy for the arguments of `bad_arguments`, each as a `Mistake` that says what is wrong and where."""
-    subject = subject_of(tool)
+    subject = _find_subject(tool)
     judge, limits = subject.parsed_schema.validator, BoundaryValues.of(subject.parsed_schema.root.schema)
-    good = _nearly_fitting_or_none(subject)
+    try:
+        good: Strategy | None = nearly_fitting_values(subject.parsed_schema, subject.name)
+    except Unsupported:
+        good = None
     kinds = st.sampled_from(MISTAKE_KINDS)
 
     @st.composite
@@ -101,7 +122,7 @@ def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
     tools = list(catalog)
     if not tools:
         raise ValueError("there are no tools in the catalog, so there is nothing to call")
-    return st.one_of([_calls_of(tool) for tool in tools])
+    return st.one_of([arguments(tool).map(functools.partial(_make_call, tool.name)) for tool in tools])
 
 
 def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[list[ToolCall]]:
@@ -115,22 +136,19 @@ def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[li
     return st.lists(calls(catalog), min_size=1, max_size=max_calls).map(number_calls)
 
 
-def _calls_of(tool: Tool) -> st.SearchStrategy[ToolCall]:
-    name = tool.name
-    return arguments(tool).map(lambda call_arguments: ToolCall(name, call_arguments, "call_1"))
+def _make_call(name: str, call_arguments: Any) -> ToolCall:
+    return ToolCall(name, call_arguments, "call_1")
 
 
-def _restrict_to_accepted(subject: Subject, strategy: Strategy) -> Strategy:
-    """
-    Return *strategy*, restricted to values that the tool accepts.
-
-    For a bare schema it is *strategy* itself, because its values fit the schema already.
-    """
-    if subject.tool is None:
-        return strategy
-    tool = subject.tool
-    # The values fit the schema that models see. Whether the tool accepts them is for the tool to decide.
-    return Guard(lambda value: _find_objection(tool, value), subject.name).restrict(strategy)
+def _find_subject(testable: Testable) -> Subject:
+    if isinstance(testable, (Mapping, bool)):
+        check_schema(testable, "the schema")
+        return Subject("the schema", ParsedSchema(testable), None)
+    if not isinstance(testable, Tool):
+        if not callable(testable):
+            raise TypeError(f"expected a tool, a function or a schema, got {type(testable).__name__}")
+        testable = Tool.of(testable)
+    return Subject(f"`{testable.name}`", ParsedSchema(testable.schema), testable)
 
 
 def check_arguments(tool: Tool, value: Any) -> dict[str, Any]:
@@ -150,13 +168,6 @@ def _find_objection(tool: Tool, value: Any) -> Objection | None:
     except Exception:  # noqa: BLE001 -- a user's codec may raise anything; such a value is not accepted
         return "format", "#"
     return None
-
-
-def _nearly_fitting_or_none(subject: Subject) -> Strategy | None:
-    try:
-        return nearly_fitting_values(subject.parsed_schema, subject.name)
-    except Unsupported:
-        return None
 
 
 def _draw_first(draw: st.DrawFn, strategy: Strategy, predicate: Callable[[Any], bool]) -> Any:

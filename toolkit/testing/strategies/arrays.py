@@ -22,15 +22,10 @@ _MAX_MISSES = 10
 
 def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, max_extra_items: int) -> SchemaStrategy:
     """
-    Return a strategy for arrays that fit *parts*.
+    Return a strategy for arrays that fit *parts*; raise `Impossible` if no array does.
 
-    Args:
-        parts: The schemas that the array has to fit.
-        build_item: A function that returns what draws an item that fits some parts.
-        max_extra_items: How many items an array may have beyond the smallest possible number.
-
-    Raises:
-        Impossible: No array fits.
+    *build_item* returns what draws an item that fits some parts. An array has at most *max_extra_items* more items than
+    it has to.
     """
     least = int(max((part.schema.get("minItems", 0) for part in parts), default=0))
     most = min((part.schema["maxItems"] for part in parts if "maxItems" in part.schema), default=None)

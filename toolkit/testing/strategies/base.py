@@ -37,20 +37,14 @@ class Impossible(Exception):  # noqa: N818 -- a state to recover from, not an er
     """
     No value fits this part of a schema. Other parts may still give a value.
 
-    A union drops the member that raised it, and an object drops the optional property.
-
-    Attributes:
-        keyword: The keyword of the schema that no value fits.
-        place: The place of the keyword in the schema.
-        why: The reason, as the end of a sentence.
-        is_starved: Whether the only reason is that references lead deeper than the allowed depth.
+    A union drops the member that raised it, and an object drops the optional property. *why* is the end of a sentence.
+    *is_starved* says whether the only reason is that references lead deeper than the allowed depth.
     """
 
     def __init__(self, keyword: str, place: str, why: str, *, is_starved: bool = False) -> None:
         super().__init__(f"`{keyword}` at {place} {why}")
         self.keyword = keyword
         self.place = place
-        self.why = why
         self.is_starved = is_starved
 
 
@@ -101,12 +95,8 @@ def with_edges(strategy: Strategy, edges: Sequence[Strategy]) -> Strategy:
     """
     Return *strategy* with some draws taken from *edges*: values where code breaks first, such as `date.max`.
 
-    Hypothesis draws such values rarely or never by itself.
-
-    Args:
-        strategy: The strategy for all values.
-        edges: Strategies for the edges. An edge shrinks to a smaller value of *strategy* if both make the same draws,
-            as `st.dates()` and `st.dates(date.max, date.max)` do: hypothesis then keeps what was drawn.
+    Hypothesis draws such values rarely or never by itself. An edge shrinks to a smaller value of *strategy* if both
+    make the same draws, as `st.dates()` and `st.dates(date.max, date.max)` do: hypothesis then keeps what was drawn.
     """
     plain = _PLAIN_PER_EDGE * len(edges)
     if not plain:

@@ -5,23 +5,28 @@ Each part of a schema is drawn from its keywords. Some keywords (`not`, `oneOf`,
 multiples of a fraction) cannot be drawn from directly. Their values are drawn from
 the other keywords and judged, and drawn again if they do not fit. A schema that
 contains itself is followed a few times and then ends at the nearest leaf.
+
+Hypothesis would throw away values that do not fit silently and for ever, so they
+are counted here. If none of a hundred different values, or of thirty examples, has
+fitted, `Unsupported` is raised. It names the keyword that refused most of the values.
 """
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from ...values.strictjson.checks import copy_json
 from .arrays import arrays, equality_key
-from .base import Impossible, SchemaStrategy, Strategy, Unsupported, one_of, st
-from .filtering import Guard
+from .base import Impossible, SchemaStrategy, Strategy, Unsupported, hypothesis, one_of, st
 from .numbers import numbers
 from .objects import objects
 from .schema_parts import FlatParts, ParsedSchema, Part, Parts, types_of
 from .texts import texts
 
-__all__ = ["anything", "fitting_values", "nearly_fitting_values"]
+__all__ = ["Guard", "Objection", "anything", "build_failed_check_class", "fitting_values", "nearly_fitting_values"]
 
 _DEPTHS = (3, 8, 20, 48)
 """How many times references that lead back to themselves are followed. More is tried if less allows no value at all."""
@@ -29,52 +34,45 @@ _DEPTHS = (3, 8, 20, 48)
 _JUDGED_KEYWORDS = frozenset(["not", "oneOf", "if", "$dynamicRef"])
 """Keywords that a value may fail to fit if it is drawn from the other keywords."""
 
+_MAX_DRAWS = 20
+"""How many times a value is drawn before hypothesis is told to reject the example."""
+
+_MAX_REFUSED_VALUES = 100
+_MAX_FAILED_EXAMPLES = 30
+"""How many different values, and how many examples, may fail before the guard gives up, if no value has ever fitted."""
+
+Objection = tuple[str, str]
+"""The keyword that refuses a value, and the keyword's place in the schema."""
+
 
 def fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
     """
-    Return a strategy for values that fit the schema of *parsed_schema*.
+    Return a strategy for values that fit the schema of *parsed_schema*. Messages name *subject*.
 
-    Raises:
-        Unsupported: No value fits, or too few of the drawn values do. The message names *subject*. It can also be
-            raised while drawing.
+    If no value fits, or too few of the drawn values do, `Unsupported` is raised here or while drawing.
     """
-    return Guard.restrict_to_parts(
-        _build_strategy(parsed_schema, subject, with_guards=True),
-        parsed_schema.validator,
-        [parsed_schema.root],
-        subject,
-    )
+    strategy = _build_strategy(parsed_schema, subject, with_guards=True)
+    return Guard.restrict_to_parts(strategy, parsed_schema.validator, [parsed_schema.root], subject)
 
 
 def nearly_fitting_values(parsed_schema: ParsedSchema, subject: str) -> Strategy:
-    """
-    Return the strategy of `fitting_values` without its judge. Where few values fit, it also draws values that do not.
-    """
+    """Return the strategy of `fitting_values` without its judge: where few values fit, it also draws others."""
     return _build_strategy(parsed_schema, subject, with_guards=False)
 
 
 def _build_strategy(parsed_schema: ParsedSchema, subject: str, *, with_guards: bool) -> Strategy:
     for depth in _DEPTHS:
         try:
-            return (
-                _StrategyBuilder(parsed_schema, depth, subject, with_guards=with_guards)
-                .build([parsed_schema.root], depth)
-                .strategy
-            )
+            builder = _StrategyBuilder(parsed_schema, depth, subject, with_guards=with_guards)
+            return builder.build([parsed_schema.root], depth).strategy
         except Impossible as reason:
             if reason.is_starved and depth != _DEPTHS[-1]:
                 continue
-            raise Unsupported(
-                f"{subject}: no value fits its schema: {reason}; mend the schema",
-                keyword=reason.keyword,
-                place=reason.place,
-            ) from None
+            message = f"{subject}: no value fits its schema: {reason}; mend the schema"
+            raise Unsupported(message, keyword=reason.keyword, place=reason.place) from None
         except RecursionError:
-            raise Unsupported(
-                f"{subject}: its schema is nested too deeply to be drawn from; nest it less",
-                keyword="schema",
-                place="#",
-            ) from None
+            message = f"{subject}: its schema is nested too deeply to be drawn from; nest it less"
+            raise Unsupported(message, keyword="schema", place="#") from None
     raise AssertionError("unreachable")  # pragma: no cover -- the last depth returns or raises
 
 
@@ -197,16 +195,87 @@ def _try_choices(choices: Any, build: Callable[[Any], SchemaStrategy]) -> tuple[
 
 def anything() -> Strategy:
     """Return a strategy for small JSON values of any type."""
-    leaves = st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(allow_nan=False, allow_infinity=False),
-        st.text(max_size=8),
-    )
+    leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 
     def build_containers(inner: Strategy) -> Strategy:
-        containers: Strategy = st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-        return containers
+        return st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
 
-    return st.recursive(leaves, build_containers, max_leaves=6)
+    return st.recursive(leaves | st.text(max_size=8), build_containers, max_leaves=6)
+
+
+class Guard:
+    """Filters drawn values, and gives up if none ever fits. *subject* is the name of the tool or schema in messages."""
+
+    def __init__(self, find_objection: Callable[[Any], Objection | None], subject: str) -> None:
+        self._find_objection = find_objection
+        self._subject = subject
+        self._has_fitted = False
+        # The refusals are kept by value, because hypothesis draws the simplest value again and again.
+        self._objections: dict[Any, Objection] = {}
+        self._failed_examples = 0
+
+    @classmethod
+    def restrict_to_parts(cls, strategy: Strategy, schema_validator: Any, parts: Parts, subject: str) -> Strategy:
+        """Return *strategy*, restricted to values that fit all of *parts*."""
+        judges = [(schema_validator.evolve(schema=part.schema), part.place) for part in parts]
+
+        def find_objection(value: Any) -> Objection | None:
+            for validator, place in judges:
+                try:
+                    error = next(validator.iter_errors(value), None)
+                except (ArithmeticError, ValueError, RecursionError):
+                    return "schema", place  # jsonschema itself fails on the value, so no call would be accepted
+                if error is not None:
+                    return str(error.validator), "/".join([place, *map(str, error.schema_path)])
+            return None
+
+        return cls(find_objection, subject).restrict(strategy)
+
+    def restrict(self, strategy: Strategy) -> Strategy:
+        """Return *strategy*, restricted to values that have no objection."""
+
+        @st.composite
+        def draw_fitting_value(draw: st.DrawFn) -> Any:
+            for _ in range(_MAX_DRAWS):
+                value = draw(strategy)
+                refusal = self._find_objection(value)
+                if refusal is None:
+                    self._has_fitted = True
+                    self._objections.clear()
+                    return value
+                if not self._has_fitted:
+                    self._objections[equality_key(value)] = refusal
+            # If there are few choices, hypothesis would have tried them all, and end before the guard gives up.
+            draw(st.integers())
+            self._give_up_if_hopeless()
+            return hypothesis.reject()
+
+        return draw_fitting_value()
+
+    def _give_up_if_hopeless(self) -> None:
+        self._failed_examples += 1
+        is_hopeless = self._failed_examples >= _MAX_FAILED_EXAMPLES or len(self._objections) >= _MAX_REFUSED_VALUES
+        if self._has_fitted or not is_hopeless:
+            return
+        (keyword, place), _ = Counter(self._objections.values()).most_common(1)[0]
+        raise build_failed_check_class()(
+            f"{self._subject}: none of the values that were drawn fits; `{keyword}` at {place} refused most of "
+            f"them. Write the schema so that values can be drawn from it, or make them yourself",
+            keyword=keyword,
+            place=place,
+        )
+
+
+@functools.cache
+def build_failed_check_class() -> type[Unsupported]:
+    """
+    Return a subclass of `Unsupported` that hypothesis takes for a failed health check.
+
+    Hypothesis would take any other exception for a bug in the test, and shrink the example.
+    """
+
+    class FailedCheck(Unsupported, hypothesis.errors.FailedHealthCheck):
+        pass
+
+    FailedCheck.__name__ = FailedCheck.__qualname__ = Unsupported.__name__
+    return FailedCheck

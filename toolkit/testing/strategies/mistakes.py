@@ -9,7 +9,7 @@ a change is a mistake: a number in place of a text is none if the schema allows 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,11 +28,7 @@ __all__ = [
 
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 ArgumentChange: TypeAlias = "tuple[str, JsonPath, Callable[[], Any]]"
-"""
-A change that may be a mistake: what it is in words, its place, and a function that makes the changed arguments.
-
-The function makes a new copy at each call.
-"""
+"""A change that may be a mistake: what it is in words, its place, and a function that makes changed arguments anew."""
 _UNKNOWN_KEY = "unexpected"
 
 
@@ -152,69 +148,37 @@ def _find_holder(value: Any, path: JsonPath) -> Any:
     return functools.reduce(lambda holder, key: holder[key], path[:-1], value)
 
 
-# Values that may replace a value by mistake, by the type of the value.
-
-
 def _iter_replacements(value: Any, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield from ((description, other) for description, other in _REPLACEMENTS_BY_TYPE[type(value)](value, limits))
+    """Yield the values that may replace *value* by mistake, each with the mistake in words."""
+    match value:
+        case bool():
+            yield "a number for a truth", int(value)
+            yield "a text for a truth", str(value).lower()
+        case int() | float():
+            yield "a text for a number", str(value)
+            yield "a fraction", value + 0.5 if abs(value) < 2**52 else 0.5
+            yield from (("beyond a bound", limit) for limit in limits.numbers)
+            yield from (("very large", 10**400), ("very small", -(10**400)))
+        case str():
+            yield from (("a number for a text", 0), ("empty", ""))
+            yield from (("a letter more", f"{value}x"), ("in other letters", value.swapcase()))
+            for size in limits.sizes:
+                yield "beyond a length", (value or "x")[:1] * size if size > len(value) else value[:size]
+        case None:
+            yield from (("a text for null", "null"), ("a number for null", 0))
+        case list():
+            yield from (("empty", []), ("a text for an array", "[]"))
+            if value:
+                yield from (("one item for an array", value[0]), ("an item less", value[:-1]))
+                yield "an item twice", [*value, value[0]]
+                yield from (("beyond a size", (value * size)[:size]) for size in limits.sizes)
+        case dict():
+            yield from (("empty", {}), ("an array for an object", list(value.values())))
+            yield "a text for an object", "{}"
     if value is not None:
         yield "null", None
     yield "in an array", [value]
     yield "in an object", {"value": value}
-
-
-def _for_number(value: Any, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield "a text for a number", str(value)
-    yield "a fraction", value + 0.5 if abs(value) < 2**52 else 0.5
-    yield from (("beyond a bound", limit) for limit in limits.numbers)
-    yield "very large", 10**400
-    yield "very small", -(10**400)
-
-
-def _for_text(value: str, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield "a number for a text", 0
-    yield "empty", ""
-    yield "a letter more", f"{value}x"
-    yield "in other letters", value.swapcase()
-    for size in limits.sizes:
-        yield "beyond a length", (value or "x")[:1] * size if size > len(value) else value[:size]
-
-
-def _for_truth(value: bool, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield "a number for a truth", int(value)
-    yield "a text for a truth", str(value).lower()
-
-
-def _for_null(value: None, limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield "a text for null", "null"
-    yield "a number for null", 0
-
-
-def _for_array(value: list[Any], limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield "empty", []
-    yield "a text for an array", "[]"
-    if value:
-        yield "one item for an array", value[0]
-        yield "an item less", value[:-1]
-        yield "an item twice", [*value, value[0]]
-        yield from (("beyond a size", (value * size)[:size]) for size in limits.sizes)
-
-
-def _for_object(value: dict[str, Any], limits: BoundaryValues) -> Iterator[tuple[str, Any]]:
-    yield "empty", {}
-    yield "an array for an object", list(value.values())
-    yield "a text for an object", "{}"
-
-
-_REPLACEMENTS_BY_TYPE: Mapping[type, Callable[[Any, BoundaryValues], Iterator[tuple[str, Any]]]] = {
-    int: _for_number,
-    float: _for_number,
-    str: _for_text,
-    bool: _for_truth,
-    type(None): _for_null,
-    list: _for_array,
-    dict: _for_object,
-}
 
 
 def _is_number(value: Any) -> bool:
@@ -253,38 +217,12 @@ _NOT_OBJECTS: dict[str, Any] = {
 }
 
 MISTAKE_KINDS = (
-    "left out",
-    "an unknown key",
-    "a key in other letters",
-    "null",
-    "a text for a number",
-    "a number for a text",
-    "a number for a truth",
-    "a text for a truth",
-    "a text for null",
-    "a number for null",
-    "a text for an array",
-    "one item for an array",
-    "an array for an object",
-    "a text for an object",
-    "in an array",
-    "in an object",
-    "in other letters",
-    "empty",
-    "a letter more",
-    "a fraction",
-    "beyond a bound",
-    "beyond a length",
-    "beyond a size",
-    "an item less",
-    "an item twice",
-    "very large",
-    "very small",
+    *("left out", "an unknown key", "a key in other letters", "null", "a text for a number", "a number for a text"),
+    *("a number for a truth", "a text for a truth", "a text for null", "a number for null", "a text for an array"),
+    *("one item for an array", "an array for an object", "a text for an object", "in an array", "in an object"),
+    *("in other letters", "empty", "a letter more", "a fraction", "beyond a bound", "beyond a length"),
+    *("beyond a size", "an item less", "an item twice", "very large", "very small"),
     *_HOSTILE,
     *_NOT_OBJECTS,
 )
-"""
-The kinds of mistakes, in words.
-
-The mistakes that people and models make most often come first, because an example shrinks to the first kind.
-"""
+"""The kinds of mistakes, the most frequent ones first, because an example shrinks to the first kind."""

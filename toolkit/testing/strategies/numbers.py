@@ -134,14 +134,7 @@ def _floats(low: Bound | None, high: Bound | None) -> Iterator[SchemaStrategy]:
 
 
 def _find_nearest_float(limit: float, *, is_lower_bound: bool, is_excluded: bool) -> float:
-    """
-    Return the float that is nearest to *limit* and within it.
-
-    Args:
-        limit: A number, which may be an integer beyond all floats.
-        is_lower_bound: Whether *limit* is a lower bound, so that the float must not be less than it.
-        is_excluded: Whether *limit* itself is outside the bound.
-    """
+    """Return the float that is nearest to *limit* and within it; *limit* may be an integer beyond all floats."""
     side = math.inf if is_lower_bound else -math.inf
     try:
         number = float(limit)

@@ -11,8 +11,8 @@ from typing import Any
 
 from ...values.patterns import compile_pattern
 from .base import Impossible, SchemaStrategy, Strategy, one_of, st
-from .pattern_texts import texts_matching
 from .schema_parts import Part, Parts
+from .texts import texts_matching
 
 __all__ = ["objects"]
 
@@ -23,15 +23,9 @@ _MAX_NAME_DRAWS = 8
 
 def objects(parts: Parts, build_value: BuildValue, fits: Callable[[Part, Any], bool]) -> SchemaStrategy:
     """
-    Return a strategy for objects that fit *parts*.
+    Return a strategy for objects that fit *parts*; raise `Impossible` if no object does.
 
-    Args:
-        parts: The schemas that the object has to fit.
-        build_value: A function that returns what draws a value that fits some parts.
-        fits: A function that returns whether the name of a property fits a part.
-
-    Raises:
-        Impossible: No object fits.
+    *build_value* returns what draws a value that fits some parts. *fits* returns whether a name fits a part.
     """
     return _ObjectBuilder(parts, build_value, fits).build()
 
@@ -48,7 +42,7 @@ class _ObjectBuilder:
         most = min((part.schema["maxProperties"] for part in parts if "maxProperties" in part.schema), default=None)
         self._max_properties = None if most is None else int(most)
         self._dependent_names = _collect_dependent_names(parts)
-        self._required = self._with_dependents(_required_names(parts))
+        self._required = self._with_dependents(name for part in parts for name in part.schema.get("required", ()))
         self._known_strategies: dict[str, Strategy] = {}
         self._value_counts: dict[str, int | None] = {}
         self._forbidden: set[str] = set()
@@ -82,11 +76,7 @@ class _ObjectBuilder:
         return total
 
     def _mentioned_names(self) -> Iterable[str]:
-        """
-        Return every name that the schema mentions, in the order of the schema.
-
-        Names without an entry in `properties` come last: those that are required, alone or together with others.
-        """
+        """Return every name that the schema mentions; those without an entry in `properties` come last."""
         property_names = [name for part in self._parts for name in part.schema.get("properties", ())]
         return dict.fromkeys([*property_names, *self._required, *self._with_dependents(self._dependent_names)])
 
@@ -227,10 +217,6 @@ class _ObjectBuilder:
     def _build_impossible(self, keyword: str, why: str) -> Impossible:
         part = next(part for part in self._parts if keyword in part.schema)
         return Impossible(keyword, f"{part.place}/{keyword}", why)
-
-
-def _required_names(parts: Parts) -> list[str]:
-    return [name for part in parts for name in part.schema.get("required", ())]
 
 
 def _collect_dependent_names(parts: Parts) -> Mapping[str, list[str]]:

@@ -57,11 +57,7 @@ class Part:
 
 Parts: TypeAlias = Sequence[Part]
 FlatParts: TypeAlias = tuple[list[Part], int]
-"""
-Parts in which every reference and `allOf` was followed, and a number.
-
-The number is 1 if a reference was followed that leads back to itself, and otherwise 0.
-"""
+"""Parts with every reference and `allOf` followed, and 1 if one of the references leads back to itself, otherwise 0."""
 
 
 def types_of(parts: Parts) -> list[str]:
@@ -102,12 +98,9 @@ class ParsedSchema:
 
     def flatten(self, parts: Parts) -> FlatParts:
         """
-        Return *parts* and all parts that their references and `allOf` lead to.
+        Return *parts* and all parts that their references and `allOf` lead to, without those that have the schema true.
 
-        No part of the result has the schema true, and no schema comes twice.
-
-        Raises:
-            Impossible: A part has the schema false.
+        No schema comes twice. A part with the schema false raises `Impossible`.
         """
         flat: list[Part] = []
         visited: set[int] = set()
@@ -130,12 +123,9 @@ class ParsedSchema:
 
     def find_alternatives(self, parts: Parts) -> list[FlatParts]:
         """
-        Return the ways to make every choice in *parts*, each as `flatten` returns it.
+        Return the possible ways to make every choice in *parts*, each as `flatten` returns it.
 
-        Only ways that may be possible are returned. The number of ways and the steps to find them are bounded.
-
-        Raises:
-            Impossible: No way was found.
+        The number of ways and the steps to find them are bounded. If no way is found, `Impossible` is raised.
         """
         reasons: list[Impossible] = []
         ways = self._iter_alternatives(tuple(parts), frozenset(), reasons, [_MAX_STEPS])
@@ -223,10 +213,7 @@ def _iter_reference_targets(part: Part, *, skip_unresolvable: bool = False) -> I
     """
     Yield the schemas that the references of *part* lead to.
 
-    Args:
-        part: The part with the references.
-        skip_unresolvable: Whether *part* may be no schema, so that its `$ref` may be no reference. A reference that
-            cannot be resolved is then skipped, and not an error.
+    If *part* may be no schema, its `$ref` may be no reference. Then *skip_unresolvable* skips what cannot be resolved.
     """
     from referencing.exceptions import Unresolvable
 

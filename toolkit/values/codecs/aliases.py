@@ -9,17 +9,8 @@ from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoRetu
 
 import typing_extensions
 
-from .base import (
-    Codec,
-    CodecRules,
-    HintReader,
-    Schema,
-    Undescribable,
-    Unresolved,
-    UnsendableType,
-    constant_factory,
-    type_name,
-)
+from .base import Codec, CodecRules, HintReader, Schema, constant_factory, type_name
+from .refusals import Undescribable, Unresolved, UnsendableType
 from .scalars import STRING
 from .type_checking_names import MissingName, module_names
 
@@ -54,11 +45,7 @@ def substitute_variables(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
 
 
 def close_hint(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
-    """
-    Return *hint* without type variables, so that it means the same everywhere.
-
-    A variable that stands for no type in *variables* is replaced by what it may be at most.
-    """
+    """Return *hint* without type variables. One that is not in *variables* is replaced by what it may be at most."""
     free = [hint] if isinstance(hint, TypeVar) else getattr(hint, "__parameters__", ())
     defaults = {variable: widest_type(variable) for variable in free if isinstance(variable, TypeVar)}
     return substitute_variables(hint, {**defaults, **variables})
@@ -79,25 +66,12 @@ def widest_type(variable: TypeVar) -> Any:
     return variable if isinstance(bound, (str, ForwardRef)) else Any if bound is None else bound
 
 
-def _read_forward_reference(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(reader.resolve(hint))
-
-
 def _read_missing_name(hint: Any, reader: HintReader) -> Codec:
     raise UnsendableType(f"{type_name(hint)} is not known ({hint.reason})", is_unknown=True)
 
 
 def _read_qualified(hint: Any, reader: HintReader) -> Codec:
-    arguments = get_args(hint)
-    return reader.codec(arguments[0] if arguments else Any)
-
-
-def _read_init_var(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(hint.type)
-
-
-def _read_new_type(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(hint.__supertype__)
+    return reader.codec(next(iter(get_args(hint)), Any))
 
 
 def _read_type_variable(hint: Any, reader: HintReader) -> Codec:
@@ -154,10 +128,6 @@ _CLASS = _refuse_hint("a model cannot send a class", "take a Literal of names")
 _UNPACKED = _refuse_hint("it is for `*args` and `**kwargs`", "write the tuple or the TypedDict itself")
 
 
-def _read_hashable(hint: Any, reader: HintReader) -> Codec:
-    return reader.codec(str | int | float | bool | None)
-
-
 RULES = CodecRules(
     {
         **dict.fromkeys(QUALIFIERS, _read_qualified),
@@ -166,26 +136,24 @@ RULES = CodecRules(
         LiteralString: constant_factory(STRING),
         typing_extensions.LiteralString: constant_factory(STRING),
         abc.Callable: _FUNCTION,
-        abc.Iterator: _STREAM,
-        abc.Generator: _STREAM,
-        abc.AsyncIterator: _STREAM,
-        abc.AsyncIterable: _STREAM,
-        abc.AsyncGenerator: _STREAM,
-        abc.Awaitable: _STREAM,
-        abc.Coroutine: _STREAM,
+        **dict.fromkeys((abc.Iterator, abc.Generator, abc.Awaitable, abc.Coroutine), _STREAM),
+        **dict.fromkeys((abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator), _STREAM),
         Never: _NOTHING,
         NoReturn: _NOTHING,
         type: _CLASS,
         typing.Unpack: _UNPACKED,
         typing_extensions.Unpack: _UNPACKED,
-        abc.Hashable: _read_hashable,
+        abc.Hashable: lambda hint, reader: reader.codec(str | int | float | bool | None),
     },
     [
-        (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
+        (
+            lambda hint: isinstance(hint, (str, ForwardRef)),
+            lambda hint, reader: reader.codec(reader.resolve(hint)),
+        ),
         (lambda hint: isinstance(hint, MissingName), _read_missing_name),
         (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
-        (lambda hint: isinstance(hint, NewType), _read_new_type),
-        (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),
+        (lambda hint: isinstance(hint, NewType), lambda hint, reader: reader.codec(hint.__supertype__)),
+        (lambda hint: isinstance(hint, dataclasses.InitVar), lambda hint, reader: reader.codec(hint.type)),
         (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _read_alias),
     ],
 )

@@ -16,9 +16,8 @@ from typing import Annotated, Any, get_args
 from ...errors import DefinitionError
 from ..schemas.validator import check_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
-from .base import Codec, CodecRules, HintReader, RefusedMetadata, Schema, Undescribable
+from .base import Codec, CodecRules, HintReader, Schema
 from .definitions import assemble_schema
-from .json_texts import json_text_codec
 from .limits import (
     Limit,
     append_note,
@@ -31,6 +30,7 @@ from .limits import (
     iter_multiple_limits,
 )
 from .metadata import flatten_metadata, known_name, needs_pydantic, read_whole
+from .refusals import RefusedMetadata, Undescribable
 from .schema_first import make_strict_codec
 from .validators import (
     REPLACEMENTS,
@@ -39,16 +39,16 @@ from .validators import (
     apply_serializer,
     apply_validator,
     build_opaque_codec,
+    json_text_codec,
 )
 from .value_limits import (
-    TextOptions,
     apply_text_options,
     build_instance_limit,
     build_path_limit,
     build_timezone_limit,
     build_version_limit,
-    has_text_options,
     iter_value_limits,
+    list_text_options,
 )
 
 __all__ = ["RULES", "apply_metadata"]
@@ -93,14 +93,9 @@ def apply_metadata(
     base: Codec, metadata: Sequence[Any], reader: HintReader, *, inner: Any = Any, items: Sequence[Any] | None = None
 ) -> Codec:
     """
-    Return *base* with the descriptions, limits and validators that *metadata* states.
+    Return *base*, the codec of *inner*, with the descriptions, limits and validators that *metadata* states.
 
-    Args:
-        base: The codec of the type *inner*.
-        metadata: What stands beside the type.
-        reader: The reader of the annotation.
-        inner: The type.
-        items: The metadata that counts, if the caller has flattened it.
+    *items* is the metadata that counts, if the caller has flattened it.
     """
     codec = base
     waiting: list[Any] = []
@@ -115,7 +110,7 @@ def apply_metadata(
             codec = _apply_limits(codec, waiting, reader, inner, is_changed=is_changed)
             codec, waiting, is_changed = step(codec, item, name, reader), [], True
             continue
-        if has_text_options(item) and any(known_name(other) == "Predicate" for other in waiting):
+        if list_text_options([item]) and any(known_name(other) == "Predicate" for other in waiting):
             # The predicate was written first, so it is about the text before the change.
             codec, waiting = _apply_limits(codec, waiting, reader, inner, is_changed=is_changed), []
         waiting.append(item)
@@ -133,8 +128,8 @@ def _apply_limits(codec: Codec, items: Sequence[Any], reader: HintReader, inner:
         limits += iter_value_limits(codec, item) if is_changed else _iter_limits(codec, item)
         limits += _iter_special_limits(codec, item, inner)
     on_output = reader.for_output
-    options = TextOptions.of(items)
-    if options is None:
+    options = list_text_options(items)
+    if not options:
         return apply_limits(codec, limits, on_output=on_output) if limits else codec
     on_text = [limit for limit in limits if not limit.on_decoded]
     on_value = [limit for limit in limits if limit.on_decoded]
@@ -184,11 +179,6 @@ def _iter_special_limits(codec: Codec, item: Any, inner: Any) -> Iterator[Limit]
 # Metadata that replaces a part of the codec.
 
 
-def _read_json_text(codec: Codec, item: Any, name: str, reader: HintReader) -> Codec:
-    # As in pydantic, a result is written as it is, and not as text.
-    return codec if reader.for_output else json_text_codec(codec)
-
-
 def _take_schema(codec: Codec, item: Any, name: str, reader: HintReader) -> Codec:
     if getattr(item, "mode", None) not in (None, "serialization" if reader.for_output else "validation"):
         return codec
@@ -220,7 +210,8 @@ def _replace_schema(codec: Codec, schema: Schema, reader: HintReader) -> Codec:
 _STEPS: dict[str, Callable[[Codec, Any, str, HintReader], Codec]] = {
     **dict.fromkeys(VALIDATORS, apply_validator),
     **dict.fromkeys(SERIALIZERS, apply_serializer),
-    "Json": _read_json_text,
+    # As in pydantic, a result is written as it is, and not as text.
+    "Json": lambda codec, item, name, reader: codec if reader.for_output else json_text_codec(codec),
     "WithJsonSchema": _take_schema,
 }
 """What an object of each class does to a codec. Limits that follow it are checked against the new value."""

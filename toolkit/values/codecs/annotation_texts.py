@@ -44,11 +44,7 @@ def evaluate_running(annotation: str, namespaces: Sequence[Mapping[str, Any]]) -
 
 @functools.lru_cache(maxsize=1000)
 def _compile(annotation: str) -> CodeType:
-    """
-    Compile *annotation*, with a cache.
-
-    Most parameters use the same few annotations, and parsing one costs more than all other work on it.
-    """
+    """Compile *annotation*. Most parameters use the same few, and parsing costs more than all other work on them."""
     source = annotation.strip()
     if source.startswith("*"):  # the annotation of `*args: *tuple[int, str]` is not an expression on its own
         source = f"({source},)[0]"

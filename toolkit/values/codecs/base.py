@@ -23,43 +23,22 @@ from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..schemas.vocabulary import stated_types
 from .annotation_texts import evaluate_annotation
-from .code_writer import CodeWriter
+from .code_writer import CodeWriter, InlineEncode
 from .decode_cache import memoize_decode
-from .encode_writer import InlineEncode
 from .plain_hints import MAX_PLAIN_CODECS, has_registered_plain_class, plain_key
 from .ranks import CodecRank
-from .refusals import (
-    OutputRefusal,
-    Refusal,
-    RefusedMetadata,
-    Undescribable,
-    Unresolved,
-    UnsendableType,
-    problems_below,
-    problems_of,
-)
-from .registered import REGISTERED_BASES, REGISTERED_FACTORIES, find_registered_factory
+from .refusals import Undescribable, Unresolved, UnsendableType
+from .registered import find_registered_factory
 
 __all__ = [
     "MAX_PROBLEMS",
-    "REGISTERED_BASES",
-    "REGISTERED_FACTORIES",
     "UNKNOWN_BREADTH",
     "Codec",
     "CodecRules",
     "HintReader",
-    "OutputRefusal",
-    "Refusal",
-    "RefusedMetadata",
     "Schema",
-    "Undescribable",
-    "Unresolved",
-    "UnsendableType",
     "constant_factory",
-    "find_registered_factory",
     "join_with_or",
-    "problems_below",
-    "problems_of",
     "type_name",
 ]
 
@@ -229,11 +208,7 @@ class HintReader:
         return codec
 
     def argument_codecs(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
-        """
-        Return the codecs of the types in the brackets of *hint*, one for each of *defaults*.
-
-        A hint without brackets gets the codecs of *defaults*.
-        """
+        """Return the codecs of the types in the brackets of *hint*. Without brackets, *defaults* are the types."""
         arguments = get_args(hint) or defaults
         if len(arguments) != len(defaults):
             raise Undescribable(
@@ -272,11 +247,7 @@ class HintReader:
 
     @contextmanager
     def in_scope(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
-        """
-        Read hints with the meaning that they have in another place.
-
-        For example, a class has its own module and its own type variables.
-        """
+        """Read hints with the meaning that they have elsewhere. A class has its own module and type variables."""
         outer = self.namespaces, self.variables
         self.namespaces = [*outer[0], *namespaces]
         self.variables = outer[1] if variables is None else variables
@@ -340,11 +311,7 @@ class HintReader:
         return self.definitions[reference.removeprefix("#/$defs/")] if reference else codec.schema
 
     def dereference(self, codec: Codec) -> Codec:
-        """
-        Return the finished codec to which *codec* refers, or *codec* itself.
-
-        The finished codec has all attributes. It is available once the definition is complete.
-        """
+        """Return the finished codec to which *codec* refers, once its definition is complete, or *codec* itself."""
         reference = codec.schema.get("$ref", "")
         return self._codecs_by_name.get(reference.removeprefix("#/$defs/"), codec)
 

@@ -11,27 +11,19 @@ import enum
 import functools
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import typing_extensions
 
 from ...docstrings.parsing import Docstring, parse
 from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames
+from ..schemas.vocabulary import scalar_key
 from ..strictjson.checks import show_value
-from .base import (
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    Schema,
-    Undescribable,
-    UnsendableType,
-    join_with_or,
-    type_name,
-)
+from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
+from .refusals import Refusal, Undescribable, UnsendableType
 
 __all__ = ["RULES", "constants_codec"]
 
@@ -44,20 +36,16 @@ _MAX_NAMES_OF_MANY = 10
 def constants_codec(
     pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, annotations: Schema | None = None
 ) -> Codec:
-    """
-    Return a codec for a finite set of (JSON form, Python value) pairs.
-
-    *annotations* are further keywords of its schema that refuse no value.
-    """
+    """Return a codec for (JSON form, Python value) pairs. *annotations* are keywords that refuse no value."""
     forms = [form for form, _ in pairs]
-    decoding = {_json_key(form): value for form, value in pairs}
+    decoding = {scalar_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
     expected = join_with_or([show_value(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
     only_text = all(type(form) is str for form in forms)
 
     def decode(value: Any) -> Any:
         if isinstance(value, (str, int, float)) or value is None:
-            key = _json_key(value)
+            key = scalar_key(value)
             if key in decoding:
                 return decoding[key]
         raise Refusal.mismatch(expected, value)
@@ -92,11 +80,6 @@ def constants_codec(
 _EXACT = frozenset({str, int, float, bool, type(None)})
 
 
-def _json_key(form: Any) -> tuple[bool, Any]:
-    # In Python, 1, 1.0 and True are the same key. In JSON, only the first two are equal.
-    return type(form) is bool, form
-
-
 def _python_key(value: Any) -> tuple[type, Any]:
     # The name is used, because an enum with its own `__eq__` may have members that cannot be hashed.
     return type(value), value.name if isinstance(value, enum.Enum) else value
@@ -125,7 +108,7 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
             )
         else:
             form = value
-        pairs.setdefault(_json_key(form), (form, value))
+        pairs.setdefault(scalar_key(form), (form, value))
     members = [(value.name, form) for form, value in pairs.values() if isinstance(value, enum.Enum)]
     counts = Counter(name for name, _ in members)
     # Members of two enums may have the same name, which then means none of them.
@@ -137,7 +120,7 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
     pairs: dict[tuple[bool, Any], tuple[Any, enum.Enum]] = {}
     for member in hint:
         form = _enum_form(hint, member, reader)
-        _, twin = pairs.setdefault(_json_key(form), (form, member))
+        _, twin = pairs.setdefault(scalar_key(form), (form, member))
         if twin is not member:
             raise UnsendableType(
                 f"{twin} and {member} look the same in JSON, {show_value(form)}; give one another value"
@@ -162,10 +145,7 @@ def _name_members(members: Sequence[tuple[str, Any]], names: Mapping[str, Any], 
     """
     Return the keywords that tell a model, a message and a repair the names of enum members.
 
-    Args:
-        members: The name and the JSON form of each member.
-        names: The form that each name means. A member may have several names.
-        docstring: The docstring of the class. It describes the enum, and it may describe the members.
+    *names* has the form that each name means. A member may have several names.
     """
     # A text speaks for itself, and a name beside it would be a second word for the same thing.
     if all(isinstance(form, str) for _, form in members):
@@ -204,8 +184,10 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: HintReader) -> 
 
 
 def _read_flag(hint: Any, reader: HintReader) -> Codec:
-    # Aliases are left out, unless no bit has its own name.
-    members = list(hint) or list(hint.__members__.values())
+    # Aliases are left out, unless one of their bits has no name of its own.
+    own = [member for name, member in hint.__members__.items() if name == member.name]
+    named = functools.reduce(operator.or_, (member.value for member in hint), 0)
+    members = [member for member in own if member.value.bit_count() == 1 or member.value & ~named] or own
     if not members:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
     mask = functools.reduce(operator.or_, (member.value for member in hint.__members__.values()))
@@ -216,7 +198,10 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value & ~mask:
             raise Refusal.mismatch(f"a sum of {names}", value)
-        return hint(value)
+        try:
+            return hint(value)
+        except ValueError:
+            raise Refusal.mismatch(f"a sum of {names}", value) from None
 
     def encode(value: Any) -> int:
         if not isinstance(value, hint) or value.value & ~mask:
@@ -230,22 +215,15 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         return result
 
     docstring = _enum_docstring(hint).description
-    sums = _list_sums(mask)
-    has_gaps = mask & (mask + 1)
+    sums = _list_sums(hint, mask, named)
     schema = {
         "type": "integer",
-        **({"enum": list(sums)} if has_gaps and sums else {"minimum": 0, "maximum": mask}),
+        **({"enum": list(sums)} if sums and len(sums) <= mask else {"minimum": 0, "maximum": mask}),
         "description": f"{_end_sentence(docstring)} A sum of: {names}." if docstring else f"A sum of: {names}.",
         FLAG_NAMES: MemberNames({name: member.value for name, member in hint.__members__.items()}),
     }
     return Codec(
-        schema=schema,
-        decode=decode,
-        encode=encode,
-        type=hint,
-        breadth=(CodecRank.FLAGS,),
-        choices=sums,
-        emit=emit,
+        schema=schema, decode=decode, encode=encode, type=hint, breadth=(CodecRank.FLAGS,), choices=sums, emit=emit
     )
 
 
@@ -253,25 +231,33 @@ _MAX_SUMS = 4096
 """The most values that the schema of a flag lists."""
 
 
-def _list_sums(mask: int) -> tuple[int, ...] | None:
-    """Return the sums of the bits of *mask*, in order; None if there are too many."""
+def _list_sums(kind: Any, mask: int, named: int) -> tuple[int, ...] | None:
+    """
+    Return the sums of the bits of *mask* that the class accepts, in order; None if there are too many.
+
+    Bits that are not *named*, because only a member of several bits has them, may be allowed only together.
+    """
     if 2 ** mask.bit_count() > _MAX_SUMS:
         return None
     sums = [0]
     for bit in (1 << place for place in range(mask.bit_length()) if mask >> place & 1):
         sums += [bit + smaller for smaller in sums]
-    return tuple(sums)
+    return tuple(value for value in sums if not value & ~named or _is_value(kind, value))
 
 
-def _is_enum(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, enum.Enum)
+def _is_value(kind: Any, value: int) -> bool:
+    try:
+        kind(value)
+    except ValueError:
+        return False
+    return True
 
 
-def _is_flag(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, enum.Flag)
+def _is_a(kind: type) -> Callable[[Any], bool]:
+    return lambda hint: isinstance(hint, type) and issubclass(hint, kind)
 
 
 RULES = CodecRules(
     {Literal: _read_literal, typing_extensions.Literal: _read_literal},
-    [(_is_flag, _read_flag), (_is_enum, _read_enum)],
+    [(_is_a(enum.Flag), _read_flag), (_is_a(enum.Enum), _read_enum)],
 )

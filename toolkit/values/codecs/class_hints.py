@@ -15,8 +15,9 @@ from ...docstrings.attributes import attribute_docstrings
 from ...docstrings.parsing import Docstring
 from ...docstrings.parsing import parse as parse_docstring
 from .aliases import close_hint, substitute_variables, widest_type
-from .base import Codec, HintReader, RefusedMetadata, Undescribable, UnsendableType, type_name
+from .base import Codec, HintReader, type_name
 from .objects import MISSING
+from .refusals import RefusedMetadata, Undescribable, UnsendableType
 from .type_checking_names import module_names
 
 __all__ = ["ClassHints", "class_key", "definition_name", "field_descriptions", "parse_class_docstring"]
@@ -109,21 +110,13 @@ def _bind_type_variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[A
 
 
 def parse_class_docstring(cls: type) -> Docstring:
-    """
-    Return the description that the author of a class wrote.
-
-    Text that Python generates itself (`Point(x, y)`) is ignored.
-    """
+    """Return what the author of a class wrote about it. Python itself may write `Point(x, y)`, which is ignored."""
     text = cls.__dict__.get("__doc__") or ""
     return parse_docstring(None if text.startswith(f"{cls.__name__}(") else text)
 
 
 def field_descriptions(cls: type) -> Mapping[str, str]:
-    """
-    Return the descriptions of the fields of *cls*.
-
-    They come from its docstring, from the docstrings of its bases, or from the text below the fields.
-    """
+    """Return the descriptions of the fields of *cls*: from docstrings, of its bases too, or from below the fields."""
     texts: dict[str, str] = {}
     for owner in _iter_bases(cls):
         if owner is not object:

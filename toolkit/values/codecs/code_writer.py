@@ -1,8 +1,11 @@
 """
-Write the check-and-convert function that runs before jsonschema.
+Write the functions of one tool that check and convert its arguments, before jsonschema, and encode its return values.
 
-The generated function returns the converted value or `UNSURE`. It never refuses a value. Codecs write their part with
+A generated function returns the converted value or `UNSURE`. It never refuses a value. Codecs write their part with
 `line` and `require`, name the objects that they need with `constant`, and return the expression of the converted value.
+
+If the function that encodes is unsure, the codec itself encodes the value, or says what is wrong with it. A form that
+the function returns is strict JSON and shares no container with the value.
 """
 
 from __future__ import annotations
@@ -12,9 +15,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from ..strictjson.checks import INT_LIMIT, MAX_STRING, is_valid_text
+from ..strictjson.checks import INT_LIMIT, MAX_STRING, copy_json, is_plain_json, is_valid_text
 
-__all__ = ["UNSURE", "CodeWriter", "Emitter", "compile_codec"]
+__all__ = [
+    "UNSURE",
+    "CodeWriter",
+    "Emitter",
+    "InlineEncode",
+    "compile_codec",
+    "compile_encode",
+    "emit_plain_copy",
+    "is_identifier",
+]
 
 
 class _Unsure:
@@ -127,11 +139,7 @@ class CodeWriter:
 
     @property
     def depth_expression(self) -> str:
-        """
-        Return an expression for the depth, in the arguments, of the value whose code is being written.
-
-        The expression is never too low.
-        """
+        """Return an expression for the depth of the value whose code is being written. It is never too low."""
         return f"depth + {self._level - 1}"
 
     def attempt(self, codec: Emitter, value: str) -> str:
@@ -185,9 +193,53 @@ def compile_codec(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
 
 
 def is_identifier(name: str) -> bool:
-    """
-    Return whether *name* can be a keyword argument in source code.
-
-    The name must be ASCII, because Python reads other names in a normalised form.
-    """
+    """Return whether *name* can be a keyword argument in source code. Python normalises names that are not ASCII."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+
+
+class InlineEncode:
+    """An encode function together with its source for generated code, so that neither is replaced without the other."""
+
+    __slots__ = ("_encode", "emit")
+
+    def __init__(self, encode: Callable[[Any], Any], emit: Callable[[CodeWriter, str], str]) -> None:
+        self._encode = encode
+        self.emit = emit
+
+    def __call__(self, value: Any) -> Any:
+        return self._encode(value)
+
+
+class _EncodeWriter(CodeWriter):
+    """The source of one generated function that encodes."""
+
+    def emitter_of(self, codec: Any) -> Callable[[CodeWriter, str], str]:
+        encode = codec.encode
+        if isinstance(encode, InlineEncode):
+            return encode.emit
+        return lambda writer, value: _emit_call(writer, value, encode)
+
+
+def _emit_call(writer: CodeWriter, value: str, encode: Callable[[Any], Any]) -> str:
+    """Write a call of *encode*, and a check of what it returns."""
+    form = writer.new_name()
+    writer.line(f"{form} = {writer.constant(encode)}({value})")
+    with writer.block(f"if type({form}) is not str or not {form}.isascii():"):
+        emit_plain_copy(writer, form)
+    return form
+
+
+def emit_plain_copy(writer: CodeWriter, name: str) -> None:
+    """Write that *name*, which may be any value, is its copy from here on, if it is strict JSON."""
+    copied = writer.constant(_copy_if_plain)
+    writer.line(f"{name} = {copied}({name}, {writer.depth_expression})")
+    writer.line(f"if {name} is U: return U")
+
+
+def _copy_if_plain(value: Any, depth: int) -> Any:
+    return copy_json(value) if is_plain_json(value, depth) else UNSURE
+
+
+def compile_encode(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
+    """Compile the function that encodes for *codec*. Call the function with the value and 0."""
+    return _EncodeWriter().compile(codec, f"<encoding of {title}>")

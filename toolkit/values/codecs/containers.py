@@ -20,20 +20,10 @@ from ..._lazy_names import lazy_pattern
 from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..arrays import limit_items
-from .base import (
-    MAX_PROBLEMS,
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    Schema,
-    Undescribable,
-    problems_below,
-    type_name,
-)
-from .code_writer import CodeWriter
-from .encode_writer import InlineEncode
+from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
+from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
+from .refusals import Refusal, Undescribable, problems_below
 
 __all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
 
@@ -81,12 +71,16 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
         # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
         return sorted(items, key=_sort_key) if unique else items
 
-    def emit(writer: CodeWriter, value: str) -> str:
+    def emit_items(writer: CodeWriter, value: str) -> str:
         result, element = writer.new_name(), writer.new_name()
-        writer.require(f"type({value}) is list")
         writer.line(f"{result} = []")
         with writer.block(f"for {element} in {value}:"):
             writer.line(f"{result}.append({writer.convert(item, element)})")
+        return result
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require(f"type({value}) is list")
+        result = emit_items(writer, value)
         if build is list:
             return result
         built = writer.new_name()
@@ -102,13 +96,9 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
         return built
 
     def emit_encoding(writer: CodeWriter, value: str) -> str:
-        result, element = writer.new_name(), writer.new_name()
         kinds = [kind for kind in (list, tuple, collections.deque) if issubclass(kind, takes)]
         writer.require(" or ".join(f"type({value}) is {writer.constant(kind)}" for kind in kinds))
-        writer.line(f"{result} = []")
-        with writer.block(f"for {element} in {value}:"):
-            writer.line(f"{result}.append({writer.convert(item, element)})")
-        return result
+        return emit_items(writer, value)
 
     return Codec(
         schema=schema,
@@ -131,11 +121,7 @@ _WHOLE_FLOAT = lazy_pattern(r"\.0|e\+")
 
 
 def _are_all_different(items: list[Any]) -> bool:
-    """
-    Return whether all *items* surely differ as JSON.
-
-    The Python values are not enough: in a class without `__eq__`, items that are equal as JSON look different.
-    """
+    """Return whether all *items* surely differ as JSON. Objects of a class without `__eq__` always differ in Python."""
     texts = [_sort_key(item) for item in items]
     # 1.0 equals 1, although their texts differ, so jsonschema must decide.
     return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))

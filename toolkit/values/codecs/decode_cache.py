@@ -25,11 +25,7 @@ _CACHE = _DecodeCache()
 
 @contextmanager
 def use_decode_cache() -> Iterator[None]:
-    """
-    Keep the results of `memoize_decode` functions until the end of the block.
-
-    The JSON values must stay alive until then, because the results are stored by the identity of the value.
-    """
+    """Keep the results of `memoize_decode` functions, by the identity of the JSON value, until the end of the block."""
     outer = _CACHE.results
     _CACHE.results = {}
     try:

@@ -22,9 +22,10 @@ from ...errors import Problem
 from ..patterns import compile_pattern
 from ..schemas.vocabulary import JSON_TYPES, stated_types
 from ..strictjson.checks import show_value
-from .base import Codec, OutputRefusal, Refusal, RefusedMetadata, Schema, Undescribable
+from .base import Codec, Schema
 from .code_writer import CodeWriter
 from .ranks import narrow_breadth
+from .refusals import OutputRefusal, Refusal, RefusedMetadata, Undescribable
 
 if TYPE_CHECKING:
     import decimal
@@ -40,6 +41,7 @@ __all__ = [
     "build_digits_limit",
     "build_pattern_limit",
     "build_predicate_limit",
+    "check_limits",
     "iter_bound_limits",
     "iter_length_limits",
     "iter_multiple_limits",
@@ -47,15 +49,15 @@ __all__ = [
     "write_pattern",
 ]
 
-_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str, str]] = {
-    "ge": ("minimum", operator.ge, ">=", "at least"),
-    "gt": ("exclusiveMinimum", operator.gt, ">", "more than"),
-    "le": ("maximum", operator.le, "<=", "at most"),
-    "lt": ("exclusiveMaximum", operator.lt, "<", "less than"),
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+    "ge": ("minimum", operator.ge, "at least"),
+    "gt": ("exclusiveMinimum", operator.gt, "more than"),
+    "le": ("maximum", operator.le, "at most"),
+    "lt": ("exclusiveMaximum", operator.lt, "less than"),
 }
 _LENGTHS = {
-    "min_length": (("minLength", "minItems", "minProperties"), operator.ge, ">=", "at least"),
-    "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
+    "min_length": (("minLength", "minItems", "minProperties"), operator.ge, "at least"),
+    "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "at most"),
 }
 _SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
     ("string", str, "character"),
@@ -76,7 +78,6 @@ class Limit:
         message: A description of the values that would be right.
         on_decoded: Whether `holds` takes the decoded value.
         note: A sentence for the description in the schema, if no keyword can express the limit.
-        source: Writes the check as an expression for generated code. Without it, generated code calls `holds`.
     """
 
     keywords: dict[str, Any]
@@ -84,15 +85,10 @@ class Limit:
     message: str
     on_decoded: bool = False
     note: str = ""
-    source: Callable[[CodeWriter, str], str] | None = None
 
 
 def _possible_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    """
-    Return the JSON types that *schema* may accept.
-
-    All types are possible if the schema does not say, because a limit has to be in the schema for each of them.
-    """
+    """Return the JSON types that *schema* may accept: all of them if it does not say."""
     if "anyOf" in schema and "type" not in schema:
         return frozenset().union(*map(_possible_types, schema["anyOf"]))
     return frozenset(stated_types(schema) or JSON_TYPES)
@@ -103,11 +99,7 @@ def _json_number(number: Any) -> int | float:
 
 
 def _accept_uncheckable(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    """
-    Return *holds*, or a form of it that accepts values that it cannot check.
-
-    The second form is for a codec whose values may be of several types.
-    """
+    """Return *holds*, which accepts what it cannot check if the values may be of several types."""
     if codec.type is not None:
         return holds
 
@@ -122,7 +114,7 @@ def _accept_uncheckable(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[
 
 def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     """Yield the limits for a least or largest value. *name* is `ge`, `gt`, `le` or `lt`."""
-    keyword, compare, sign, words = _BOUNDS[name]
+    keyword, compare, words = _BOUNDS[name]
     message, kinds = f"{words} {limit}", _possible_types(codec.schema)
     if kinds & _NUMBER_TYPES and isinstance(limit, (numbers.Real, decimal.Decimal)) and limit - limit == 0:
         number = _json_number(limit)
@@ -130,8 +122,7 @@ def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
         def fits(value: Any) -> bool:
             return not isinstance(value, (int, float)) or isinstance(value, bool) or compare(value, number)
 
-        number_source = _comparison_source(sign, number) if kinds <= _NUMBER_TYPES else None
-        yield Limit({keyword: number}, fits, message, source=number_source)
+        yield Limit({keyword: number}, fits, message)
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     # The author means 0.1, not 0.1000000000000000055.
@@ -140,17 +131,12 @@ def iter_bound_limits(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
     def holds(value: Any) -> bool:
         return compare(value, exact if isinstance(value, decimal.Decimal) else limit)
 
-    source = None if codec.type in (None, decimal.Decimal) else _comparison_source(sign, limit)
-    yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True, source=source)
-
-
-def _comparison_source(sign: str, limit: Any) -> Callable[[CodeWriter, str], str]:
-    return lambda writer, value: f"{value} {sign} {writer.constant(limit)}"
+    yield Limit({}, _accept_uncheckable(codec, holds), message, on_decoded=True)
 
 
 def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
     """Yield the limits for a least or largest length. *name* is `min_length` or `max_length`."""
-    keywords, compare, sign, words = _LENGTHS[name]
+    keywords, compare, words = _LENGTHS[name]
     if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
         # The base64 text is longer than the bytes that it encodes.
         check = _accept_uncheckable(codec, lambda value: compare(len(value), count))
@@ -162,12 +148,7 @@ def iter_length_limits(codec: Codec, name: str, count: int) -> Iterator[Limit]:
             def fits(value: Any, python: Any = python) -> bool:
                 return not isinstance(value, python) or compare(len(value), count)
 
-            length_source = _length_source(sign, count) if codec.kinds == {kind} else None
-            yield Limit({keyword: count}, fits, f"{words} {format_count(count, unit)}", source=length_source)
-
-
-def _length_source(sign: str, count: int) -> Callable[[CodeWriter, str], str]:
-    return lambda writer, value: f"len({value}) {sign} {count}"
+            yield Limit({keyword: count}, fits, f"{words} {format_count(count, unit)}")
 
 
 def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
@@ -177,15 +158,9 @@ def iter_multiple_limits(codec: Codec, factor: Any) -> Iterator[Limit]:
         number = _json_number(factor)
 
         def fits(value: Any) -> bool:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                return True
-            return _is_multiple(value, number)
+            return not isinstance(value, (int, float)) or isinstance(value, bool) or _is_multiple(value, number)
 
-        def source(writer: CodeWriter, value: str) -> str:
-            # jsonschema decides for floats, because it has its own way of rounding.
-            return f"type({value}) is int and {value} % {number!r} == 0" if isinstance(number, int) else "False"
-
-        yield Limit({"multipleOf": number}, fits, message, source=source)
+        yield Limit({"multipleOf": number}, fits, message)
         if kinds <= _NUMBER_TYPES | {"boolean", "null"}:
             return
     exact = decimal.Decimal(repr(factor)) if isinstance(factor, float) else factor
@@ -208,11 +183,7 @@ def _is_multiple(value: float, factor: float) -> bool:
 
 
 def build_digits_limit(name: str, max_count: int) -> Limit:
-    """
-    Return a limit for the digits of a decimal number.
-
-    *name* is `max_digits` for all digits, or `decimal_places` for the digits after the point.
-    """
+    """Return a limit for the digits of a decimal number: all (`max_digits`), or those after the point."""
 
     def holds(value: Any) -> bool:
         if not isinstance(value, decimal.Decimal):
@@ -277,12 +248,15 @@ def append_note(schema: Schema, note: str) -> None:
     schema["description"] = f"{own} {note}" if own else note
 
 
-def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = False) -> Codec:
-    """
-    Return *base* restricted to values within *limits*.
+def check_limits(limits: Sequence[Limit], form: Any, decoded: Any, error: type[Refusal] = Refusal) -> None:
+    """Raise *error* with the *limits* that do not hold for the JSON value *form*, which is *decoded* in Python."""
+    failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else form)]
+    if failed:
+        raise error(*(Problem(f"expected {limit.message}, got {show_value(form)}") for limit in failed))
 
-    With *on_output*, a value is also checked when it is encoded.
-    """
+
+def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = False) -> Codec:
+    """Return *base* restricted to values within *limits*. With *on_output*, a value is also checked when encoded."""
     schema = dict(base.schema)
     for limit in limits:
         if limit.note:
@@ -293,19 +267,14 @@ def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = Fals
         else:
             schema.update(limit.keywords)
 
-    def check(form: Any, decoded: Any, error: type[Refusal] = Refusal) -> None:
-        failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else form)]
-        if failed:
-            raise error(*(Problem(f"expected {limit.message}, got {show_value(form)}") for limit in failed))
-
     def decode(value: Any) -> Any:
         decoded = base.decode(value)
-        check(value, decoded)
+        check_limits(limits, value, decoded)
         return decoded
 
     def encode_checked(value: Any) -> Any:
         form = base.encode(value)
-        check(form, value, OutputRefusal)
+        check_limits(limits, form, value, OutputRefusal)
         return form
 
     def emit(writer: CodeWriter, value: str) -> str:
@@ -320,9 +289,7 @@ def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = Fals
             writer.line(f"{result} = {decoded}")
             decoded = result
         for limit in limits:
-            subject = decoded if limit.on_decoded else sent
-            call = f"{writer.constant(limit.holds)}({subject})"
-            writer.require(limit.source(writer, subject) if limit.source else call)
+            writer.require(f"{writer.constant(limit.holds)}({decoded if limit.on_decoded else sent})")
         return decoded
 
     return replace(
@@ -333,8 +300,6 @@ def apply_limits(base: Codec, limits: Sequence[Limit], *, on_output: bool = Fals
         # The value of a result must not be taken for its own JSON form, because then no check would run.
         type=None if on_output else base.type,
         breadth=narrow_breadth(base.breadth),
-        # The generated code leaves multiples of a fraction to jsonschema, so its `UNSURE` does not mean "no".
-        decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),
         members=(),
         emit=emit if base.emit is not None else None,
     )

@@ -18,36 +18,18 @@ from ..._plumbing.wording import format_count
 from ...errors import Problem
 from ..schemas.member_names import MEMBER_NAMES, MemberNames, get_member_names
 from ..schemas.text_forms import INTEGER_KEY, NUMBER_KEY, TextForm
-from .base import (
-    MAX_PROBLEMS,
-    Codec,
-    CodecRules,
-    HintReader,
-    Refusal,
-    Schema,
-    UnsendableType,
-    problems_below,
-    type_name,
-)
-from .code_writer import CodeWriter
+from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
+from .code_writer import CodeWriter, InlineEncode
 from .containers import MAX_COLLISIONS, has_many_collisions
-from .encode_writer import InlineEncode
 from .ranks import CodecRank
+from .refusals import Refusal, UnsendableType, problems_below
 from .scalars import INTEGER
 
 __all__ = ["RULES", "dict_codec"]
 
 
 def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
-    """
-    Return a codec for a JSON object with any keys.
-
-    Args:
-        key: The codec of the keys.
-        item: The codec of the values.
-        build: A function that makes the decoded value from a dictionary.
-        takes: The class of the values that can be encoded.
-    """
+    """Return a codec for an object with any keys. *build* makes the decoded value, and *takes* can be encoded."""
     names, read_key, write_key = _key_codec(key)
     schema: Schema = {"type": "object"}
     if names:

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ForwardRef, get_args, get_origin
 
 from .aliases import substitute_variables
-from .base import REGISTERED_FACTORIES, Codec, HintReader, RefusedMetadata, type_name
+from .base import Codec, HintReader, type_name
 from .foreign import read_with_pydantic
+from .refusals import RefusedMetadata
+from .registered import REGISTERED_FACTORIES
 from .validators import SERIALIZERS, VALIDATORS
 
 __all__ = ["flatten_metadata", "known_name", "needs_pydantic", "read_whole"]
@@ -65,11 +67,7 @@ _GENERAL_OPTIONS = frozenset(
 
 
 def known_name(item: Any) -> str | None:
-    """
-    Return the name of the class that makes *item* metadata of one of the packages, or None for other metadata.
-
-    *item* may be an object, or a class that stands for its only object, as in `Annotated[int, Strict]`.
-    """
+    """Return the name of the class, such as `Strict`, of which *item* is an object or which it is; None for others."""
     return _known_name_of_class(item if isinstance(item, type) else type(item))
 
 

@@ -15,19 +15,12 @@ from typing import Any
 
 from ..._plumbing.records import record
 from ...errors import Problem
-from .base import MAX_PROBLEMS, Codec, Refusal, RefusedMetadata, Schema, problems_below
+from .base import MAX_PROBLEMS, Codec, Schema
 from .code_writer import CodeWriter, is_identifier
 from .ranks import CodecRank
+from .refusals import Refusal, RefusedMetadata, problems_below
 
-__all__ = [
-    "MISSING",
-    "FieldInfoDefault",
-    "ObjectField",
-    "object_codec",
-    "object_schema",
-    "read_field_default",
-    "schema_with_default",
-]
+__all__ = ["MISSING", "FieldInfoDefault", "ObjectField", "object_codec", "read_field_default"]
 
 
 class _Missing:
@@ -53,7 +46,6 @@ class ObjectField:
         default: The value that is used if the property is absent. With `MISSING`, the constructor decides.
         factory: Makes the default if it must be new each time.
         attribute: The attribute in which an object keeps the value; None if the object does not keep it.
-        positional: Whether the constructor takes the value by position.
         schema: The schema that a model sees: the codec's schema with description and default.
     """
 
@@ -63,42 +55,27 @@ class ObjectField:
     default: Any = MISSING
     factory: Callable[[], Any] | None = None
     attribute: str | None = None
-    positional: bool = False
     schema: Schema = dataclass_field(default_factory=dict)
 
     def describe(self, text: str = "") -> ObjectField:
-        """
-        Complete `schema` with a description, and with the default if it has a JSON form.
-
-        The description in the annotation wins over *text*.
-        """
-        self.schema = schema_with_default(self.codec, self.default)
+        """Complete `schema` with the description *text*, unless the annotation has one, and with the default."""
+        self.schema = dict(self.codec.schema)
+        if self.default is not MISSING:
+            try:
+                form = self.codec.encode(self.default)
+                # A default that can be encoded but would be refused must not be shown to a model.
+                self.codec.decode(form)
+                self.schema["default"] = form
+            except Exception:  # noqa: BLE001, S110 -- a sentinel or a hostile object is passed through, but not shown
+                pass
         if text and not self.codec.description:
             own = self.codec.schema.get("description")
             self.schema["description"] = f"{text} {own}" if own else text
         return self
 
 
-def schema_with_default(codec: Codec, default: Any) -> Schema:
-    """Return a new copy of the codec's schema, with *default* if it has a JSON form of the type."""
-    schema = dict(codec.schema)
-    if default is not MISSING:
-        try:
-            form = codec.encode(default)
-            # A default that can be encoded but would be refused must not be shown to a model.
-            codec.decode(form)
-            schema["default"] = form
-        except Exception:  # noqa: BLE001, S110 -- a sentinel or a hostile object is passed through, but not shown
-            pass
-    return schema
-
-
-def object_schema(fields: Sequence[ObjectField], extras: Codec | None) -> Schema:
-    """
-    Return the schema of an object with *fields*.
-
-    *extras* is the codec of further properties. Without it, no further properties are allowed.
-    """
+def _object_schema(fields: Sequence[ObjectField], extras: Codec | None) -> Schema:
+    """Return the schema of an object with *fields*. Without the codec *extras*, no further properties are allowed."""
     schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
     required = [field.name for field in fields if field.required]
     if required:
@@ -129,7 +106,7 @@ def object_codec(
     the value. With *is_assignable*, *build* is a class whose constructor only assigns its arguments. The names in
     *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema shows them to a model.
     """
-    schema = object_schema(fields, extras)
+    schema = _object_schema(fields, extras)
 
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -289,10 +266,7 @@ def _emit_build(
 ) -> str:
     """Write the call of *build*, or the dictionary that stands for it."""
     if not as_dict and not extra_values and not maybe_absent and all(is_identifier(field.name) for field in fields):
-        arguments = ", ".join(
-            results[field.name] if field.positional else f"{field.name}={results[field.name]}"
-            for field in sorted(fields, key=lambda field: not field.positional)
-        )
+        arguments = ", ".join(f"{field.name}={results[field.name]}" for field in fields)
         return f"{writer.constant(build)}({arguments})"
     # The dictionary keeps the order of the fields, even if some fields are absent.
     leading_fields = list(takewhile(lambda field: field.name not in maybe_absent, fields))
@@ -333,14 +307,12 @@ class FieldInfoDefault:
     The default that a pydantic `FieldInfo` states besides its limits.
 
     Attributes:
-        has_default: Whether there is a default that is not made by a factory.
-        default: That default.
+        default: The default; `MISSING` if there is none, or if a factory makes it.
         factory: Makes the default.
         is_checked: Whether the default has to pass the same checks as a value that is sent.
     """
 
-    has_default: bool
-    default: Any = None
+    default: Any = MISSING
     factory: Callable[[], Any] | None = None
     is_checked: bool = False
 
@@ -352,7 +324,7 @@ class FieldInfoDefault:
             factory = self.factory
             return replace(self, factory=lambda: codec.decode(codec.encode(factory())))
         try:
-            return replace(self, default=codec.decode(codec.encode(self.default)) if self.has_default else None)
+            return replace(self, default=codec.decode(codec.encode(self.default)))
         except (TypeError, ValueError) as error:
             raise RefusedMetadata(f"Field(validate_default=True): the default is refused: {error}") from error
 
@@ -361,9 +333,9 @@ def read_field_default(value: Any) -> FieldInfoDefault | None:
     """Return the default inside a pydantic `Field(...)`, or None if *value* is not a `FieldInfo`."""
     if type(value).__name__ != "FieldInfo" or not type(value).__module__.startswith("pydantic"):
         return None
+    if value.is_required():
+        return FieldInfoDefault()
     is_checked = bool(value.validate_default)
     if value.default_factory is not None:
-        return FieldInfoDefault(has_default=True, factory=value.default_factory, is_checked=is_checked)
-    if value.is_required():
-        return FieldInfoDefault(has_default=False)
-    return FieldInfoDefault(has_default=True, default=value.default, is_checked=is_checked)
+        return FieldInfoDefault(factory=value.default_factory, is_checked=is_checked)
+    return FieldInfoDefault(value.default, is_checked=is_checked)

@@ -14,51 +14,27 @@ __all__ = ["CodecRank", "narrow_breadth"]
 
 
 class CodecRank(IntEnum):
-    """
-    The ranks, the narrowest first. The gaps leave room for limits, each of which makes a codec a little narrower.
-
-    Attributes:
-        NULL: Null alone.
-        CONSTANTS: A few constants: a `Literal` or an enum.
-        BOOLEAN: True and false.
-        FLAGS: The sums of a few numbers. This is the same rank as BOOLEAN.
-        INTEGER: Every integer.
-        NUMBER: Every number.
-        FORMATTED_TEXT: Text of one form, such as a date or a UUID.
-        DECIMAL: Every number, and text that looks like a number.
-        COMPLEX: Text that looks like a number, or like a complex number.
-        TEXT: Any text, as text.
-        CONVERTED_TEXT: Text that becomes a path, a pattern or bytes. Too many texts fit, so `str` comes first.
-        TUPLE: An array with a fixed number of items.
-        SET: An array without equal items.
-        LIST: An array of any length.
-        RECORD: An object with known properties only.
-        FOREIGN_RECORD: An object whose schema names its properties, and was written by another library or a user.
-        OPEN_RECORD: An object with known properties and others.
-        MAPPING: An object with any properties.
-        UNKNOWN: A codec that does not say.
-        ANY: Every JSON value.
-    """
+    """The ranks, the narrowest first. The gaps leave room for limits, each of which makes a codec a little narrower."""
 
     NULL = 0
-    CONSTANTS = 1
+    CONSTANTS = 1  # a few of them: a `Literal` or an enum
     BOOLEAN = 2
-    FLAGS = 2
+    FLAGS = 2  # the sums of a few numbers
     INTEGER = 3
     NUMBER = 4
-    FORMATTED_TEXT = 5
-    DECIMAL = 6
-    COMPLEX = 7
-    TEXT = 8
-    CONVERTED_TEXT = 9
-    TUPLE = 10
-    SET = 11
+    FORMATTED_TEXT = 5  # text of one form, such as a date or a UUID
+    DECIMAL = 6  # every number, and text that looks like a number
+    COMPLEX = 7  # text that looks like a number, or like a complex number
+    TEXT = 8  # any text, as text
+    CONVERTED_TEXT = 9  # text that becomes a path, a pattern or bytes; too many texts fit, so `str` comes first
+    TUPLE = 10  # an array with a fixed number of items
+    SET = 11  # an array without equal items
     LIST = 12
-    RECORD = 20
-    FOREIGN_RECORD = 22
-    OPEN_RECORD = 25
+    RECORD = 20  # an object with known properties only
+    FOREIGN_RECORD = 22  # an object whose schema names its properties, and was written by another library or a user
+    OPEN_RECORD = 25  # an object with known properties and others
     MAPPING = 30
-    UNKNOWN = 50
+    UNKNOWN = 50  # a codec that does not say
     ANY = 99
 
 

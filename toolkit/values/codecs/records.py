@@ -1,8 +1,8 @@
 """
-Convert classes with named fields: dataclasses, named tuples, attrs classes.
+Convert classes with named fields: dataclasses, named tuples, attrs classes, typed dicts.
 
 All of them are JSON objects. Each kind of class is read into a list of `ObjectField`s. An exception that the
-constructor of the class raises is a problem of the call.
+constructor of the class raises is a problem of the call. Typed dicts stay dictionaries.
 
 As an argument, a record has the fields that its constructor takes. As a return value, it has the fields that its
 objects keep, also those with `init=False`.
@@ -16,15 +16,17 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import is_dataclass, replace
-from typing import Any, get_origin
+from typing import Any, Never, get_args, get_origin
 
-from .base import Codec, CodecRules, HintReader, RefusedMetadata, UnsendableType
+import typing_extensions
+
+from .base import Codec, CodecRules, HintReader
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
-from .code_writer import CodeWriter, is_identifier
-from .encode_writer import InlineEncode
+from .code_writer import CodeWriter, InlineEncode, is_identifier
 from .objects import MISSING, ObjectField, object_codec, read_field_default
+from .refusals import RefusedMetadata, UnsendableType
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "read_typed_dict_fields"]
 
 
 def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints], list[ObjectField]]) -> Codec:
@@ -110,10 +112,6 @@ def _only_assigns(cls: Any, fields: Sequence[ObjectField]) -> bool:
 # Dataclasses.
 
 
-def _read_dataclass(hint: Any, reader: HintReader) -> Codec:
-    return _record_codec(hint, reader, _fields_of_dataclass)
-
-
 def _fields_of_dataclass(hints: ClassHints) -> list[ObjectField]:
     declared = hints.cls.__dataclass_fields__
     if hints.reader.for_output:
@@ -138,29 +136,19 @@ def _init_field(hints: ClassHints, dc_field: Any) -> ObjectField:
         default=MISSING if dc_field.default is NO_DEFAULT else dc_field.default,
         factory=None if dc_field.default_factory is NO_DEFAULT else dc_field.default_factory,
         attribute=dc_field.name if _field_kind(dc_field) == "_FIELD" else None,
-        positional=not dc_field.kw_only,
     )
     return _with_description(field, dc_field.metadata.get("description"))
 
 
 def _kept_field(hints: ClassHints, dc_field: Any) -> ObjectField:
-    """
-    Return a field of a return value. Every object of the class keeps it, whatever its constructor takes.
-
-    A field that the constructor does not take may never have been set.
-    """
+    """Return a field of a return value. One that the constructor does not take may never have been set."""
     field = _init_field(hints, dc_field)
     field.required = field.required and dc_field.init
-    field.positional = False
     return field
 
 
 def _parameter_field(hints: ClassHints, parameter: inspect.Parameter) -> ObjectField:
-    """
-    Return the field for a parameter of a constructor that its author wrote by hand.
-
-    If the parameter has no annotation, the class's field with the same name supplies it.
-    """
+    """Return the field for a parameter of a handwritten constructor. The class may have its annotation."""
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise UnsendableType(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
     name = parameter.name
@@ -188,10 +176,6 @@ def _with_description(field: ObjectField, text: Any) -> ObjectField:
 # Named tuples.
 
 
-def _read_named_tuple(hint: Any, reader: HintReader) -> Codec:
-    return _record_codec(hint, reader, _fields_of_named_tuple)
-
-
 def _fields_of_named_tuple(hints: ClassHints) -> list[ObjectField]:
     defaults = hints.cls._field_defaults
     return [
@@ -201,17 +185,12 @@ def _fields_of_named_tuple(hints: ClassHints) -> list[ObjectField]:
             required=name not in defaults,
             default=defaults.get(name, MISSING),
             attribute=name,
-            positional=hints.cls.__new__.__code__.co_filename.startswith("<"),
         )
         for name in hints.cls._fields
     ]
 
 
 # attrs.
-
-
-def _read_attrs(hint: Any, reader: HintReader) -> Codec:
-    return _record_codec(hint, reader, _fields_of_attrs)
 
 
 def _fields_of_attrs(hints: ClassHints) -> list[ObjectField]:
@@ -235,18 +214,104 @@ def _fields_of_attrs(hints: ClassHints) -> list[ObjectField]:
     return fields
 
 
-def _is_record(predicate: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    def recognises(hint: Any) -> bool:
-        cls = get_origin(hint) or hint
-        return isinstance(cls, type) and predicate(cls)
+# Typed dicts.
 
-    return recognises
+_MAX_BRANCHES = 20
+"""The most keys for which generated code compares names one after the other."""
+
+
+def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
+    cls: Any = get_origin(hint) or hint
+
+    def make() -> Codec:
+        fields, extras = read_typed_dict_fields(hint, reader)
+        codecs = {field.name: field.codec for field in fields}
+
+        def encode(value: Any) -> dict[str, Any]:
+            if not isinstance(value, dict):
+                raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+            missing = [field.name for field in fields if field.required and field.name not in value]
+            if missing:
+                raise ValueError(f"{cls.__name__} needs the keys {', '.join(missing)}")
+            encoded: dict[str, Any] = {}
+            for name, item in value.items():
+                codec = codecs.get(name, extras)
+                if codec is None:
+                    raise ValueError(f"{cls.__name__} has no key {name!r}")
+                encoded[name] = codec.encode(item)
+            return encoded
+
+        def emit_encoding(writer: CodeWriter, value: str) -> str:
+            result, name, item = writer.new_name(), writer.new_name(), writer.new_name()
+            writer.require(f"type({value}) is dict")
+            for field in fields:
+                if field.required:
+                    writer.require(f"{field.name!r} in {value}")
+            writer.line(f"{result} = {{}}")
+            with writer.block(f"for {name}, {item} in {value}.items():"):
+                for index, field in enumerate(fields):
+                    with writer.block(f"{'elif' if index else 'if'} {name} == {field.name!r}:"):
+                        writer.line(f"{result}[{field.name!r}] = {writer.convert(field.codec, item)}")
+                writer.line("else: return U" if fields else "return U")
+            return result
+
+        encoding = InlineEncode(encode, emit_encoding) if extras is None and len(fields) <= _MAX_BRANCHES else encode
+        codec = object_codec(fields, dict, encoding, extras=extras, as_dict=True)
+        if description := parse_class_docstring(cls).description:
+            codec.schema["description"] = description
+        return codec
+
+    return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
+
+
+def read_typed_dict_fields(hint: Any, reader: HintReader) -> tuple[list[ObjectField], Codec | None]:
+    """Return the described fields of a typed dict, and the codec of its extra items, if it allows them."""
+    hints = ClassHints(hint, reader)
+    texts = field_descriptions(hints.cls)
+    fields = []
+    for name in hints.annotations:
+        annotation = hints.evaluate(name)
+        qualified = _requirement(annotation)
+        required = name in hints.cls.__required_keys__ if qualified is None else qualified
+        field = ObjectField(name=name, codec=hints.codec(name, annotation), required=required)
+        fields.append(field.describe(texts.get(name, "")))
+    extra: Any = getattr(hints.cls, "__extra_items__", None)
+    if extra in (None, Never, typing_extensions.Never) or "NoExtra" in repr(extra):
+        return fields, None
+    with hints.scope(hints.cls):
+        return fields, reader.codec(extra)
+
+
+def _requirement(annotation: Any) -> bool | None:
+    """Return whether the type is marked `Required` or `NotRequired`, also under other qualifiers; None if neither."""
+    origin = get_origin(annotation)
+    while origin is not None:
+        if origin in (typing_extensions.Required, typing_extensions.NotRequired):
+            return origin is typing_extensions.Required
+        if origin is not typing_extensions.ReadOnly and not hasattr(annotation, "__metadata__"):
+            break
+        annotation = get_args(annotation)[0]
+        origin = get_origin(annotation)
+    return None
+
+
+def _class_rule(
+    recognises: Callable[[Any], bool], fields_of: Callable[[ClassHints], list[ObjectField]]
+) -> tuple[Callable[[Any], bool], Callable[[Any, HintReader], Codec]]:
+    """Return the rule for the classes that *recognises* accepts."""
+
+    def is_record(hint: Any) -> bool:
+        cls = get_origin(hint) or hint
+        return isinstance(cls, type) and recognises(cls)
+
+    return is_record, functools.partial(_record_codec, fields_of=fields_of)
 
 
 RULES = CodecRules(
     by_predicate=[
-        (_is_record(is_dataclass), _read_dataclass),
-        (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _read_named_tuple),
-        (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _read_attrs),
+        _class_rule(is_dataclass, _fields_of_dataclass),
+        _class_rule(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields"), _fields_of_named_tuple),
+        _class_rule(lambda cls: hasattr(cls, "__attrs_attrs__"), _fields_of_attrs),
+        (lambda hint: typing_extensions.is_typeddict(get_origin(hint) or hint), _read_typed_dict),
     ]
 )

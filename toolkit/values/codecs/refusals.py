@@ -89,11 +89,7 @@ class UnsendableType(Undescribable):
 
 
 class RefusedMetadata(DefinitionError):  # noqa: N818 -- as above
-    """
-    Metadata in an `Annotated` that states a check which cannot run here.
-
-    It is not an `Undescribable`: the type has a JSON form, so no code may go on without the metadata.
-    """
+    """Metadata that states a check which cannot run here. The type has a JSON form, so this is no `Undescribable`."""
 
 
 class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet

@@ -29,11 +29,10 @@ def _load_families() -> tuple[CodecRules, ...]:
     from .foreign import RULES as FOREIGN
     from .mappings import RULES as MAPPINGS
     from .records import RULES as RECORDS
-    from .typed_dicts import RULES as TYPED_DICTS
     from .unions import RULES as UNIONS
 
     # A class of pydantic or msgspec may also look like a record.
-    return FOREIGN, ALIASES, ANNOTATED, SCALARS, CHOICES, UNIONS, CONTAINERS, MAPPINGS, RECORDS, TYPED_DICTS
+    return FOREIGN, ALIASES, ANNOTATED, SCALARS, CHOICES, UNIONS, CONTAINERS, MAPPINGS, RECORDS
 
 
 def all_families() -> tuple[CodecRules, ...]:
@@ -83,9 +82,5 @@ def create_hint_reader(
     *,
     for_output: bool = False,
 ) -> HintReader:
-    """
-    Return a reader that knows all types. It looks up forward references in the two namespaces.
-
-    With *for_output*, its codecs are those of return values.
-    """
+    """Return a reader that knows all types. It looks up forward references in the two namespaces."""
     return HintReader(_SCALARS_FIRST, global_names, local_names, for_output=for_output)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
-from .base import Codec, CodecRules, Refusal, constant_factory
-from .code_writer import CodeWriter
-from .encode_writer import InlineEncode, emit_plain_copy
+from .base import Codec, CodecRules, Schema, constant_factory
+from .code_writer import CodeWriter, InlineEncode, emit_plain_copy
 from .ranks import CodecRank
+from .refusals import Refusal
 
 __all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
 
@@ -75,62 +76,8 @@ def _emit_float(writer: CodeWriter, value: str) -> str:
     return value
 
 
-def _encode_output_integer(value: Any) -> int:
-    return _encode_integer(int(value) if value.__class__ is bool else value)
-
-
-def _encode_output_float(value: Any) -> float:
-    return _encode_float(int(value) if value.__class__ is bool else value)
-
-
-def _decode_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise Refusal.mismatch("a string", value)
-    return value
-
-
-def _encode_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise build_type_error(value, "str")
-    # `str(value)` would return the name for a member of a `str` enum.
-    return str.__str__(value)
-
-
-def _emit_text(writer: CodeWriter, value: str) -> str:
-    writer.require_text(value)
-    return value
-
-
-def _decode_boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Refusal.mismatch("true or false", value)
-    return value
-
-
-def _encode_boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise build_type_error(value, "bool")
-    return value
-
-
-def _emit_boolean(writer: CodeWriter, value: str) -> str:
-    writer.require(f"{value} is True or {value} is False")
-    return value
-
-
-def _decode_null(value: Any) -> None:
-    if value is not None:
-        raise Refusal.mismatch("null", value)
-
-
-def _encode_null(value: Any) -> None:
-    if value is not None:
-        raise build_type_error(value, "None")
-
-
-def _emit_null(writer: CodeWriter, value: str) -> str:
-    writer.require(f"{value} is None")
-    return "None"
+def _take_bool_as_number(value: Any) -> Any:
+    return int(value) if value.__class__ is bool else value
 
 
 def _encode_any(value: Any) -> Any:
@@ -162,25 +109,60 @@ def _emit_any_encoding(writer: CodeWriter, value: str) -> str:
     return result
 
 
-NULL = Codec(
-    schema={"type": "null"},
-    decode=_decode_null,
-    encode=InlineEncode(_encode_null, _emit_null),
-    type=type(None),
-    breadth=(CodecRank.NULL,),
-    decisive=True,
-    emit=_emit_null,
+def _exact_codec(
+    schema: Schema,
+    kind: type,
+    expectation: str,
+    rank: CodecRank,
+    check: Callable[[CodeWriter, str], None],
+    *,
+    choices: tuple[Any, ...] | None = None,
+) -> Codec:
+    """Return the codec of a class whose objects are their own JSON form. *check* writes the check of one object."""
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise Refusal.mismatch(expectation, value)
+        return value
+
+    def encode(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise build_type_error(value, "None" if kind is type(None) else kind.__name__)
+        # `str(value)` would return the name for a member of a `str` enum.
+        return str.__str__(value) if kind is str else value
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        check(writer, value)
+        return value
+
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=InlineEncode(encode, emit),
+        type=kind,
+        breadth=(rank,),
+        decisive=True,
+        choices=choices,
+        emit=emit,
+    )
+
+
+NULL = _exact_codec(
+    {"type": "null"},
+    type(None),
+    "null",
+    CodecRank.NULL,
+    lambda writer, value: writer.require(f"{value} is None"),
 )
-BOOLEAN = Codec(
-    schema={"type": "boolean"},
-    decode=_decode_boolean,
-    encode=InlineEncode(_encode_boolean, _emit_boolean),
-    type=bool,
-    breadth=(CodecRank.BOOLEAN,),
-    decisive=True,
+BOOLEAN = _exact_codec(
+    {"type": "boolean"},
+    bool,
+    "true or false",
+    CodecRank.BOOLEAN,
+    lambda writer, value: writer.require(f"{value} is True or {value} is False"),
     choices=(True, False),
-    emit=_emit_boolean,
 )
+STRING = _exact_codec({"type": "string"}, str, "a string", CodecRank.TEXT, CodeWriter.require_text)
 INTEGER = Codec(
     schema={"type": "integer"},
     decode=_decode_integer,
@@ -197,19 +179,14 @@ FLOAT = Codec(
     breadth=(CodecRank.NUMBER,),
     emit=_emit_float,
 )
-STRING = Codec(
-    schema={"type": "string"},
-    decode=_decode_text,
-    encode=InlineEncode(_encode_text, _emit_text),
-    type=str,
-    breadth=(CodecRank.TEXT,),
-    decisive=True,
-    emit=_emit_text,
-)
 # In Python a bool is a number too, so a tool that returns True where it says `int` is right. As an argument, and as a
 # default that a model is shown, true is no number.
-OUTPUT_INTEGER = replace(INTEGER, encode=InlineEncode(_encode_output_integer, _emit_integer))
-OUTPUT_FLOAT = replace(FLOAT, encode=InlineEncode(_encode_output_float, _emit_float))
+OUTPUT_INTEGER = replace(
+    INTEGER, encode=InlineEncode(lambda value: _encode_integer(_take_bool_as_number(value)), _emit_integer)
+)
+OUTPUT_FLOAT = replace(
+    FLOAT, encode=InlineEncode(lambda value: _encode_float(_take_bool_as_number(value)), _emit_float)
+)
 ANY = Codec(
     schema={},
     decode=copy_json,

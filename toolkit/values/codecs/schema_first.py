@@ -15,10 +15,11 @@ from typing import Any
 from ..schemas.messages import explain_errors
 from ..schemas.validator import compile_schema
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS
-from .base import UNKNOWN_BREADTH, Codec, Refusal, Schema
+from ..strictjson.checks import is_plain_json
+from .base import UNKNOWN_BREADTH, Codec, Schema
 from .code_writer import CodeWriter
 from .ranks import CodecRank, narrow_breadth
-from .schema_code import build_schema_emitter
+from .refusals import Refusal
 
 __all__ = ["make_strict_codec"]
 
@@ -40,7 +41,6 @@ def make_strict_codec(codec: Codec, schema: Schema | Callable[[], Schema] | None
     If *schema* is given, it decides instead of the codec's schema. It must be complete in itself. It may be a function,
     which is called when a value is checked for the first time and all definitions are complete.
     """
-    write_check = build_schema_emitter(codec.schema)
 
     @functools.cache
     def get_validator() -> Any:
@@ -58,16 +58,15 @@ def make_strict_codec(codec: Codec, schema: Schema | Callable[[], Schema] | None
         return codec.encode(value)
 
     def emit(writer: CodeWriter, value: str) -> str:
-        assert write_check is not None  # noqa: S101 -- `emit` is used only in this case
-        write_check(writer, value)
-        return f"{writer.constant(codec.decode)}({value})"
+        writer.require(f"{writer.constant(is_plain_json)}({value}, {writer.depth_expression})")
+        return f"{writer.constant(decode)}({value})"
 
     return replace(
         codec,
         decode=decode,
         encode=encode,
         breadth=codec.breadth if codec.breadth != UNKNOWN_BREADTH else _estimate_breadth(codec.schema),
-        emit=None if write_check is None else emit,
+        emit=emit,
     )
 
 

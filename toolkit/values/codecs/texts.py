@@ -19,43 +19,53 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any, get_args
 
+from ..arrays import write_duration
 from ..patterns import compile_pattern
-from ..schemas.text_forms import TEXT_FORMS, TextForm
-from .base import Codec, CodecRules, HintReader, Refusal, UnsendableType, constant_factory, type_name
+from ..schemas.text_forms import TEXT_FORMS
+from .base import Codec, CodecRules, HintReader, constant_factory, type_name
 from .code_writer import CodeWriter
 from .limits import write_pattern
 from .ranks import CodecRank
+from .refusals import Refusal, UnsendableType
 from .scalars import build_type_error
 
-__all__ = ["RULES", "text_codec"]
+__all__ = ["RULES"]
 
 _NEWLINE = "\n"
 
 
 @functools.cache
 def _matcher(form: str) -> Callable[[str], Any]:
-    """
-    Return a function that matches a whole text against the pattern of *form*.
-
-    The pattern is compiled when it is first needed, because compiling all of them would slow down the import.
-    """
+    """Return the function that matches a whole text. Compiling all patterns early would slow down the import."""
     return re.compile(TEXT_FORMS[form].pattern or "").fullmatch
 
 
-def text_codec(
+def _strict_parser(name: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a function that reads the texts of the form *name*, because *read* accepts others too."""
+
+    def parse(text: str) -> Any:
+        if _matcher(name)(text) is None:
+            raise ValueError(text)
+        return read(text)
+
+    return parse
+
+
+def _text_codec(
     kind: type,
+    name: str,
     parse: Callable[[str], Any],
-    form: TextForm,
     *,
     write: Callable[[Any], str] = str,
     breadth: tuple[Any, ...] = (CodecRank.FORMATTED_TEXT,),
 ) -> Codec:
     """
-    Return a codec for a class whose JSON form is a string.
+    Return a codec for a class whose JSON form is a string of the form *name*.
 
-    *parse* must accept the texts that the pattern of *form* accepts, except for a newline at the end, and raise
+    *parse* must accept the texts that the pattern of the form accepts, except for a newline at the end, and raise
     `ValueError` for all others. So no check has to search for the pattern as well.
     """
+    form = TEXT_FORMS[name]
     # The pattern ends in `$`, which also matches before a newline at the end of the text.
     allows_newline = form.pattern is not None
 
@@ -110,13 +120,6 @@ def _write_date(value: dt.date) -> str:
     return value.isoformat()
 
 
-def _parse_datetime(text: str) -> dt.datetime:
-    # fromisoformat also accepts 20240501T12 and other forms, which differ between the versions of Python.
-    if _matcher("date-time")(text) is None:
-        raise ValueError(text)
-    return dt.datetime.fromisoformat(text)
-
-
 def _write_datetime(value: dt.datetime) -> str:
     if value != value:  # noqa: PLR0124 -- only "not a time" of pandas, which is an instance of `datetime`, is unequal
         raise ValueError(f"{value} has no JSON form")
@@ -138,9 +141,7 @@ _AMOUNTS = re.compile(r"([0-9]+)(\.[0-9]+)?([WDHMS])").findall
 _MAX_DIGITS = 18
 
 
-def _parse_duration(text: str) -> dt.timedelta:
-    if _matcher("duration")(text) is None:
-        raise ValueError(text)
+def _read_duration(text: str) -> dt.timedelta:
     total = Decimal()
     for whole, fraction, unit in _AMOUNTS(text):
         if len(whole) > _MAX_DIGITS and len(whole := whole.lstrip("0") or "0") > _MAX_DIGITS:
@@ -151,21 +152,7 @@ def _parse_duration(text: str) -> dt.timedelta:
 
 
 def _write_duration(value: dt.timedelta) -> str:
-    sign, value = ("-", -value) if value < dt.timedelta() else ("", value)
-    minutes, seconds = divmod(value.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
-    days = f"{value.days}D" if value.days else ""
-    parts = [f"{hours}H" if hours else "", f"{minutes}M" if minutes else ""]
-    parts.append(f"{seconds}{fraction}S" if seconds or fraction else "")
-    clock = "".join(parts)
-    return f"{sign}P{days}{'T' + clock if clock else '' if days else 'T0S'}"
-
-
-def _parse_uuid(text: str) -> uuid.UUID:
-    if _matcher("uuid")(text) is None:
-        raise ValueError(text)
-    return uuid.UUID(text)
+    return write_duration(value // dt.timedelta(microseconds=1), 1_000_000)
 
 
 def _parse_base64(text: str) -> bytes:
@@ -179,9 +166,7 @@ def _write_base64(value: bytes | bytearray) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-def _parse_complex(text: str) -> complex:
-    if _matcher("complex")(text) is None:
-        raise ValueError(text)
+def _read_complex(text: str) -> complex:
     value = complex(text)
     if value - value != 0:
         raise OverflowError(text)
@@ -252,10 +237,6 @@ _PATHS = (
 )
 
 
-def _bytes_codec(kind: type, parse: Callable[[str], Any]) -> Codec:
-    return text_codec(kind, parse, TEXT_FORMS["base64"], write=_write_base64, breadth=(CodecRank.CONVERTED_TEXT,))
-
-
 def _parse_ipv6(text: str) -> ipaddress.IPv6Address:
     # The class accepts nearly every character in a zone.
     if "%" in text and _matcher("ipv6")(text) is None:
@@ -263,46 +244,45 @@ def _parse_ipv6(text: str) -> ipaddress.IPv6Address:
     return ipaddress.IPv6Address(text)
 
 
-def _path_codec(kind: type[pathlib.PurePath]) -> Codec:
-    return text_codec(kind, kind, TEXT_FORMS["path"], breadth=(CodecRank.CONVERTED_TEXT,))
+_CONVERTED = (CodecRank.CONVERTED_TEXT,)
+_AFTER_ADDRESSES = (CodecRank.FORMATTED_TEXT, 1)  # a network or an interface accepts the texts of addresses too
+_AFTER_NETWORKS = (CodecRank.FORMATTED_TEXT, 2)
 
 
-def _subnet_codec(kind: type, form: str, breadth: int) -> Codec:
-    """Return a codec for a network or an interface. *breadth* puts it after the addresses, whose texts it accepts."""
-
-    def parse(text: str) -> Any:
-        # The class also accepts a mask in place of the prefix length.
-        if _matcher(form)(text) is None:
-            raise ValueError(text)
-        return kind(text)
-
-    return text_codec(kind, parse, TEXT_FORMS[form], breadth=(CodecRank.FORMATTED_TEXT, breadth))
+def _subnet_codec(kind: type, name: str, breadth: tuple[Any, ...]) -> Codec:
+    # The class also accepts a mask in place of the prefix length.
+    return _text_codec(kind, name, _strict_parser(name, kind), breadth=breadth)
 
 
 # A new form needs a strategy too: `testing/strategies/format_texts.py`.
 _CODECS: dict[Any, Codec] = {
-    dt.datetime: text_codec(dt.datetime, _parse_datetime, TEXT_FORMS["date-time"], write=_write_datetime),
-    dt.date: text_codec(dt.date, _parse_date, TEXT_FORMS["date"], write=_write_date),
-    dt.time: text_codec(dt.time, _parse_time, TEXT_FORMS["time"], write=dt.time.isoformat),
-    dt.timedelta: text_codec(dt.timedelta, _parse_duration, TEXT_FORMS["duration"], write=_write_duration),
-    uuid.UUID: text_codec(uuid.UUID, _parse_uuid, TEXT_FORMS["uuid"]),
+    # `fromisoformat` also accepts 20240501T12 and other forms, which differ between the versions of Python.
+    dt.datetime: _text_codec(
+        dt.datetime, "date-time", _strict_parser("date-time", dt.datetime.fromisoformat), write=_write_datetime
+    ),
+    dt.date: _text_codec(dt.date, "date", _parse_date, write=_write_date),
+    dt.time: _text_codec(dt.time, "time", _parse_time, write=dt.time.isoformat),
+    dt.timedelta: _text_codec(
+        dt.timedelta, "duration", _strict_parser("duration", _read_duration), write=_write_duration
+    ),
+    uuid.UUID: _text_codec(uuid.UUID, "uuid", _strict_parser("uuid", uuid.UUID)),
     Decimal: DECIMAL,
-    bytes: _bytes_codec(bytes, _parse_base64),
-    bytearray: _bytes_codec(bytearray, lambda text: bytearray(_parse_base64(text))),
-    complex: text_codec(
-        complex, _parse_complex, TEXT_FORMS["complex"], write=_write_complex, breadth=(CodecRank.COMPLEX,)
+    bytes: _text_codec(bytes, "base64", _parse_base64, write=_write_base64, breadth=_CONVERTED),
+    bytearray: _text_codec(
+        bytearray, "base64", lambda text: bytearray(_parse_base64(text)), write=_write_base64, breadth=_CONVERTED
     ),
-    re.Pattern: text_codec(
-        re.Pattern, _parse_pattern, TEXT_FORMS["regex"], write=write_pattern, breadth=(CodecRank.CONVERTED_TEXT,)
+    complex: _text_codec(
+        complex, "complex", _strict_parser("complex", _read_complex), write=_write_complex, breadth=(CodecRank.COMPLEX,)
     ),
-    os.PathLike: _path_codec(pathlib.Path),
-    **{kind: _path_codec(kind) for kind in _PATHS},
-    ipaddress.IPv4Address: text_codec(ipaddress.IPv4Address, ipaddress.IPv4Address, TEXT_FORMS["ipv4"]),
-    ipaddress.IPv6Address: text_codec(ipaddress.IPv6Address, _parse_ipv6, TEXT_FORMS["ipv6"]),
-    ipaddress.IPv4Network: _subnet_codec(ipaddress.IPv4Network, "ipv4-network", 1),
-    ipaddress.IPv6Network: _subnet_codec(ipaddress.IPv6Network, "ipv6-network", 1),
-    ipaddress.IPv4Interface: _subnet_codec(ipaddress.IPv4Interface, "ipv4-interface", 2),
-    ipaddress.IPv6Interface: _subnet_codec(ipaddress.IPv6Interface, "ipv6-interface", 2),
+    re.Pattern: _text_codec(re.Pattern, "regex", _parse_pattern, write=write_pattern, breadth=_CONVERTED),
+    os.PathLike: _text_codec(pathlib.Path, "path", pathlib.Path, breadth=_CONVERTED),
+    **{kind: _text_codec(kind, "path", kind, breadth=_CONVERTED) for kind in _PATHS},
+    ipaddress.IPv4Address: _text_codec(ipaddress.IPv4Address, "ipv4", ipaddress.IPv4Address),
+    ipaddress.IPv6Address: _text_codec(ipaddress.IPv6Address, "ipv6", _parse_ipv6),
+    ipaddress.IPv4Network: _subnet_codec(ipaddress.IPv4Network, "ipv4-network", _AFTER_ADDRESSES),
+    ipaddress.IPv6Network: _subnet_codec(ipaddress.IPv6Network, "ipv6-network", _AFTER_ADDRESSES),
+    ipaddress.IPv4Interface: _subnet_codec(ipaddress.IPv4Interface, "ipv4-interface", _AFTER_NETWORKS),
+    ipaddress.IPv6Interface: _subnet_codec(ipaddress.IPv6Interface, "ipv6-interface", _AFTER_NETWORKS),
 }
 
 

@@ -186,11 +186,7 @@ def module_names(module: Any) -> Mapping[str, Any]:
 
 
 def bind_references(hint: Any, module: str) -> Any:
-    """
-    Return *hint* with its forward references bound to *module*, in which they were written.
-
-    An alias such as `Union["Index", int]` is used in other modules, which may not know the name `Index`.
-    """
+    """Return *hint* with its forward references bound to *module*, in which they were written."""
     if isinstance(hint, (str, ForwardRef)):
         text = hint if isinstance(hint, str) else hint.__forward_arg__
         if isinstance(hint, ForwardRef) and hint.__forward_module__ is not None:
@@ -230,11 +226,7 @@ _Definitions: TypeAlias = Mapping[str, tuple[_Definition, ...]]
 
 
 def _read_source(namespace: Mapping[str, Any]) -> tuple[_Definitions, Mapping[str, str]]:
-    """
-    Read the source of the module that has this *namespace*.
-
-    Return the definitions under `TYPE_CHECKING`, and the module of each name that the running program imports.
-    """
+    """Return the definitions under `TYPE_CHECKING` in a module, and the module of each name that it imports."""
     filename = namespace.get("__file__")
     if not isinstance(filename, str) or not filename.endswith(".py") or not isinstance(namespace.get("__name__"), str):
         return {}, {}

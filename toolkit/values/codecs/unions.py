@@ -18,22 +18,10 @@ from typing import Any, Optional, Union, get_args
 from ...errors import Problem
 from ..schemas.messages import describe_expectation
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_ANY_TYPE, stated_types
-from .base import (
-    Codec,
-    CodecRules,
-    HintReader,
-    OutputRefusal,
-    Refusal,
-    Schema,
-    Undescribable,
-    UnsendableType,
-    join_with_or,
-    problems_of,
-    type_name,
-)
-from .code_writer import CodeWriter
-from .encode_writer import InlineEncode
+from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
+from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
+from .refusals import OutputRefusal, Refusal, Undescribable, UnsendableType, problems_of
 
 __all__ = ["RULES", "union_codec"]
 
@@ -57,7 +45,11 @@ def _read_union(hint: Any, reader: HintReader) -> Codec:
     hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
     visible = [member for member in get_args(hint) if not _is_hidden(member)]
     codec = union_codec(_read_members(visible or get_args(hint), reader), reader)
-    return _accept_hidden(codec, [reader.codec(member) for member in hidden], reader) if hidden else codec
+    if not hidden:
+        return codec
+    # The values of hidden members are encoded too, but no call can send them.
+    members = (codec, *map(reader.codec, hidden))
+    return replace(codec, encode=functools.partial(_encode_member, members, reader), members=())
 
 
 def _is_hidden(member: Any) -> bool:
@@ -66,11 +58,6 @@ def _is_hidden(member: Any) -> bool:
         "SkipJsonSchema" in (type(item).__name__, getattr(item, "__name__", ""))
         for item in getattr(member, "__metadata__", ())
     )
-
-
-def _accept_hidden(codec: Codec, hidden: Sequence[Codec], reader: HintReader) -> Codec:
-    """Return *codec*, which also encodes the values of the *hidden* members. No call can send them."""
-    return replace(codec, encode=functools.partial(_encode_member, (codec, *hidden), reader), members=())
 
 
 def _read_members(members: Sequence[Any], reader: HintReader) -> list[Codec]:
@@ -233,11 +220,7 @@ def _sort_by_type(members: Sequence[Codec], reader: HintReader, value: Any) -> I
 
 
 def _stabilize_form(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: HintReader) -> Any:
-    """
-    Return *form* as it will be read back.
-
-    If another member accepts the form too, that member may have defaults to add.
-    """
+    """Return *form* as it will be read back. Another member that accepts it may have defaults to add."""
     for _ in range(3):
         try:
             next_form = _encode_member(members, reader, decode(form))

@@ -6,21 +6,26 @@ What a function raises is a refusal of the value. pydantic is imported only if a
 
 A value has to fit the schema before a validator sees it. For `BeforeValidator`, `WrapValidator` and `PlainValidator`,
 `json_schema_input_type` says what the schema is, if it is not that of the type.
+
+pydantic's `Json` and `Json[T]`, text that holds JSON, are converted here too.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, get_type_hints
 
 from ...errors import Problem
-from .base import UNKNOWN_BREADTH, Codec, HintReader, OutputRefusal, Refusal, RefusedMetadata, problems_of
+from ..strictjson.checks import loads, show_value
+from .base import UNKNOWN_BREADTH, Codec, HintReader, Schema
 from .code_writer import CodeWriter
 from .definitions import assemble_schema
 from .limits import refuse_async
-from .ranks import narrow_breadth
+from .ranks import CodecRank, narrow_breadth
+from .refusals import OutputRefusal, Refusal, RefusedMetadata, problems_of
 from .schema_first import make_strict_codec
 
 __all__ = [
@@ -30,6 +35,7 @@ __all__ = [
     "apply_serializer",
     "apply_validator",
     "build_opaque_codec",
+    "json_text_codec",
     "problems_of_validation",
 ]
 
@@ -88,7 +94,7 @@ def _name_of(function: Any) -> str:
 
 
 def _validate_after(base: Codec, item: Any, function: Any) -> Codec:
-    run = _build_runner(item, function, _return_unchanged)
+    run = _build_runner(item, function, lambda value: value)
 
     def emit(writer: CodeWriter, value: str) -> str:
         return f"{writer.constant(run)}({writer.convert(base, value)})"
@@ -123,10 +129,6 @@ def _validate_output(base: Codec, item: Any, function: Any) -> Codec:
         return _encode_leniently(base, validated)
 
     return replace(base, encode=encode, type=None, breadth=narrow_breadth(base.breadth), members=())
-
-
-def _return_unchanged(value: Any) -> Any:
-    return value
 
 
 def _build_runner(item: Any, function: Any, inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -165,11 +167,7 @@ def _build_runner(item: Any, function: Any, inner: Callable[[Any], Any]) -> Call
 
 
 def problems_of_validation(error: Any, fallback: str = "refused") -> Sequence[Problem]:
-    """
-    Return the problems that pydantic's `ValidationError` reports, in the words of the validator that found them.
-
-    *fallback* is said for an exception without a message.
-    """
+    """Return the problems in pydantic's `ValidationError`; *fallback* if one has no message."""
     return [
         problem.below(*detail["loc"])
         for detail in error.errors(include_url=False, include_input=False)
@@ -258,3 +256,43 @@ def _read_return_schema(item: Any, function: Any, reader: HintReader) -> dict[st
         except Exception:  # noqa: BLE001 -- a builtin has no hints, and a name in them may be undefined
             stated = Any
     return reader.codec(stated).schema
+
+
+def json_text_codec(content: Codec) -> Codec:
+    """Return a codec for a string of JSON whose content *content* decodes."""
+    schema: Schema = {"type": "string", "contentMediaType": "application/json"}
+    if content.schema:
+        schema["contentSchema"] = content.schema
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise Refusal.mismatch("a string of JSON", value)
+        try:
+            form = loads(value)
+        except ValueError as error:
+            raise Refusal(
+                Problem(f"expected a string of JSON, got {show_value(value)}: {error}"), wanted="a string of JSON"
+            ) from None
+        return content.decode(form)
+
+    def encode(value: Any) -> str:
+        return json.dumps(content.encode(value), ensure_ascii=False)
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require_text(value)
+        return f"{writer.constant(decode)}({value})"
+
+    return replace(
+        content,
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=None,
+        breadth=(CodecRank.FORMATTED_TEXT,),
+        decisive=True,
+        tags=None,
+        choices=None,
+        members=(),
+        description=None,
+        emit=emit,
+    )

@@ -7,19 +7,18 @@ changed a value, the plain limits are checked here too, because the schema is ab
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_origin
 
 from ..._lazy_names import LazyModule
-from ..._plumbing.records import record
-from ...errors import Problem
-from ..strictjson.checks import show_value
-from .base import Codec, OutputRefusal, Refusal, RefusedMetadata
+from .base import Codec
 from .code_writer import CodeWriter
-from .limits import Limit, build_digits_limit, build_pattern_limit, build_predicate_limit
+from .limits import Limit, build_digits_limit, build_pattern_limit, build_predicate_limit, check_limits
 from .ranks import narrow_breadth
+from .refusals import OutputRefusal, Refusal, RefusedMetadata
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -29,14 +28,13 @@ else:
     dt, pathlib, uuid = LazyModule("datetime"), LazyModule("pathlib"), LazyModule("uuid")
 
 __all__ = [
-    "TextOptions",
     "apply_text_options",
     "build_instance_limit",
     "build_path_limit",
     "build_timezone_limit",
     "build_version_limit",
-    "has_text_options",
     "iter_value_limits",
+    "list_text_options",
 ]
 
 
@@ -157,32 +155,21 @@ def _build_comparison(compare: Callable[[Any, Any], bool], bound: Any, words: st
     return Limit({}, lambda value: compare(value, bound), f"{words} {bound}", on_decoded=True)
 
 
-# The options of pydantic's `StringConstraints` that change a text.
+# The options of pydantic's `StringConstraints` that change a text, in the order in which they do.
 
-_TEXT_OPTIONS = ("strip_whitespace", "to_lower", "to_upper")
-
-
-def has_text_options(item: Any) -> bool:
-    """Return whether the metadata *item* asks for a change of the text."""
-    return any(getattr(item, name, None) for name in _TEXT_OPTIONS)
-
-
-@record(frozen=True, slots=True)
-class TextOptions:
-    """What is done to a text, in this order."""
-
-    strip_whitespace: bool
-    to_lower: bool
-    to_upper: bool
-
-    @classmethod
-    def of(cls, items: Sequence[Any]) -> TextOptions | None:
-        """Return the options that *items* state, or None if there are none."""
-        options = [any(getattr(item, name, None) for item in items) for name in _TEXT_OPTIONS]
-        return cls(*options) if any(options) else None
+_TEXT_OPTIONS: Mapping[str, Callable[[str], str]] = {
+    "strip_whitespace": str.strip,
+    "to_lower": str.lower,
+    "to_upper": str.upper,
+}
 
 
-def apply_text_options(base: Codec, options: TextOptions, limits: Sequence[Limit], *, on_output: bool) -> Codec:
+def list_text_options(items: Sequence[Any]) -> list[str]:
+    """Return the names of the changes of a text that the metadata *items* ask for."""
+    return [name for name in _TEXT_OPTIONS if any(getattr(item, name, None) for item in items)]
+
+
+def apply_text_options(base: Codec, options: Sequence[str], limits: Sequence[Limit], *, on_output: bool) -> Codec:
     """
     Return *base* with *options* applied to its texts.
 
@@ -198,12 +185,9 @@ def apply_text_options(base: Codec, options: TextOptions, limits: Sequence[Limit
     def change(text: Any) -> Any:
         if not isinstance(text, str):
             return text
-        result = text.strip() if options.strip_whitespace else text
-        failed = [limit for limit in limits if not limit.holds(result)]
-        if failed:
-            raise Refusal(*(Problem(f"expected {limit.message}, got {show_value(result)}") for limit in failed))
-        result = result.lower() if options.to_lower else result
-        return result.upper() if options.to_upper else result
+        stripped = text.strip() if "strip_whitespace" in options else text
+        check_limits(limits, stripped, stripped)
+        return functools.reduce(lambda result, name: _TEXT_OPTIONS[name](result), options, text)
 
     def emit(writer: CodeWriter, value: str) -> str:
         return f"{writer.constant(change)}({writer.convert(base, value)})"

@@ -6,7 +6,7 @@ what `re` could cost on a text of a given length. Within a fixed limit, `re` sea
 does, whose time is linear in the length of the text. Both give the same answer. If neither can decide, the search
 raises `Undecidable`.
 
-    syntax_tree.py → backtracking.py → nfa.py → automaton.py → pattern.py
+    syntax_tree.py → backtracking.py → automaton.py → pattern.py
 """
 
 from __future__ import annotations

@@ -149,9 +149,8 @@ class _Estimate:
                 return after
             case Either(items) | Opaque(items):
                 entries = [self.peek(item, after) for item in items]
-                return _join_masks([mask for mask, _ in entries]), 1 + sum(
-                    self.save_cost + price for _, price in entries
-                )
+                mask = functools.reduce(operator.or_, [mask for mask, _ in entries], 0)
+                return mask, 1 + sum(self.save_cost + price for _, price in entries)
             case Repeat(low, _, body, width) if width:
                 mask, price = self.peek(body, after)
                 return (mask, price + self.save_cost) if low else (mask | after[0], price + after[1] + self.save_cost)
@@ -178,10 +177,6 @@ def _ends_once(items: tuple[Node, ...], following: int) -> bool:
             return False
         varying += isinstance(item, Repeat) and item.low != item.high
     return varying <= 1
-
-
-def _join_masks(masks: list[int]) -> int:
-    return functools.reduce(operator.or_, masks, 0)
 
 
 def _sum_powers(base: float, last: int) -> float:

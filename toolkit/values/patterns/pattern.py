@@ -11,9 +11,8 @@ import functools
 import re
 from collections.abc import Callable
 
-from .automaton import LazyDfa, SearchExhausted
+from .automaton import MAX_STATES, LazyDfa, SearchExhausted, count_states, find_irregular
 from .backtracking import longest_affordable
-from .nfa import MAX_STATES, count_states, find_irregular
 from .syntax_tree import Node, read_tree
 
 __all__ = ["MAX_SOURCE_CHARS", "Pattern", "Undecidable", "compile_pattern"]

@@ -1,9 +1,9 @@
-"""
-Find the places in a document of an older draft: each schema with its draft and its address, and where references lead.
-"""
+"""Find the schemas of a document of an older draft, each with its draft and address, and where references lead."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
@@ -11,8 +11,8 @@ from urllib.parse import unquote, urldefrag, urljoin
 from ..._plumbing.records import record
 from ...errors import DefinitionError
 from ..strictjson.checks import show_value
-from .drafts import DRAFTS, LATEST, Draft, find_draft, iter_parts
-from .vocabulary import is_mapping
+from .drafts import DRAFTS, LATEST, Draft, find_draft
+from .vocabulary import is_mapping, iter_subschemas
 
 __all__ = ["DraftIndex", "DraftPart", "Path", "show_path"]
 
@@ -59,7 +59,7 @@ class DraftIndex:
         self.has_dynamic_references = False
         self.anchors: dict[tuple[Path, str], list[Path]] = {}
         self._addresses: dict[str, list[Path]] = {"": [()]}
-        self._root = root
+        self._root: Any = root
         self._subject = subject
         self._parts: dict[Path, DraftPart] = {}
         self.top = self._read_addresses(DraftPart(root, (), LATEST, "", ()))
@@ -85,6 +85,10 @@ class DraftIndex:
 
     def resolve(self, part: DraftPart, reference: str) -> Path:
         """Return the steps to the schema that *reference* in *part* leads to, or raise `DefinitionError`."""
+
+        def refuse(problem: str) -> DefinitionError:
+            return DefinitionError(f"{self._subject}: {show_path(part.path)}: $ref {reference!r} {problem}")
+
         if reference.startswith("#"):
             address, fragment = part.base, reference[1:]
         else:
@@ -92,21 +96,14 @@ class DraftIndex:
         resources = self._addresses.get(address, [])
         paths = [path for resource in resources for path in self._follow(resource, fragment)]
         if not paths:
-            raise DefinitionError(
-                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} is not answered by the schema itself; "
-                f"nothing is fetched, so put the definition under `definitions`"
+            raise refuse(
+                "is not answered by the schema itself; nothing is fetched, so put the definition under `definitions`"
             )
         values = [self._get_value(path) for path in paths]
         if any(value != values[0] for value in values):
-            raise DefinitionError(
-                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} may mean several schemas, because they "
-                f"have the same address; give each its own"
-            )
+            raise refuse("may mean several schemas, because they have the same address; give each its own")
         if not isinstance(values[0], (Mapping, bool)):
-            raise DefinitionError(
-                f"{self._subject}: {show_path(part.path)}: $ref {reference!r} leads to {show_value(values[0])}, which "
-                f"is not a schema; refer to a definition"
-            )
+            raise refuse(f"leads to {show_value(values[0])}, which is not a schema; refer to a definition")
         return paths[0]
 
     def _follow(self, resource: Path, fragment: str) -> list[Path]:
@@ -126,10 +123,7 @@ class DraftIndex:
         return [path]
 
     def _get_value(self, path: Path) -> Any:
-        value: Any = self._root
-        for step in path:
-            value = value[step]
-        return value
+        return functools.reduce(operator.getitem, path, self._root)
 
     def _add(self, first: DraftPart) -> None:
         """Add *first* and all schemas inside it."""
@@ -138,7 +132,9 @@ class DraftIndex:
             part = waiting.pop()
             self._parts[part.path] = part
             if is_mapping(part.schema):
-                waiting += [self.read_part(part, *inner) for inner in iter_parts(part.schema, part.draft)]
+                draft = part.draft
+                inside = iter_subschemas(part.schema, lists=draft.lists, mappings=draft.mappings, values=draft.values)
+                waiting += [self.read_part(part, *inner) for inner in inside]
 
     def _read_addresses(self, part: DraftPart) -> DraftPart:
         """Return *part* with its own draft and address, after its address and its anchors were noted."""

@@ -11,7 +11,9 @@ cannot see it.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ from .drafts import DRAFTS, LATEST, find_draft, is_schema
 from .engine import iter_mappings
 from .vocabulary import ANNOTATION_KEYWORDS, is_mapping
 
-__all__ = ["RewrittenDraft", "rewrite_schema"]
+__all__ = ["rewrite_schema"]
 
 _ALONE = frozenset().union(*(draft.keywords for draft in DRAFTS)) - {"$ref", "definitions"}
 """The keywords that have no effect beside a `$ref`, where a draft says that it stands alone."""
@@ -34,22 +36,11 @@ _REFERENCES = frozenset(["$ref", "$recursiveRef", "$dynamicRef"])
 _ADDRESSES = frozenset(["$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"])
 
 
-class RewrittenDraft(NamedTuple):
+def rewrite_schema(schema: dict[str, Any], subject: str) -> tuple[dict[str, Any], list[str]]:
     """
-    A schema of draft 2020-12.
+    Return *schema* for draft 2020-12, and notes about what it says without effect, each with its place.
 
-    Attributes:
-        schema: The schema.
-        notes: What the schema that was given says without effect, each with its place.
-    """
-
-    schema: dict[str, Any]
-    notes: list[str]
-
-
-def rewrite_schema(schema: dict[str, Any], subject: str) -> RewrittenDraft:
-    """
-    Return *schema* for draft 2020-12. If no part of it is written for an older draft, return it as it is.
+    If no part of *schema* is written for an older draft, it is returned as it is.
 
     Raises:
         DefinitionError: A keyword or a value has no meaning in its draft, or none in draft 2020-12, or a reference
@@ -61,16 +52,14 @@ def rewrite_schema(schema: dict[str, Any], subject: str) -> RewrittenDraft:
             is_latest &= find_draft(part["$schema"]) is LATEST
         has_references |= not _REFERENCES.isdisjoint(part)
     if is_latest:
-        return RewrittenDraft(schema, [])
+        return schema, []
     try:
         rewriting = _Rewriting(DraftIndex(schema, subject, is_complete=has_references), subject)
         new_schema = rewriting.run()
-        # If no schema of an older draft was found, what looked like one is data.
-        return RewrittenDraft(new_schema, rewriting.notes) if rewriting.is_needed else RewrittenDraft(schema, [])
-    except DefinitionError:
-        raise
     except ValueError as error:
         raise DefinitionError(f"{subject}: an `$id` or `$ref` of the schema is not an address: {error}") from None
+    # If no schema of an older draft was found, what looked like one is data.
+    return (new_schema, rewriting.notes) if rewriting.is_needed else (schema, [])
 
 
 class _Reference(NamedTuple):
@@ -112,7 +101,7 @@ class _Rewriting:
             reference.schema["$ref"] = self._write_reference(reference.place, self._places[reference.target])
         return top
 
-    def _add_definition(self, top: dict[str, Any], part: DraftPart) -> None:
+    def _add_definition(self, top: Any, part: DraftPart) -> None:
         """Add *part* to `$defs` if it has no place in the new document, because it checked nothing where it stood."""
         if part.path in self._places:
             return
@@ -120,10 +109,7 @@ class _Rewriting:
         if self._is_dynamic and part.resource != part.path:  # what it means depends on the schema around it
             self._add_definition(top, self._index.find_part(part.resource))
             holder_place = self._places[part.resource]
-        holder: Any = top
-        for step in holder_place:
-            holder = holder[step]
-        definitions = holder.setdefault("$defs", {})
+        definitions = functools.reduce(operator.getitem, holder_place, top).setdefault("$defs", {})
         stem = str(part.path[-1])
         names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(2)))
         name = next(name for name in names if name not in definitions)
@@ -193,7 +179,7 @@ class _Rewriting:
                 else item
                 for name, item in value.items()
             }
-        if isinstance(value, list) and (keyword in draft.lists or keyword == "items"):
+        if isinstance(value, list) and keyword in draft.lists:
             return [
                 self._rewrite(read_part(part, (keyword, at), item), (*place, new_keyword, at))
                 if is_schema(item)

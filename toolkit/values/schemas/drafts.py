@@ -1,17 +1,14 @@
-"""
-Name the keywords of the older drafts of JSON Schema, and where each draft has schemas inside schemas.
-"""
+"""Name the keywords of the older drafts of JSON Schema, and where each draft has schemas inside schemas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
 from ..._plumbing.records import record
 from .vocabulary import is_mapping
 
-__all__ = ["DRAFTS", "LATEST", "Draft", "find_draft", "is_schema", "iter_parts"]
+__all__ = ["DRAFTS", "LATEST", "Draft", "find_draft", "is_schema"]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -24,7 +21,7 @@ class Draft:
         address: What `$schema` says, without the scheme and the last `#`.
         identifier: The keyword that gives a schema its address.
         values: The keywords whose value is a schema.
-        lists: The keywords whose value is a list of schemas.
+        lists: The keywords whose value is a list of schemas, or may be one.
         mappings: The keywords whose value is a mapping of names to schemas.
         checks: The keywords without a schema that can refuse a value.
         ref_is_alone: Whether all keywords beside a `$ref` are ignored. Then an identifier may also be an anchor.
@@ -35,7 +32,7 @@ class Draft:
     address: str
     identifier: str = "$id"
     values: frozenset[str]
-    lists: frozenset[str] = frozenset(["allOf", "anyOf", "oneOf"])
+    lists: frozenset[str] = frozenset(["allOf", "anyOf", "items", "oneOf"])
     mappings: frozenset[str]
     checks: frozenset[str]
     ref_is_alone: bool = False
@@ -53,23 +50,9 @@ _MAPPINGS_04 = frozenset(["definitions", "dependencies", "patternProperties", "p
 _MAPPINGS_2019 = frozenset(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"])
 _CHECKS_04 = frozenset(
     [
-        "$ref",
-        "enum",
-        "exclusiveMaximum",
-        "exclusiveMinimum",
-        "maxItems",
-        "maxLength",
-        "maxProperties",
-        "maximum",
-        "minItems",
-        "minLength",
-        "minProperties",
-        "minimum",
-        "multipleOf",
-        "pattern",
-        "required",
-        "type",
-        "uniqueItems",
+        *("$ref", "type", "enum", "required", "pattern", "uniqueItems", "multipleOf"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"),
     ]
 )
 _CHECKS_06 = _CHECKS_04 | {"const"}
@@ -84,32 +67,23 @@ LATEST = Draft(
     checks=(_CHECKS_2019 - {"$recursiveRef"}) | {"$dynamicRef"},
 )
 
+
+def _early_draft(number: str, values: frozenset[str], checks: frozenset[str], *, identifier: str = "$id") -> Draft:
+    return Draft(
+        name=f"draft {number}",
+        address=f"json-schema.org/draft-{number}/schema",
+        identifier=identifier,
+        values=values,
+        mappings=_MAPPINGS_04,
+        checks=checks,
+        ref_is_alone=True,
+    )
+
+
 DRAFTS = (
-    Draft(
-        name="draft 04",
-        address="json-schema.org/draft-04/schema",
-        identifier="id",
-        values=_VALUES_04,
-        mappings=_MAPPINGS_04,
-        checks=_CHECKS_04,
-        ref_is_alone=True,
-    ),
-    Draft(
-        name="draft 06",
-        address="json-schema.org/draft-06/schema",
-        values=_VALUES_06,
-        mappings=_MAPPINGS_04,
-        checks=_CHECKS_06,
-        ref_is_alone=True,
-    ),
-    Draft(
-        name="draft 07",
-        address="json-schema.org/draft-07/schema",
-        values=_VALUES_07,
-        mappings=_MAPPINGS_04,
-        checks=_CHECKS_06,
-        ref_is_alone=True,
-    ),
+    _early_draft("04", _VALUES_04, _CHECKS_04, identifier="id"),
+    _early_draft("06", _VALUES_06, _CHECKS_06),
+    _early_draft("07", _VALUES_07, _CHECKS_06),
     Draft(
         name="draft 2019-09",
         address="json-schema.org/draft/2019-09/schema",
@@ -129,23 +103,6 @@ def find_draft(dialect: object) -> Draft | None:
     if not isinstance(dialect, str):
         return None
     return _BY_ADDRESS.get(dialect.removeprefix("https://").removeprefix("http://").removesuffix("#"))
-
-
-def iter_parts(schema: Mapping[str, Any], draft: Draft) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """
-    Yield each schema directly inside *schema*, as *draft* reads it, with the steps that lead to it.
-
-    A value that should be a schema and is none is left out.
-    """
-    for keyword, value in schema.items():
-        if keyword in draft.mappings:
-            if is_mapping(value):
-                yield from (((keyword, name), item) for name, item in value.items() if is_schema(item))
-        elif isinstance(value, list):
-            if keyword in draft.lists or (keyword == "items" and draft is not LATEST):
-                yield from (((keyword, index), item) for index, item in enumerate(value) if is_schema(item))
-        elif keyword in draft.values and is_schema(value):
-            yield (keyword,), value
 
 
 def is_schema(value: Any) -> bool:

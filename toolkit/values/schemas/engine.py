@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .keywords import KEYWORDS, MAX_ERRORS, UNSET, build_error, classes_that_fit
+from .keywords import KEYWORDS, MAX_ERRORS, UNSET, SchemaError, classes_that_fit
 from .vocabulary import is_mapping
 
 __all__ = ["SchemaValidator", "iter_mappings"]
@@ -112,11 +112,7 @@ def iter_mappings(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 @functools.cache
 def _validator_class() -> Any:
-    """
-    Return jsonschema's validator class for draft 2020-12 with our `KEYWORDS`.
-
-    The `format_checker` of its instances must be a `WorkBudget`.
-    """
+    """Return jsonschema's class for draft 2020-12 with our `KEYWORDS`. Its `format_checker` is a `WorkBudget`."""
     from jsonschema import Draft202012Validator, validators
 
     validator_class: Any = validators.extend(Draft202012Validator, KEYWORDS)
@@ -152,8 +148,8 @@ def _iter_errors(validator: Any, instance: Any, path: Any, schema_path: Any) -> 
     """Run jsonschema's own loop over the keywords of a schema."""
     schema = validator.schema
     if schema is False:
-        about = {"validator": None, "validator_value": None, "instance": instance, "schema": schema}
-        yield build_error(path=_steps(path), schema_path=_steps(schema_path), **about)
+        error: Any = SchemaError(validator=None, validator_value=None, instance=instance, schema=schema)
+        yield _prepend_steps(error, path, schema_path)
     for check, keyword, value in validator._validators:  # noqa: SLF001 -- like jsonschema's own loop, here and below
         for error in check(validator, value, instance, schema) or ():
             if error.schema is UNSET:
@@ -162,11 +158,7 @@ def _iter_errors(validator: Any, instance: Any, path: Any, schema_path: Any) -> 
                 error._set(validator=keyword, validator_value=value, instance=instance, schema=schema)  # noqa: SLF001
             if keyword not in ("if", "$ref"):
                 error.schema_path.appendleft(keyword)
-            if path is not None:
-                error.path.appendleft(path)
-            if schema_path is not None:
-                error.schema_path.appendleft(schema_path)
-            yield error
+            yield _prepend_steps(error, path, schema_path)
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
@@ -192,5 +184,9 @@ def _leads_out(reference: Any) -> bool:
     return isinstance(reference, str) and not reference.startswith("#")
 
 
-def _steps(path: Any) -> tuple[Any, ...]:
-    return () if path is None else (path,)
+def _prepend_steps(error: Any, path: Any, schema_path: Any) -> Any:
+    if path is not None:
+        error.path.appendleft(path)
+    if schema_path is not None:
+        error.schema_path.appendleft(schema_path)
+    return error

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from ..._plumbing.forks import unlock_properties_in_children
 from ..patterns import compile_pattern
 from .union_tags import resolve_members
 from .vocabulary import UNION_KEYWORDS
@@ -27,7 +28,6 @@ __all__ = [
     "UNSET",
     "IndexedChoices",
     "SchemaError",
-    "build_error",
     "classes_that_fit",
 ]
 
@@ -61,6 +61,7 @@ def classes_that_fit(schema: Mapping[str, Any]) -> frozenset[type]:
     return _CLASSES[kinds] if isinstance(kinds, str) else _NO_CLASSES.union(*map(_CLASSES.__getitem__, kinds))
 
 
+@unlock_properties_in_children
 class IndexedChoices(list[Any]):
     """The choices of a long `enum`, in which a value is found without a look at each of them."""
 
@@ -134,11 +135,6 @@ class SchemaError:
                 setattr(self, name, value)
 
 
-def build_error(message: Any = "", **about: Any) -> Any:
-    """Return an error. Its *message* is not for people: it holds what the module `messages` has to know besides."""
-    return SchemaError(message, **about)
-
-
 def _check_reference(validator: Any, reference: str, instance: Any, schema: Any) -> Iterator[Any]:
     budget = validator.format_checker
     if reference in budget.targets:
@@ -151,7 +147,7 @@ def _check_reference(validator: Any, reference: str, instance: Any, schema: Any)
     key = id(contents), id(instance)
     known_errors = budget.known
     if known_errors is not None and key in known_errors:
-        yield from (build_error(**fields) for fields in known_errors[key])
+        yield from (SchemaError(**fields) for fields in known_errors[key])
         return
     errors = list(islice(validator.descend(instance, contents, resolver=resolver), MAX_ERRORS))
     # Copies are kept, because the path of an error grows while the error passes through the outer schemas.
@@ -169,7 +165,7 @@ def _freeze_path(value: Any) -> Any:
 
 def _check_type(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if not _has_type(validator, expected, instance):
-        yield build_error()
+        yield SchemaError()
 
 
 def _has_type(validator: Any, expected: Any, instance: Any) -> bool:
@@ -213,12 +209,7 @@ def _check_enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Ite
         identity = _equality_key(instance)
         fits = any(_equality_key(choice) == identity for choice in choices)
     if not fits:
-        yield build_error()
-
-
-def _check_const(validator: Any, constant: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if _equality_key(instance) != _equality_key(constant):
-        yield build_error()
+        yield SchemaError()
 
 
 def _check_properties(validator: Any, properties: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
@@ -237,7 +228,7 @@ def _check_required(validator: Any, names: Any, instance: Any, schema: Any) -> I
         for name in names:
             if name not in instance:
                 union = next((schema[keyword] for keyword in UNION_KEYWORDS if keyword in schema), None)
-                yield build_error("" if union is None else _members_reader(validator, union), path=(name,))
+                yield SchemaError("" if union is None else _members_reader(validator, union), path=(name,))
 
 
 def _check_dependent_required(validator: Any, names: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
@@ -246,7 +237,7 @@ def _check_dependent_required(validator: Any, names: Mapping[str, Any], instance
             if name in instance:
                 for other in others:
                     if other not in instance:
-                        yield build_error(name, path=(other,))
+                        yield SchemaError(name, path=(other,))
 
 
 def _check_additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -259,7 +250,7 @@ def _check_additional_properties(validator: Any, allowed: Any, instance: Any, sc
         extras = [key for key in extras if not any(pattern.search(key) for pattern in patterns)]
     for key in extras:
         if allowed is False:
-            yield build_error(path=(key,))
+            yield SchemaError(path=(key,))
         else:
             yield from validator.descend(instance[key], allowed, path=key)
 
@@ -285,7 +276,7 @@ def _check_items(validator: Any, items: Any, instance: Any, schema: Any) -> Iter
     if isinstance(instance, list):
         first = len(schema.get("prefixItems", ()))
         if items is False and len(instance) > first:
-            yield build_error(str(first))
+            yield SchemaError(str(first))
         elif isinstance(items, Mapping):
             fine = classes_that_fit(items)
             for index in range(first, len(instance)):
@@ -297,11 +288,6 @@ def _check_items(validator: Any, items: Any, instance: Any, schema: Any) -> Iter
                     yield error
 
 
-def _check_pattern(validator: Any, source: str, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, str) and not compile_pattern(source).search(instance):
-        yield build_error()
-
-
 def _check_any_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
     context: list[Any] = []
     for index, member in enumerate(members):
@@ -309,7 +295,7 @@ def _check_any_of(validator: Any, members: Any, instance: Any, schema: Any) -> I
         if not errors:
             return
         context += errors
-    yield build_error(_members_reader(validator, members), context=context)
+    yield SchemaError(_members_reader(validator, members), context=context)
 
 
 def _check_one_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -320,7 +306,7 @@ def _check_one_of(validator: Any, members: Any, instance: Any, schema: Any) -> I
         context += errors
         fit_count += not errors
     if fit_count != 1:
-        yield build_error(_members_reader(validator, members), context=() if fit_count else context)
+        yield SchemaError(_members_reader(validator, members), context=() if fit_count else context)
 
 
 def _members_reader(validator: Any, members: Any) -> Callable[[], list[list[Mapping[str, Any]]]]:
@@ -330,27 +316,32 @@ def _members_reader(validator: Any, members: Any) -> Callable[[], list[list[Mapp
 
 def _check_not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if validator.evolve(schema=unwanted).is_valid(instance):
-        yield build_error()
+        yield SchemaError()
 
 
-def _check_unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if unique and isinstance(instance, list) and len({_equality_key(item) for item in instance}) != len(instance):
-        yield build_error()
+def _refuse_if(fails: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Any]]:
+    """Return the check of a keyword whose value and the instance are enough to decide."""
 
-
-def _build_length_check(kind: type, fails: Callable[[int, Any], bool]) -> Callable[..., Iterator[Any]]:
     def check(validator: Any, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if isinstance(instance, kind) and fails(len(instance), limit):  # type: ignore[arg-type]
-            yield build_error()
+        if fails(limit, instance):
+            yield SchemaError()
 
     return check
+
+
+def _refuse_length(kind: Any, fails: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Any]]:
+    return _refuse_if(lambda limit, instance: isinstance(instance, kind) and fails(len(instance), limit))
+
+
+def _has_repeated_items(unique: Any, instance: Any) -> bool:
+    return bool(unique) and isinstance(instance, list) and len(set(map(_equality_key, instance))) != len(instance)
 
 
 KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "$ref": _check_reference,
     "type": _check_type,
     "enum": _check_enum,
-    "const": _check_const,
+    "const": _refuse_if(lambda constant, instance: _equality_key(instance) != _equality_key(constant)),
     "properties": _check_properties,
     "required": _check_required,
     "dependentRequired": _check_dependent_required,
@@ -358,17 +349,19 @@ KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "patternProperties": _check_pattern_properties,
     "unevaluatedProperties": _check_unevaluated_properties,
     "items": _check_items,
-    "pattern": _check_pattern,
+    "pattern": _refuse_if(
+        lambda source, instance: isinstance(instance, str) and not compile_pattern(source).search(instance)
+    ),
     "anyOf": _check_any_of,
     "oneOf": _check_one_of,
     "not": _check_not,
-    "uniqueItems": _check_unique_items,
-    "minLength": _build_length_check(str, operator.lt),
-    "maxLength": _build_length_check(str, operator.gt),
-    "minItems": _build_length_check(list, operator.lt),
-    "maxItems": _build_length_check(list, operator.gt),
-    "minProperties": _build_length_check(dict, operator.lt),
-    "maxProperties": _build_length_check(dict, operator.gt),
+    "uniqueItems": _refuse_if(_has_repeated_items),
+    "minLength": _refuse_length(str, operator.lt),
+    "maxLength": _refuse_length(str, operator.gt),
+    "minItems": _refuse_length(list, operator.lt),
+    "maxItems": _refuse_length(list, operator.gt),
+    "minProperties": _refuse_length(dict, operator.lt),
+    "maxProperties": _refuse_length(dict, operator.gt),
     # `format` is only an annotation, as the draft says. The validator's slot for it holds the `WorkBudget` instead.
     "format": lambda validator, form, instance, schema: iter(()),
 }

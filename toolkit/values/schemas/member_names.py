@@ -13,6 +13,8 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ..._lazy_names import lazy_pattern
+from ..._plumbing.forks import unlock_properties_in_children
+from .vocabulary import scalar_key
 
 __all__ = [
     "FLAG_NAMES",
@@ -39,6 +41,7 @@ _SEPARATORS = lazy_pattern(r"[\s_.-]+")
 _BETWEEN_FLAGS = lazy_pattern(r"[\s|,+]+")
 
 
+@unlock_properties_in_children
 class MemberNames(dict[str, Any]):
     """The name of each member, aliases included, with the value that is sent for it."""
 
@@ -72,12 +75,11 @@ class MemberNames(dict[str, Any]):
 
     def name_of(self, value: Any) -> str | None:
         """Return the first name of *value*, or None if it has none. Its other names are aliases."""
-        return self._names_by_value.get((type(value) is bool, value)) if isinstance(value, Hashable) else None
+        return self._names_by_value.get(scalar_key(value)) if isinstance(value, Hashable) else None
 
     @functools.cached_property
     def _names_by_value(self) -> dict[tuple[bool, Any], str]:
-        # In Python, 1 and True are the same key. In JSON, they are different values.
-        return {(type(value) is bool, value): name for name, value in reversed(self.items())}
+        return {scalar_key(value): name for name, value in reversed(self.items())}
 
     @functools.cached_property
     def _values_by_folded_name(self) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def _join_words(words: list[str], *, max_items: int) -> str:
 
 
 def _build_message(error: Any) -> str | Callable[[], str]:
-    word = _MESSAGES.get(error.validator, _other_message)
+    word = _MESSAGES.get(error.validator, lambda error: f"does not fit what `{error.validator}` asks")
     if "propertyNames" in error.schema_path and isinstance(error.instance, str):
         message = word(error)
         text = message if isinstance(message, str) else message()
@@ -246,10 +246,6 @@ def _begin_with_neighbours(name: str, candidates: Collection[str]) -> Iterable[s
 def _describe_pattern(error: Any) -> str:
     form = find_text_form(error.schema)
     return f"text that matches {error.validator_value[:100]}" if form is None else form.expectation
-
-
-def _other_message(error: Any) -> str:
-    return f"does not fit what `{error.validator}` asks"
 
 
 _MESSAGES: dict[Any, Callable[[Any], str | Callable[[], str]]] = {

@@ -10,17 +10,17 @@ the table to jsonschema's verdict.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
-from ..._lazy_names import lazy_pattern
 from .vocabulary import JSON_TYPES
 
 __all__ = ["check_against_metaschema", "is_surely_valid"]
 
 _MAX_DEPTH = 30
-_ANCHOR = lazy_pattern(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
-_ID = lazy_pattern(r"[^#]*#?\Z")
+_ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
+_ID = re.compile(r"[^#]*#?\Z")
 
 
 def check_against_metaschema(schema: Any) -> None:
@@ -54,38 +54,19 @@ def is_surely_valid(schema: Any, depth: int = _MAX_DEPTH) -> bool:
     return True
 
 
-def _is_text(value: Any, _: int) -> bool:
-    return type(value) is str
+def _is(*kinds: type, where: Callable[[Any], object] = lambda value: True) -> Callable[[Any, int], bool]:
+    """Return the check that a value is exactly of one of *kinds*, and that *where* holds for it."""
+    return lambda value, depth: type(value) in kinds and bool(where(value))
 
 
-def _is_bool(value: Any, _: int) -> bool:
-    return type(value) is bool
-
-
-def _is_list(value: Any, _: int) -> bool:
-    return type(value) is list
-
-
-def _is_number(value: Any, _: int) -> bool:
-    return type(value) is int or type(value) is float
-
-
-def _is_positive(value: Any, _: int) -> bool:
-    return (type(value) is int or type(value) is float) and value > 0
-
-
-def _is_size(value: Any, _: int) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_type(value: Any, _: int) -> bool:
-    if type(value) is str:
-        return value in JSON_TYPES
-    return _are_distinct_texts(value, 0) and bool(value) and all(name in JSON_TYPES for name in value)
-
-
-def _are_distinct_texts(value: Any, _: int) -> bool:
+def _are_distinct_texts(value: Any, depth: int = 0) -> bool:
     return type(value) is list and all(type(item) is str for item in value) and len(set(value)) == len(value)
+
+
+def _is_type(value: Any, depth: int) -> bool:
+    return (_are_distinct_texts(value) and bool(value) and all(name in JSON_TYPES for name in value)) or (
+        type(value) is str and value in JSON_TYPES
+    )
 
 
 def _are_schemas(value: Any, depth: int) -> bool:
@@ -96,43 +77,29 @@ def _are_named_schemas(value: Any, depth: int) -> bool:
     return type(value) is dict and all(is_surely_valid(item, depth) for item in value.values())
 
 
-def _are_named_texts(value: Any, _: int) -> bool:
-    return type(value) is dict and all(_are_distinct_texts(item, 0) for item in value.values())
-
-
 def _are_dependencies(value: Any, depth: int) -> bool:
     return type(value) is dict and all(
-        is_surely_valid(item, depth) or _are_distinct_texts(item, 0) for item in value.values()
+        is_surely_valid(item, depth) or _are_distinct_texts(item) for item in value.values()
     )
 
 
-def _is_anchor(value: Any, _: int) -> bool:
-    return type(value) is str and _ANCHOR.match(value) is not None
-
-
-def _is_id(value: Any, _: int) -> bool:
-    return type(value) is str and _ID.match(value) is not None
-
-
-def _is_unsure(value: Any, _: int) -> bool:
-    return False
-
+_SIZE = _is(int, where=lambda size: size >= 0)
 
 _CHECKS: dict[str, Callable[[Any, int], bool]] = {
-    "$id": _is_id,
-    "$vocabulary": _is_unsure,
-    **dict.fromkeys(("$anchor", "$dynamicAnchor", "$recursiveAnchor"), _is_anchor),
-    **dict.fromkeys(("$schema", "$ref", "$dynamicRef", "$recursiveRef", "$comment"), _is_text),
-    **dict.fromkeys(("title", "description", "pattern", "format", "contentEncoding", "contentMediaType"), _is_text),
-    **dict.fromkeys(("deprecated", "readOnly", "writeOnly", "uniqueItems"), _is_bool),
-    **dict.fromkeys(("enum", "examples"), _is_list),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_size),
-    **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _is_size),
-    "multipleOf": _is_positive,
+    "$id": _is(str, where=_ID.match),
+    "$vocabulary": _is(),  # jsonschema decides
+    **dict.fromkeys(("$anchor", "$dynamicAnchor", "$recursiveAnchor"), _is(str, where=_ANCHOR.match)),
+    **dict.fromkeys(("$schema", "$ref", "$dynamicRef", "$recursiveRef", "$comment"), _is(str)),
+    **dict.fromkeys(("title", "description", "pattern", "format", "contentEncoding", "contentMediaType"), _is(str)),
+    **dict.fromkeys(("deprecated", "readOnly", "writeOnly", "uniqueItems"), _is(bool)),
+    **dict.fromkeys(("enum", "examples"), _is(list)),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is(int, float)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _SIZE),
+    **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), _SIZE),
+    "multipleOf": _is(int, float, where=lambda factor: factor > 0),
     "type": _is_type,
     "required": _are_distinct_texts,
-    "dependentRequired": _are_named_texts,
+    "dependentRequired": _is(dict, where=lambda names: all(map(_are_distinct_texts, names.values()))),
     "dependencies": _are_dependencies,
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _are_schemas),
     **dict.fromkeys(

@@ -10,6 +10,8 @@ repaired.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -159,7 +161,8 @@ class _RepairRun:
     def _repair_error(self, error: Any, box: list[Any], validator: Any, place: Path) -> list[str]:
         """Try to repair one error in place. Return the notes."""
         path = [0, *error.absolute_path]
-        holder, key = _get_at_path(box, path[:-1]), path[-1]
+        holder: Any = functools.reduce(operator.getitem, path[:-1], box)
+        key = path[-1]
         if error.validator == "additionalProperties" and error.validator_value is False:
             return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
         if error.validator not in _REPAIRABLE_KEYWORDS or (error.validator == "oneOf" and not error.context):
@@ -197,11 +200,7 @@ class _RepairRun:
         whole_validator: Any,
         where: Path,
     ) -> _FittedValue | None:
-        """
-        Return what *value* was probably meant to be, or None if no reading fits.
-
-        A reading that fits at once comes before a reading that needs more repairs.
-        """
+        """Return what *value* probably means, or None. A reading that fits at once comes before all others."""
         for candidate, text in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
             if whole_validator.is_valid(candidate):
@@ -221,17 +220,13 @@ class _RepairRun:
 
     def _note(self, where: Path, value: Any, candidate: Any, text: str | None) -> str:
         """Return the note that *candidate* was taken for *value*. Without a *text*, *value* is a name."""
-        if text is None:
-            return self._name_note(where, value, candidate)
-        shown = "a value" if self._is_hidden(where) else show_value(value)
-        return f"{Problem('', where).where or 'arguments'}: took {text.format(shown)}"
-
-    def _name_note(self, where: Path, name: Any, value: Any) -> str:
         place = Problem("", where).where or "arguments"
+        if text is not None:
+            return f"{place}: took {text.format('a value' if self._is_hidden(where) else show_value(value))}"
         if self._is_hidden(where):
             return f"{place}: took a name as its value"
-        text = f"the names in {show_value(name)}" if isinstance(name, list) else f"the name {show_value(name)}"
-        return f"{place}: took {text} as {show_value(value)}"
+        names = f"the names in {show_value(value)}" if isinstance(value, list) else f"the name {show_value(value)}"
+        return f"{place}: took {names} as {show_value(candidate)}"
 
     def _is_hidden(self, where: Path) -> bool:
         return where[0] in self._hidden if where else bool(self._hidden)
@@ -263,11 +258,7 @@ class _RepairRun:
         return self._folded_keys[id(holder)][1]
 
     def _remove_null(self, error: Any, holder: Any, key: Any, root: Any, validator: Any) -> bool:
-        """
-        Remove a null from its object if it is the value of a declared property that is not required.
-
-        Return whether the null was removed.
-        """
+        """Remove a null that is the value of a declared property which is not required. Return whether it was."""
         steps = list(error.absolute_schema_path)
         pairs = [index for index in range(len(steps) - 1) if steps[index] == "properties" and steps[index + 1] == key]
         # The steps after the key's own `properties` must not lead deeper. If they do, the null is an entry of a
@@ -292,11 +283,7 @@ class _RepairRun:
 
 
 def _candidates(value: Any, parsed: Any) -> Iterator[Candidate]:
-    """
-    Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value.
-
-    *parsed* is the JSON value that *value* holds as text, or `NO_VALUE`.
-    """
+    """Yield what *value*, or the JSON that it holds as text, may mean, the most literal first, with a description."""
     if parsed is not NO_VALUE:
         yield parsed, "the text {} as the JSON it holds"
     if value is not None and not isinstance(value, list):
@@ -351,9 +338,3 @@ def _parse_text(value: Any) -> Any:
     except ValueError:
         return NO_VALUE
     return NO_VALUE if find_flaws(parsed) else parsed
-
-
-def _get_at_path(root: Any, path: list[Any]) -> Any:
-    for key in path:
-        root = root[key]
-    return root

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._plumbing.records import record
-from .vocabulary import UNION_KEYWORDS, stated_types
+from .vocabulary import UNION_KEYWORDS, scalar_key, stated_types
 
 __all__ = ["UnionTag", "find_tags", "resolve_members"]
 
@@ -43,22 +43,17 @@ class UnionTag:
         """Return the index of the member that has *value* as its constant, or None."""
         if not isinstance(value, _SCALARS):
             return None
-        return next(
-            (index for index, constants in self.choices.items() if _key_of(value) in map(_key_of, constants)), None
-        )
+        key = scalar_key(value)
+        return next((index for index, constants in self.choices.items() if key in map(scalar_key, constants)), None)
 
     def all_choices(self) -> list[Any]:
         """Return the constants of all members, in the order of the members."""
         constants = itertools.chain(*self.choices.values())
-        return list({_key_of(constant): constant for constant in constants}.values())
+        return list({scalar_key(constant): constant for constant in constants}.values())
 
 
 def resolve_members(resolver: Any, members: Sequence[Any]) -> list[list[Mapping[str, Any]]]:
-    """
-    Return the schemas that each member of a union stands for, behind its references and the unions inside it.
-
-    A schema that cannot be looked up is an empty schema.
-    """
+    """Return the schemas behind the references and inner unions of each member; an empty one if it is unknown."""
     return [list(itertools.islice(_iter_leaves(resolver, member, _MAX_STEPS), _MAX_LEAVES)) for member in members]
 
 
@@ -102,11 +97,14 @@ def _read_tag(key: str, objects: Mapping[int, Sequence[Mapping[str, Any]]]) -> U
         constants = [_constants_of(leaf.get("properties", {}).get(key)) for leaf in leaves]
         if not all(constants):
             # A member without the tag must not allow its key, because then the key could mean something else.
-            if any(constants) or not all(_is_closed_to(leaf, key) for leaf in leaves):
+            are_closed = all(
+                leaf.get("additionalProperties") is False and key not in leaf.get("properties", ()) for leaf in leaves
+            )
+            if any(constants) or not are_closed:
                 return None
             continue
         choices[index] = list(itertools.chain(*constants))
-        if any(owners.setdefault(_key_of(constant), index) != index for constant in choices[index]):
+        if any(owners.setdefault(scalar_key(constant), index) != index for constant in choices[index]):
             return None
         if not all(key in leaf.get("required", ()) for leaf in leaves):
             optional_members.append(index)
@@ -119,12 +117,3 @@ def _constants_of(schema: Any) -> Sequence[Any]:
         return []
     constants = [schema["const"]] if "const" in schema else schema.get("enum", [])
     return constants if all(isinstance(constant, _SCALARS) for constant in constants) else []
-
-
-def _is_closed_to(schema: Mapping[str, Any], key: str) -> bool:
-    return schema.get("additionalProperties") is False and key not in schema.get("properties", ())
-
-
-def _key_of(constant: Any) -> tuple[bool, Any]:
-    # In Python, 1 and True are the same key. In JSON, they are different values.
-    return isinstance(constant, bool), constant

@@ -22,6 +22,7 @@ __all__ = [
     "is_mapping",
     "iter_subschemas",
     "map_subschemas",
+    "scalar_key",
     "stated_types",
 ]
 
@@ -41,15 +42,8 @@ KEYWORDS_FOR_SAME_VALUE = frozenset(["allOf", "anyOf", "dependentSchemas", "else
 
 KEYWORDS_FOR_CHILDREN = frozenset(
     [
-        "additionalProperties",
-        "contains",
-        "items",
-        "patternProperties",
-        "prefixItems",
-        "properties",
-        "propertyNames",
-        "unevaluatedItems",
-        "unevaluatedProperties",
+        *("properties", "additionalProperties", "patternProperties", "propertyNames", "unevaluatedProperties"),
+        *("items", "prefixItems", "contains", "unevaluatedItems"),
     ]
 )
 """The keywords whose subschemas are about a property, a name or an item of the value."""
@@ -80,22 +74,27 @@ def is_mapping(value: Any) -> bool:
     return kind is dict or (kind not in _SCALARS and isinstance(value, Mapping))
 
 
-def iter_subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def iter_subschemas(
+    schema: Any,
+    *,
+    lists: frozenset[str] = _KEYWORDS_WITH_LIST,
+    mappings: frozenset[str] = KEYWORDS_WITH_MAPPING,
+    values: frozenset[str] = SUBSCHEMA_KEYWORDS,
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """
     Yield each schema directly inside *schema*, with the steps that lead to it, such as `("anyOf", 0)`.
 
-    A subschema is a mapping, true or false. The values under an unknown keyword are data.
+    A subschema is a mapping, true or false. The values under an unknown keyword are data. An older draft has schemas
+    in other *lists* and *mappings*, and as other *values*.
     """
     for keyword, value in schema.items() if is_mapping(schema) else ():
         places: Iterable[tuple[tuple[str | int, ...], Any]] = ()
-        if keyword in _KEYWORDS_WITH_LIST:
+        if keyword in lists and isinstance(value, (list, tuple)):
             places = (((keyword, index), item) for index, item in enumerate(value))
-        elif keyword in KEYWORDS_WITH_MAPPING and is_mapping(value):
+        elif keyword in mappings and is_mapping(value):
             places = (((keyword, name), item) for name, item in value.items())
-        elif keyword in SUBSCHEMA_KEYWORDS:
+        elif keyword in values:
             places = [((keyword,), value)]
-        else:
-            continue
         # A value of `dependencies` may also be a list of names.
         for place in places:
             if is_mapping(place[1]) or isinstance(place[1], bool):
@@ -103,11 +102,7 @@ def iter_subschemas(schema: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
 
 
 def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """
-    Return a copy of *schema* with the result of *change* in place of each schema directly inside it.
-
-    *change* has to return a value that is no schema as it is.
-    """
+    """Return a copy of *schema* with each schema inside it changed. *change* returns what is no schema as it is."""
     result: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword in _KEYWORDS_WITH_LIST:
@@ -117,6 +112,11 @@ def map_subschemas(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> d
         else:
             result[keyword] = change(value) if keyword in SUBSCHEMA_KEYWORDS else value
     return result
+
+
+def scalar_key(value: Any) -> tuple[bool, Any]:
+    """Return a key for a text, a number, a boolean or null. In Python, 1 and True are the same key; in JSON not."""
+    return type(value) is bool, value
 
 
 def stated_types(schema: Mapping[str, Any]) -> list[str]:

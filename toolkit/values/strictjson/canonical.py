@@ -55,11 +55,7 @@ def encode_canonical(value: Any) -> str:
 
 
 def digest_parts(*parts: str | None) -> str:
-    """
-    Return the SHA-256 of *parts* in hexadecimal.
-
-    The borders between parts count, and None differs from empty text.
-    """
+    """Return the SHA-256 of *parts*. The borders between parts count, and None differs from empty text."""
     hasher = hashlib.sha256()
     for part in parts:
         data = b"" if part is None else part.encode(errors="surrogatepass")

@@ -163,11 +163,7 @@ def is_valid_text(text: str) -> bool:
 
 
 def is_plain_json(value: Any, level: int = 0) -> bool:
-    """
-    Return whether *value*, which is at depth *level*, is strict JSON.
-
-    Its types must be exactly the types that Python's parser makes.
-    """
+    """Return whether *value*, at depth *level*, is strict JSON of exactly the types that Python's parser makes."""
     values = [value]
     layers: list[dict[int, Any]] = []
     shared = False
@@ -229,13 +225,8 @@ def count_values(value: Any, limit: int) -> int:
         part = waiting.pop()
         count += 1
         kind = type(part)
-        # A repair counts several times, so plain types come first. The methods are those of `dict` and `list`, because
-        # a method of the caller's own subclass may answer wrongly or raise.
-        if kind is dict:
-            inner = list(part.values())
-        elif kind is list:
-            inner = part
-        elif issubclass(kind, dict):
+        # The methods are those of `dict` and `list`, because a method of the caller's own subclass may answer wrongly.
+        if issubclass(kind, dict):
             inner = list(dict.values(part))
         elif issubclass(kind, list):
             inner = list(list.__iter__(part))
@@ -345,11 +336,7 @@ _ENCODE_UNESCAPED = json.encoder.encode_basestring
 
 
 def show_value(value: Any, *, max_chars: int = 60) -> str:
-    """
-    Show *value* as a short piece of JSON for a message.
-
-    The text is always short, and the call does not raise, unless a dictionary is one of its own keys.
-    """
+    """Show *value* as a short piece of JSON for a message. Only a dictionary that is its own key makes it raise."""
     kind = type(value)
     if value is None or kind is bool:
         return {None: "null", True: "true", False: "false"}[value]

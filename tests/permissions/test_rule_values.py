@@ -1,4 +1,4 @@
-"""Compiled rules: the values that they look at, and the ones that they leave to the rule itself."""
+"""The values of a call that a rule is compared with."""
 
 import enum
 from pathlib import Path
@@ -38,8 +38,6 @@ CASES: list[tuple[Any, str, Any, Any]] = [
 @pytest.mark.parametrize(("hint", "pattern", "denied", "allowed"), CASES)
 @pytest.mark.parametrize("subject", ["do(value={})", "do({})", "do(value~={})"])
 async def test_a_rule_holds_for_every_type_of_argument(hint, pattern, denied, allowed, subject):
-    """A quick comparison or not: the same values are denied."""
-
     async def do(value) -> int:
         return 1
 

@@ -1,31 +1,42 @@
 """
-Find markers in the fields of a record, where they do not count.
+Find what stands in the fields of a record: their types, and the metadata beside them, at any depth.
 
-`Writes`, `Reads` and similar markers count only on a parameter. In a field of a dataclass they would silently have no
-effect, so they are refused. A `Secret` in a field makes the whole parameter secret.
+A marker or a check in a field may have no effect there. The code that reads the record then refuses it.
 """
 
 from __future__ import annotations
 
 import builtins
 import dataclasses
-import typing
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import typing_extensions
 
-from ..access import Access
-from ..context import Secret
-from ..values.codecs.type_checking_names import MissingName, TypeCheckingNames, module_names
+from .type_checking_names import MissingName, TypeCheckingNames, module_names
 
-__all__ = ["find_field_markers", "read_field_hints"]
+__all__ = ["iter_field_parts", "read_field_hints"]
 
 
-def find_field_markers(hint: Any) -> list[Any]:
-    """Return the markers in the fields of the records that *hint* names, at any depth."""
-    return list(_find_markers_in_fields(hint, set()))
+def iter_field_parts(hint: Any, visited: set[type] | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the types and the metadata in the fields of the records that *hint* names, each with its field."""
+    visited = set() if visited is None else visited
+    cls = get_origin(hint) or hint
+    if isinstance(cls, type) and cls.__module__ != "builtins" and cls not in visited:
+        visited.add(cls)
+        for name, field_hint in read_field_hints(cls).items():
+            yield from ((f"{cls.__name__}.{name}", part) for part in _iter_parts(field_hint))
+            yield from iter_field_parts(field_hint, visited)
+    for argument in get_args(hint):
+        if not isinstance(argument, str):  # the metadata of an `Annotated` may be any object
+            yield from iter_field_parts(argument, visited)
+
+
+def _iter_parts(hint: Any) -> Iterator[Any]:
+    yield hint
+    for argument in get_args(hint):
+        yield from _iter_parts(argument)
 
 
 def read_field_hints(record: Any) -> dict[str, Any]:
@@ -61,26 +72,6 @@ class _ReplacedNames(dict[str, Any]):
             with suppress(KeyError):
                 return TypeCheckingNames(module)[name]
         return MissingName.create(name, "it is not defined")
-
-
-def _find_markers_in_fields(hint: Any, visited: set[int]) -> Iterator[Any]:
-    kind = typing.get_origin(hint) or hint
-    if isinstance(kind, type) and kind.__module__ != "builtins" and id(kind) not in visited:
-        visited.add(id(kind))
-        for inner in read_field_hints(kind).values():
-            yield from _find_markers(inner)
-            yield from _find_markers_in_fields(inner, visited)
-    for inner in get_args(hint):
-        if not isinstance(inner, str):  # the metadata of an `Annotated` may be any object
-            yield from _find_markers_in_fields(inner, visited)
-
-
-def _find_markers(hint: Any) -> Iterator[Any]:
-    is_marker = isinstance(hint, type) and issubclass(hint, (Access, Secret))
-    if is_marker or isinstance(hint, (Access, Secret)):
-        yield hint
-    for argument in get_args(hint):
-        yield from _find_markers(argument)
 
 
 def _is_record(kind: Any) -> bool:

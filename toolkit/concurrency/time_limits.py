@@ -1,5 +1,5 @@
 """
-A limit on the time that cancelled code takes to clean up.
+Time limits: the deadline of a call, the time that people take, and a limit on the cleanup of cancelled code.
 
 A separate task for each tool and hook would cost more than a whole call, so the code is awaited in the current task.
 Its first step is run directly, because most tools and hooks never wait for anything. Code that does wait is driven from
@@ -11,13 +11,15 @@ coroutine continues in a separate task.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
+import time
 import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from typing import Any, TypeAlias
 
-__all__ = ["FINISHED", "OnAbandon", "await_with_limit", "finish_with_limit", "keep_value"]
+__all__ = ["NO_DEADLINE", "Deadline", "OnAbandon", "QuestionTimer", "await_with_limit", "wait_within"]
 
 OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 """Receives the task in which abandoned code continues. It has to hold the task, because an event loop does not."""
@@ -25,42 +27,133 @@ OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
 _log = logging.getLogger("toolkit")
 
 
-FINISHED = object()
-"""Stands for the future that a coroutine waits for, if the coroutine is finished and waits for none."""
+class Deadline:
+    """
+    The moment at which a call's time is up, if it has a limit.
+
+    Attributes:
+        at: That moment by *clock*; None if there is no limit.
+    """
+
+    __slots__ = ("_clock", "at")
+
+    def __init__(self, clock: Callable[[], float], at: float | None = None) -> None:
+        self._clock = clock
+        self.at = at
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the deadline, or None if there is no limit."""
+        return None if self.at is None else self.at - self._clock()
+
+    def is_past(self) -> bool:
+        return self.at is not None and self._clock() >= self.at
+
+    def with_minimum(self, seconds: float) -> Deadline:
+        """Return a deadline that is the same, but not sooner than *seconds* from now."""
+        return self if self.at is None else Deadline(self._clock, max(self.at, self._clock() + seconds))
+
+
+NO_DEADLINE = Deadline(time.monotonic)
+"""The deadline of calls without a limit."""
+
+
+class QuestionTimer:
+    """
+    Measures how long the questions of one attempt are open. All of it runs in one event loop.
+
+    The time limit of a tool says how long the tool may take. A person who is asked meanwhile may take longer. The
+    deadline that a caller sets for the whole call holds for people too.
+
+    Args:
+        seconds_left: Returns the seconds until the deadline of the call; None if the call has none.
+    """
+
+    def __init__(self, seconds_left: Callable[[], float | None]) -> None:
+        self._seconds_left = seconds_left
+        self._open_count = 0
+        self._opened_at = 0.0
+        self._seconds = 0.0
+        self._all_answered = asyncio.Event()
+
+    @contextlib.contextmanager
+    def measure(self) -> Iterator[None]:
+        """Count the time in this block, in which a person is asked. Blocks that overlap count once."""
+        loop = asyncio.get_running_loop()
+        if self._open_count == 0:
+            self._opened_at = loop.time()
+            self._all_answered.clear()
+        self._open_count += 1
+        try:
+            yield
+        finally:
+            self._open_count -= 1
+            if self._open_count == 0:
+                self._seconds += loop.time() - self._opened_at
+                self._all_answered.set()
+
+    async def wait_for(self, task: asyncio.Task[Any], seconds: float) -> bool:
+        """Wait for *task*, at most *seconds* besides the time of people. Return whether the task has ended."""
+        loop = asyncio.get_running_loop()
+        started_at = loop.time()
+        while not task.done():
+            left, deadline_left = seconds - (loop.time() - started_at - self._seconds), self._seconds_left()
+            if deadline_left is not None and deadline_left <= 0:
+                return False
+            if self._open_count:
+                await self._wait_for_answers(task, deadline_left)
+            elif left > 0:
+                await asyncio.wait({task}, timeout=left if deadline_left is None else min(left, deadline_left))
+            else:
+                return False
+        return True
+
+    async def _wait_for_answers(self, task: asyncio.Task[Any], seconds: float | None) -> None:
+        answered = asyncio.ensure_future(self._all_answered.wait())
+        try:
+            await asyncio.wait({task, answered}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answered.cancel()
+
+
+async def wait_within(task: asyncio.Task[Any], seconds: float, timer: QuestionTimer | None) -> bool:
+    """Wait for *task*, at most *seconds*, in which the time that *timer* measures does not count."""
+    if timer is not None:
+        return await timer.wait_for(task, seconds)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    return bool(done)
 
 
 async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnAbandon) -> Any:
-    """Await *work*. After a cancellation it has *seconds* to clean up before it is abandoned."""
+    """
+    Await *work*. After a cancellation it has *seconds* to clean up before it is abandoned.
+
+    *on_abandon* is called if it continues for more than *seconds* after a cancellation.
+    """
     values: list[Any] = []
-    coroutine = keep_value(work, values)
-    waits_for = next(coroutine.__await__(), FINISHED)
+    coroutine = _keep_value(work, values)
+    # A step of *work* itself would return its value in a `StopIteration`, and raising one takes longer.
+    waits_for = next(coroutine.__await__(), _FINISHED)
     try:
-        if waits_for is not FINISHED:
-            await finish_with_limit(coroutine, waits_for, seconds, on_abandon)
+        if waits_for is not _FINISHED:
+            await _finish_with_limit(coroutine, waits_for, seconds, on_abandon)
         return values.pop()
     finally:
         del waits_for  # it may hold the error, and the traceback of the error holds this frame
 
 
-async def keep_value(work: Awaitable[Any], values: list[Any]) -> None:
-    """
-    Await *work* and append its value to *values*.
+_FINISHED = object()
+"""Stands for the future that a coroutine waits for, if the coroutine is finished and waits for none."""
 
-    A step of this coroutine can be run with `next(keep_value(...).__await__(), FINISHED)`. A step of *work* itself
-    would return the value in a `StopIteration`, and raising one takes longer than a second coroutine.
-    """
+
+async def _keep_value(work: Awaitable[Any], values: list[Any]) -> None:
     values.append(await work)
 
 
 @types.coroutine
-def finish_with_limit(
+def _finish_with_limit(
     coroutine: Coroutine[Any, Any, Any], waits_for: Any, seconds: float, on_abandon: OnAbandon
 ) -> Generator[Any, Any, Any]:
-    """
-    Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*.
-
-    *on_abandon* is called if the coroutine continues for more than *seconds* after a cancellation.
-    """
+    """Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*."""
     proxy: _WaitProxy | None = None
     error: BaseException | None
     try:
@@ -111,19 +204,6 @@ class _WaitProxy:
         message: The message of that cancellation.
         is_late: Whether the time is up.
     """
-
-    __slots__ = (
-        "_asyncio_future_blocking",
-        "_cause",
-        "_context",
-        "_is_extended",
-        "_seconds",
-        "_wakeup",
-        "future",
-        "is_late",
-        "message",
-        "timer",
-    )
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.concurrency.cleanup_limit import await_with_limit
-from toolkit.functions.coroutines import is_coroutine_function, may_suspend
+from toolkit.concurrency.time_limits import await_with_limit
+from toolkit.functions.callables import is_coroutine_function, may_suspend
 
 # What a coroutine does, step by step.
 steps = st.lists(

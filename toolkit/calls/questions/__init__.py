@@ -1,1 +1,0 @@
-"""Questions that a tool asks its user."""
