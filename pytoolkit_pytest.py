@@ -9,6 +9,7 @@ needs it.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Generator, Iterator
@@ -21,10 +22,13 @@ import pytest
 if TYPE_CHECKING:
     from toolkit import Catalog, CatalogView, Dispatcher, Tool
     from toolkit.providers.scripted import ScriptedProvider
-    from toolkit.testing import Recorder, Violation
+    from toolkit.testing import Recorder, ToolChange, Violation
     from toolkit.workspace import Workspace
 
 _CATALOG = "toolkit.catalog"
+_DEFAULT_EXAMPLES = 60
+_ID_PREFIX = "toolkit:"
+"""What the ids of our tests begin with: `toolkit:shop.tools::refund`, and `toolkit:shop.tools::refund::output`."""
 
 
 # The fixtures that tests can use.
@@ -73,6 +77,34 @@ def toolkit_workspace(tmp_path: Path) -> Workspace:
     from toolkit.workspace import Workspace
 
     return Workspace(tmp_path)
+
+
+@pytest.fixture
+def toolkit_snapshot(request: pytest.FixtureRequest) -> Callable[..., list[ToolChange]]:
+    """
+    Return a function that fails if tools differ from a file: `toolkit_snapshot(catalog)`.
+
+    The file is beside the test, `test_shop.snapshot.json` for `test_shop.py`; a second argument names another one.
+    `--toolkit-update-snapshots` writes it.
+    """
+    from toolkit.errors import CatalogError
+    from toolkit.testing import check_snapshot
+
+    update = request.config.getoption("toolkit_update_snapshots")
+
+    def check(catalog: CatalogView, file: str | None = None) -> list[ToolChange]:
+        __tracebackhide__ = True
+        path = request.path.parent / (file or f"{request.path.stem}.snapshot.json")
+        try:
+            changes = check_snapshot(catalog, path, update=update)
+        except CatalogError as error:
+            pytest.fail(str(error), pytrace=False)
+        if changes and not update:
+            lines = "\n".join(map(str, changes))
+            pytest.fail(f"the tools differ from {path}; --toolkit-update-snapshots accepts it:\n{lines}", pytrace=False)
+        return changes
+
+    return check
 
 
 # After each test, the shared catalog is as it was before, plus the tools of modules that the test imported first.
@@ -145,9 +177,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--toolkit-check-examples",
         type=_count,
-        default=60,
+        default=_DEFAULT_EXAMPLES,
         metavar="COUNT",
-        help="how many calls each law tries (60)",
+        help=f"how many calls each law tries ({_DEFAULT_EXAMPLES})",
     )
     group.addoption(
         "--toolkit-check-seed",
@@ -155,6 +187,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0,
         metavar="NUMBER",
         help="the seed of the random calls; the same number tries the same calls (0)",
+    )
+    group.addoption(
+        "--toolkit-update-snapshots",
+        action="store_true",
+        help="write the files of the fixture toolkit_snapshot anew, instead of comparing them",
     )
 
 
@@ -170,28 +207,53 @@ def _folder(text: str) -> str:
     return text
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the ids of our tests out of the arguments, because they name no file."""
+    ids = [argument for argument in config.args if argument.startswith(_ID_PREFIX)]
+    if ids:
+        config.args[:] = [argument for argument in config.args if argument not in ids]
+        config.option.toolkit_check_ids = ids
+        config.option.toolkit_check_alone = not config.args
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    ids = getattr(config.option, "toolkit_check_ids", [])
+    if getattr(config.option, "toolkit_check_alone", False):
+        items.clear()  # a worker of pytest-xdist, which gets no arguments, collects everything
     unknown = set(config.getoption("toolkit_check_run"))
-    for target in config.getoption("toolkit_check"):
-        found = _items(session, target)
-        unknown -= {item.name for item in found}
-        items += found
+    for target in ids or config.getoption("toolkit_check"):
+        checks = _items(session, *target.removeprefix(_ID_PREFIX).split("::"))
+        unknown -= {check.tool_name for check in checks}
+        items += checks
     if unknown:
         raise pytest.UsageError(f"--toolkit-check-run: no tool that is checked is called {min(unknown)!r}")
 
 
-def _items(session: pytest.Session, target: str) -> list[ToolCheck]:
-    from toolkit.errors import ToolkitError
+def _items(session: pytest.Session, target: str, name: str = "", law: str = "") -> list[ToolCheck]:
+    """Return the tests of the tools of *target*: of one tool if *name* is given, and of one law if *law* is."""
+    from toolkit.errors import ToolkitError, find_nearest
     from toolkit.testing import catalog_of
+    from toolkit.testing.laws.checking import build_effort
 
     try:
         catalog = catalog_of(target)
-    except ToolkitError as error:
+        laws = [law] if law else None
+        build_effort(1, 0, laws)
+    except (ToolkitError, ValueError) as error:
         raise pytest.UsageError(f"--toolkit-check: {error}") from None
-    parent = _Target.from_parent(session, name=target, nodeid=target)
-    found = [ToolCheck.from_parent(parent, name=tool.name, catalog=catalog, tool=tool) for tool in catalog]
-    return [*found, ToolCheck.from_parent(parent, name="(catalog)", catalog=catalog, tool=None)]
+    parent = _Target.from_parent(session, name=target, nodeid=f"{_ID_PREFIX}{target}")
+    tools: dict[str, Tool | None] = {tool.name: tool for tool in catalog}
+    tools["(catalog)"] = None
+    if name and name not in tools:
+        near = "".join(f"; did you mean {nearest!r}?" for nearest in find_nearest(name, tools, max_items=1))
+        raise pytest.UsageError(f"--toolkit-check: {target} has no tool {name!r}{near}")
+    suffix = f"::{law}" if law else ""
+    return [
+        ToolCheck.from_parent(parent, name=f"{tool_name}{suffix}", catalog=catalog, tool=tool, laws=laws)
+        for tool_name, tool in tools.items()
+        if name in ("", tool_name)
+    ]
 
 
 class _Target(pytest.Collector):
@@ -204,10 +266,15 @@ class _Target(pytest.Collector):
 class ToolCheck(pytest.Item):
     """A test that one tool keeps the laws. Without a tool, it checks the catalog by the laws about several tools."""
 
-    def __init__(self, *, catalog: CatalogView, tool: Tool | None, **about: Any) -> None:
+    def __init__(self, *, catalog: CatalogView, tool: Tool | None, laws: list[str] | None, **about: Any) -> None:
         super().__init__(**about)
         self._catalog = catalog
         self._tool = tool
+        self._laws = laws
+
+    @property
+    def tool_name(self) -> str:
+        return self.name.partition("::")[0]
 
     def runtest(self) -> None:
         from toolkit.testing import LawsBroken
@@ -218,27 +285,46 @@ class ToolCheck(pytest.Item):
             raise LawsBroken(violations)
 
     def _violations(self) -> list[Violation]:
-        from toolkit.testing.laws.checking import broken_laws, find_confusable_tools
+        from toolkit.testing.laws.checking import broken_laws, broken_laws_between_tools
 
         tool, option = self._tool, self.config.getoption
         if tool is None:
-            return find_confusable_tools(self._catalog)
+            return broken_laws_between_tools(
+                self._catalog,
+                run=[name for name in option("toolkit_check_run") if name in self._catalog],
+                examples=option("toolkit_check_examples"),
+                seed=option("toolkit_check_seed"),
+                laws=self._laws,
+            )
         return broken_laws(
             self._catalog.filtered(lambda each: each is tool),
             run=[name for name in option("toolkit_check_run") if name == tool.name],
             folder=option("toolkit_check_folder"),
             examples=option("toolkit_check_examples"),
             seed=option("toolkit_check_seed"),
+            laws=self._laws,
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         from toolkit.testing import LawsBroken
 
         if isinstance(excinfo.value, LawsBroken):
-            return (
-                f"{excinfo.value}\nthe same again: --toolkit-check-seed {self.config.getoption('toolkit_check_seed')}"
-            )
+            rules = dict.fromkeys(violation.rule for violation in excinfo.value.violations)
+            return "\n".join([str(excinfo.value), *(f"run it alone: {self._write_command(rule)}" for rule in rules)])
         return super().repr_failure(excinfo, style)
+
+    def _write_command(self, rule: str) -> str:
+        """Return the command that checks the law *rule* again, with the same calls."""
+        option = self.config.getoption
+        words = ["pytest", f"{self.nodeid.removesuffix(f'::{rule}')}::{rule}"]
+        words += ["--toolkit-check-seed", str(option("toolkit_check_seed"))]
+        if option("toolkit_check_examples") != _DEFAULT_EXAMPLES:
+            words += ["--toolkit-check-examples", str(option("toolkit_check_examples"))]
+        if option("toolkit_check_folder") is not None:
+            words += ["--toolkit-check-folder", option("toolkit_check_folder")]
+        if self.tool_name in option("toolkit_check_run"):
+            words += ["--toolkit-check-run", self.tool_name]
+        return shlex.join(words)
 
     def reportinfo(self) -> tuple[Path | str, int | None, str]:
         from toolkit.functions.callables import find_source_location

@@ -24,6 +24,7 @@ COMMANDS = [
     "call",
     "explain",
     "check",
+    "eval",
     "agent",
     "chat",
     "serve",

@@ -160,17 +160,108 @@ def test_each_tool_becomes_a_test(pytester, run):
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(
         [
-            "mytools::share FAILED*",
-            "mytools::wipe PASSED*",
-            "mytools::(catalog) PASSED*",
+            "toolkit:mytools::share FAILED*",
+            "toolkit:mytools::wipe PASSED*",
+            "toolkit:mytools::(catalog) PASSED*",
             "1 law is broken: declared-failures",
             "`share`: it raised ZeroDivisionError: * [[]declared-failures[]]",
             "    arguments: {'guests': 0}",
             "    remedy: annotate *",
-            "the same again: --toolkit-check-seed 0",
-            "FAILED mytools::share - 1 law is broken: declared-failures",
+            (
+                "run it alone: pytest toolkit:mytools::share::declared-failures --toolkit-check-seed 0 "
+                "--toolkit-check-examples 12"
+            ),
+            "FAILED toolkit:mytools::share - 1 law is broken: declared-failures",
         ]
     )
+
+
+FAULTS = """
+from toolkit import tool
+
+@tool(read_only=True)
+def share(guests: int) -> int:
+    "Cut a cake into equal pieces."
+    print("share runs")
+    return 12 // guests
+"""
+
+
+def test_a_failed_law_runs_again_alone_by_its_id(pytester, run):
+    """The id of one law checks that law, beside no other test, and the same command is printed again."""
+    pytester.makepyfile(mytools=FAULTS, test_mine="def test_mine(): pass")
+    result = run("toolkit:mytools::share::declared-failures", "-v")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "toolkit:mytools::share::declared-failures FAILED*",
+            "1 law is broken: declared-failures",
+            "run it alone: pytest toolkit:mytools::share::declared-failures --toolkit-check-seed 0 *",
+        ]
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("ids", "outcomes"),
+    [
+        (["toolkit:mytools::share"], {"failed": 1}),
+        (["toolkit:mytools::share::described"], {"failed": 1}),
+        (["toolkit:mytools::share::output"], {"passed": 1}),
+        (["toolkit:mytools::(catalog)"], {"passed": 1}),
+        (["toolkit:mytools.py::share::output"], {"passed": 1}),
+        (["toolkit:mytools"], {"passed": 1, "failed": 1}),
+        (["toolkit:mytools::share::output", "test_mine.py"], {"passed": 2}),
+        (["toolkit:mytools::share::output", "--toolkit-check", "mytools"], {"passed": 1}),
+    ],
+)
+def test_an_id_selects_tools_and_laws(pytester, run, ids, outcomes):
+    pytester.makepyfile(mytools=FAULTS, test_mine="def test_mine(): pass")
+    run(*ids).assert_outcomes(**outcomes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mytools::shaer", "mytools has no tool 'shaer'; did you mean 'share'?"),
+        ("mytools::share::outptu", "there is no law 'outptu'; did you mean 'output'?"),
+        ("nowhere::share", "cannot load 'nowhere'*"),
+    ],
+)
+def test_an_id_that_names_nothing_is_a_usage_error(pytester, run, name, words):
+    pytester.makepyfile(mytools=FAULTS)
+    result = run(f"toolkit:{name}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: --toolkit-check: {words}"])
+
+
+SNAPSHOT_TEST = """
+    from toolkit import Catalog
+
+    def refund(order: int, reason: str = "late") -> None:
+        "Pay back."
+
+    def test_tools(toolkit_snapshot):
+        toolkit_snapshot(Catalog(refund))
+"""
+
+
+@pytest.mark.long
+def test_a_snapshot_is_kept_beside_the_test(pytester, run):
+    """It is written if that is asked for, and a change fails the test with what it breaks."""
+    path = pytester.makepyfile(test_shop=SNAPSHOT_TEST)
+    missing = run()
+    missing.assert_outcomes(failed=1)
+    missing.stdout.fnmatch_lines(["there is no snapshot *test_shop.snapshot.json yet*--toolkit-update-snapshots"])
+    run("--toolkit-update-snapshots").assert_outcomes(passed=1)
+    run().assert_outcomes(passed=1)
+    path.write_text(path.read_text().replace("reason: str", "reason: int").replace('"late"', "0"))
+    changed = run()
+    changed.assert_outcomes(failed=1)
+    changed.stdout.fnmatch_lines(["breaks callers: `refund` parameter `reason` does not take texts any more"])
+    run("--toolkit-update-snapshots").assert_outcomes(passed=1)
+    run().assert_outcomes(passed=1)
 
 
 @pytest.mark.long
@@ -277,7 +368,7 @@ def test_tools_of_an_installed_package_are_checked(pytester, run, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(site))
     result = run("--toolkit-check", "cakes.tools", "--toolkit-check", "cakes.tools:good")
     result.assert_outcomes(passed=5, failed=1)
-    result.stdout.fnmatch_lines(["FAILED cakes.tools::share - 1 law is broken: declared-failures"])
+    result.stdout.fnmatch_lines(["FAILED toolkit:cakes.tools::share - 1 law is broken: declared-failures"])
 
 
 def _digest(text: str) -> str:

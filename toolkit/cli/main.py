@@ -19,8 +19,8 @@ from .completion.shell_scripts import register_completion_classes
 __all__ = ["cli", "main"]
 
 _COMMANDS = (
-    *("list", "show", "schema", "search", "call", "explain", "check", "agent", "chat", "serve", "settings", "trust"),
-    *("mcp", "worker", "runs", "stats", "init", "completion"),
+    *("list", "show", "schema", "search", "call", "explain", "check", "eval", "agent", "chat", "serve"),
+    *("settings", "trust", "mcp", "worker", "runs", "stats", "init", "completion"),
 )
 _FILE_NAMES = {"stats": "audit_summary", "init": "new_project"}
 """The names of the files that are not called as their commands."""

@@ -58,6 +58,12 @@ set_option = click.option(
     help="A setting for this command, as in toolkit.toml: budget.tokens=10000. 'toolkit settings' lists the keys.",
 )
 
+max_turns_option = click.option(
+    "--max-turns",
+    "limits__max_turns",
+    type=click.IntRange(min=1),
+    help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
+)
 
 _MODEL_OPTIONS = (
     click.option(
@@ -70,12 +76,7 @@ _MODEL_OPTIONS = (
     ),
     click.option("--model", help="The name of the model, as the provider writes it."),
     click.option("--system", help="The system prompt."),
-    click.option(
-        "--max-turns",
-        "limits__max_turns",
-        type=click.IntRange(min=1),
-        help="How often the model may be asked for each prompt; 50 times unless your settings say otherwise.",
-    ),
+    max_turns_option,
     click.option("--base-url", help="The address of another server that uses the provider's format."),
     click.option(
         "--key-from",
@@ -86,16 +87,28 @@ _MODEL_OPTIONS = (
 _MODEL_KEYS = ("provider", "model", "system", "limits__max_turns", "base_url", "key_from")
 
 
-def settings_options(*, for_model: bool = False) -> Callable[[Body], Body]:
-    """Declare the options that are settings, also those about the model. The command gets the merged `settings`."""
-    options = (*(_MODEL_OPTIONS if for_model else ()), mode_option, rule_option, set_option)
+def settings_options(*, for_model: bool = False, for_calls: bool = True) -> Callable[[Body], Body]:
+    """
+    Declare the options that are settings. The command gets the merged `settings`.
+
+    Those about the model are declared if it is *for_model*, and those about turns, permissions and rules *for_calls*.
+    """
+    options = [
+        *(option for option in _MODEL_OPTIONS if for_model and (for_calls or option is not max_turns_option)),
+        *((mode_option, rule_option) if for_calls else ()),
+        set_option,
+    ]
 
     def declare(body: Body) -> Body:
         @functools.wraps(body)
         def run(
-            *arguments: Any, mode: Mode | None, rules: tuple[str, ...], assignments: tuple[str, ...], **parameters: Any
+            *arguments: Any,
+            assignments: tuple[str, ...],
+            mode: Mode | None = None,
+            rules: tuple[str, ...] = (),
+            **parameters: Any,
         ) -> int | None:
-            values = {key: parameters.pop(key) for key in _MODEL_KEYS if for_model}
+            values = {key: parameters.pop(key, None) for key in _MODEL_KEYS if for_model}
             settings = load_command_settings(assignments, rules=rules, mode=mode, **values)
             return body(*arguments, settings=settings, **parameters)
 

@@ -20,20 +20,29 @@ from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
     from .doubles import FakeClock, Recorded, Recorder, assert_called, make_call, make_error, make_result, make_waiting
+    from .evaluation import Case, CaseResult, Evaluation, Score, compare_evaluations, evaluate, read_cases
     from .laws.checking import broken_laws, check_catalog, check_tool
     from .laws.lints import lint
     from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
+    from .recorded_provider import RecordedProvider
+    from .snapshots.snapshot import ToolChange, build_snapshot, check_snapshot, compare_snapshots
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
     from .strategies.base import Unsupported
     from .strategies.mistakes import Mistake
 
 __all__ = [
+    "Case",
+    "CaseResult",
+    "Evaluation",
     "FakeClock",
     "LawsBroken",
     "Mistake",
     "Recorded",
+    "RecordedProvider",
     "Recorder",
+    "Score",
+    "ToolChange",
     "Unsupported",
     "Violation",
     "arguments",
@@ -41,16 +50,22 @@ __all__ = [
     "bad_arguments",
     "batches",
     "broken_laws",
+    "build_snapshot",
     "calls",
     "catalog_of",
     "check_catalog",
+    "check_snapshot",
     "check_tool",
+    "compare_evaluations",
+    "compare_snapshots",
+    "evaluate",
     "lint",
     "make_call",
     "make_error",
     "make_result",
     "make_waiting",
     "mistaken_arguments",
+    "read_cases",
     "values",
 ]
 
@@ -62,9 +77,14 @@ __getattr__ = _lazy_getattr(
         **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "laws.checking"),
         **dict.fromkeys(("LawsBroken", "Violation"), "laws.violations"),
         **dict.fromkeys(
+            ("Case", "CaseResult", "Evaluation", "Score", "compare_evaluations", "evaluate", "read_cases"), "evaluation"
+        ),
+        **dict.fromkeys(("ToolChange", "build_snapshot", "check_snapshot", "compare_snapshots"), "snapshots.snapshot"),
+        **dict.fromkeys(
             ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
         ),
         "Mistake": "strategies.mistakes",
+        "RecordedProvider": "recorded_provider",
         "Unsupported": "strategies.base",
         "catalog_of": "load_target",
         "lint": "laws.lints",

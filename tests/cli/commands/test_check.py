@@ -180,3 +180,28 @@ def test_a_tool_that_a_hook_watches_is_not_run(checked, tmp_path):
     assert (ran.code, ran.json["laws"]) == (0, [])
     assert "`shout` is not run, because one of your hooks runs before its calls; --run shout runs it" in ran.err
     assert checked(BROKEN, "--run", "shout").code == 1
+
+
+def test_a_change_of_a_tool_is_said_with_what_it_breaks(checked, shop):
+    """The first snapshot is asked for, a change ends with 1, and an update accepts it."""
+    snapshot = ("--no-run", "--snapshot", "tools.json")
+    missing = checked(GOOD, *snapshot)
+    assert missing.code == 2
+    assert "there is no snapshot tools.json yet" in missing.err
+    first = checked(GOOD, *snapshot, "--update-snapshot")
+    assert (first.code, first.json) == (0, {**EMPTY, "snapshot": []})
+    assert checked(GOOD, *snapshot).code == 0
+    changed = GOOD.replace("text: str", "text: int").replace("text.upper()", "str(text)")
+    shop.write("changed.py", changed)  # a module is loaded once
+    ran = shop.run("check", "changed.py", *snapshot, "-o", "text")
+    assert ran.code == 1
+    assert "breaks callers: `shout` parameter `text` does not take texts any more\n" in ran.out
+    assert "compatible: `shout` parameter `text` takes integers too\n" in ran.out
+    assert "--update-snapshot accepts the changes" in ran.err
+    updated = shop.run("check", "changed.py", *snapshot, "--update-snapshot")
+    assert (updated.code, updated.json["snapshot"][0]["breaks"]) == (0, True)
+    assert shop.run("check", "changed.py", *snapshot).code == 0
+
+
+def test_an_update_without_a_snapshot_is_a_mistake(checked):
+    assert "--update-snapshot needs the file" in checked(GOOD, "--update-snapshot").err

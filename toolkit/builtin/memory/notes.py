@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ...errors import BadArgs, Problem
 
-__all__ = ["MemoryNote", "MemoryStore", "check_note_name", "find_secret", "is_note_name"]
+__all__ = ["SECRET_PATTERNS", "MemoryNote", "MemoryStore", "check_note_name", "find_secret", "is_note_name"]
 
 _MAX_NAME_CHARS = 64
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -83,15 +83,18 @@ def check_note_name(name: str) -> str:
 
 # The tokens of well-known issuers, and assignments to names such as `password`. The patterns find what was copied by
 # mistake. They cannot find every secret.
-_SECRET_PATTERNS = (
-    ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")),
+SECRET_PATTERNS = (
+    (
+        "a private key",
+        re.compile(r"(?s)-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}KEY-----|\Z)"),
+    ),
     ("a key of OpenAI or Anthropic", re.compile(r"\bsk-[A-Za-z0-9_-]{16,}")),
     ("a token of GitHub", re.compile(r"\b(?:gh[opusr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})")),
     ("a token of GitLab", re.compile(r"\bglpat-[A-Za-z0-9_-]{16,}")),
     ("a key of Amazon", re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")),
     ("a key of Google", re.compile(r"\bAIza[A-Za-z0-9_-]{30,}")),
     ("a token of Slack", re.compile(r"\bxox[abposr]-[A-Za-z0-9-]{10,}")),
-    ("a signed token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.")),
+    ("a signed token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")),
     (
         "a password in an address",
         re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,100}:[^\s/@]{3,200}@", re.IGNORECASE),
@@ -106,8 +109,9 @@ _SECRET_PATTERNS = (
         ),
     ),
 )
+"""What a text seems to hold, and the pattern that covers all of it."""
 
 
 def find_secret(text: str) -> str | None:
     """Return what *text* seems to hold, such as "a private key", or None."""
-    return next((kind for kind, pattern in _SECRET_PATTERNS if pattern.search(text)), None)
+    return next((kind for kind, pattern in SECRET_PATTERNS if pattern.search(text)), None)

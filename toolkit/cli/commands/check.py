@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation
 from ...testing.load_target import catalog_of
+from ...testing.snapshots.snapshot import check_snapshot
 from ..call_policy import load_resources, with_option
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND
@@ -54,6 +56,12 @@ __all__ = ["command"]
     help="A folder with files that no read-only tool may change.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 for advice too.")
+@click.option(
+    "--snapshot",
+    type=click.Path(dir_okay=False),
+    help="A file with the schemas and definitions as callers know them. Say what differs, and exit with 1 if it does.",
+)
+@click.option("--update-snapshot", is_flag=True, help="Write the file of --snapshot anew.")
 @with_option
 def command(
     output: Output,
@@ -65,6 +73,8 @@ def command(
     seed: int,
     folder: str | None,
     strict: bool,
+    snapshot: str | None,
+    update_snapshot: bool,
     resource_names: tuple[str, ...],
 ) -> int:
     """Check the tools of TARGET against laws, and give advice.
@@ -80,13 +90,19 @@ def command(
 
     This needs hypothesis, which the extra "testing" installs.
 
+    With --snapshot, a change of a tool is said in words, with what it breaks for
+    callers, and --update-snapshot accepts it. The file is made to be committed.
+
     \b
     Examples:
       toolkit check shop.tools
+      toolkit check shop.tools --snapshot tools.snapshot.json --update-snapshot
       toolkit check helpers.py --all --no-run
     """
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
+    if update_snapshot and snapshot is None:
+        raise click.UsageError("--update-snapshot needs the file: --snapshot tools.snapshot.json")
     refusals: list[dict[str, str]] = []
     finder = _build_finder(refusals) if undecorated else None
     # The linter reports the faults that toolkit warns of, in a better way.
@@ -105,22 +121,29 @@ def command(
             include_known=True,
             never_run=() if no_run else _find_hooked_tools(catalog, names, output),
         )
+        changes = [] if snapshot is None else check_snapshot(catalog, snapshot, update=update_snapshot)
         # If a law and a lint find the same fault, their violations are equal. Each is shown only once.
         lints = [violation for violation in lint(catalog, include_known=True) if violation not in laws]
     findings = _sort_findings(laws, lints)
     if output.is_json:
         violations = {name: [violation.to_json() for violation in part] for name, part in findings.items()}
-        output.json({"tools": len(catalog), **violations, "refused": refusals})
+        compared = {} if snapshot is None else {"snapshot": [asdict(change) for change in changes]}
+        output.json({"tools": len(catalog), **violations, "refused": refusals, **compared})
     else:
         for part, (title, style) in _TITLES.items():
             _show(title, findings[part], style, output)
         for refusal in refusals:
             output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
             output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
+        for change in changes:
+            output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
         output.show(_summary(len(catalog), findings, refusals))
     is_law_broken = any(not violation.explanation for violation in laws)
     advice = [*findings["lints"], *findings["descriptions"], *refusals]
-    return FOUND if is_law_broken or (strict and advice) else 0
+    is_other = bool(changes) and not update_snapshot
+    if is_other:
+        output.note(f"the tools differ from {snapshot}; --update-snapshot accepts the changes")
+    return FOUND if is_law_broken or is_other or (strict and advice) else 0
 
 
 _TITLES = {

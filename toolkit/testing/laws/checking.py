@@ -6,21 +6,29 @@ Check whether tools keep the laws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
-from ...errors import CatalogError, DefinitionError
+from ...errors import CatalogError, DefinitionError, find_nearest
 from ...spec import Tool
+from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
-from .run_laws import RunConditions, WatchedFolder, find_broken_run_laws, may_run
+from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, WatchedFolder, find_broken_run_laws, may_run
 from .schema_laws import LAWS, check_schemas
 from .smallest_example import Effort
 from .violations import Fault, LawsBroken, Violation, report_fault
 
-__all__ = ["broken_laws", "check_catalog", "check_tool", "find_confusable_tools"]
+__all__ = ["LAW_NAMES", "broken_laws", "broken_laws_between_tools", "build_effort", "check_catalog", "check_tool"]
+
+LAW_NAMES = (
+    *("valid-schema", "callable", "keeps-its-promise", "refuses-mistakes", "round-trip", "described", "legal-name"),
+    *("known-violations", "told-apart", *RUN_LAWS, *RUNNER_LAWS, "concurrent"),
+)
+_UNFIT_TO_MIX = ("valid-schema", "callable", "concurrent", *RUNNER_LAWS)
+"""A tool that breaks one of these laws is not run beside others: it cannot be, or its fault would hide theirs."""
 
 
 def check_tool(
@@ -86,6 +94,7 @@ def broken_laws(
     timeout_seconds: float = 3.0,
     include_known: bool = False,
     never_run: Collection[str] = (),
+    laws: Collection[str] | None = None,
 ) -> list[Violation]:
     """
     Return every law that the tools of *catalog* break, in the order of the tools.
@@ -98,28 +107,60 @@ def broken_laws(
             it is named here. False runs no tool at all. True or a single string raises `TypeError`.
         include_known: Whether the list includes the violations that a tool lists in `known_violations`.
         never_run: The names of tools that are not run, although they are read-only.
+        laws: The names of the laws to check, such as `["output"]`; all of them unless given.
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
     names_to_run = () if run is False else tuple(run)
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
+    effort = build_effort(examples, seed, laws)
     watched = None if folder is None else WatchedFolder(folder)
     conditions = RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
-    violations = []
+    violations, mixable = [], []
     for tool in catalog:
         is_run = run is not False and tool.name not in never_run and (tool.name in names_to_run or may_run(tool))
-        faults = _find_broken_laws(tool, Effort(examples=examples, seed=seed), conditions if is_run else None)
+        faults = list(_find_broken_laws(tool, effort, conditions if is_run else None))
         violations += [report_fault(tool, fault) for fault in faults]
-    violations += find_confusable_tools(catalog, include_known=True)
+        if is_run and _may_mix(tool, faults):
+            mixable.append(tool)
+    violations += _find_faults_between_tools(catalog, mixable, effort, conditions)
     return violations if include_known else _drop_known(violations)
 
 
-def find_confusable_tools(catalog: CatalogView, *, include_known: bool = False) -> list[Violation]:
-    """Return the tools that a model could mistake for one another: the violations of the laws about several tools."""
+def broken_laws_between_tools(
+    catalog: CatalogView,
+    *,
+    run: Collection[str] = (),
+    examples: int = 60,
+    seed: int = 0,
+    laws: Collection[str] | None = None,
+) -> list[Violation]:
+    """Return every law about several tools that the tools of *catalog* break. `broken_laws` describes the options."""
+    mixable = [tool for tool in catalog if (tool.name in run or may_run(tool)) and _may_mix(tool)]
+    effort = build_effort(examples, seed, laws)
+    return _drop_known(_find_faults_between_tools(catalog, mixable, effort, RunConditions()))
+
+
+def build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effort:
+    """Return the effort; raise `ValueError` if one of *laws* is no law."""
+    for name in laws or ():
+        if name not in LAW_NAMES:
+            near = find_nearest(name, LAW_NAMES, max_items=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the laws are {', '.join(LAW_NAMES)}"
+            raise ValueError(f"there is no law {name!r}; {hint}")
+    return Effort(examples=examples, seed=seed, laws=laws)
+
+
+def _find_faults_between_tools(
+    catalog: CatalogView, mixable: Sequence[Tool], effort: Effort, conditions: RunConditions
+) -> list[Violation]:
+    """Return the violations of the laws about several tools. The tools *mixable* are run beside each other."""
     tools = list(catalog)
-    violations = [report_fault(tool, fault) for law in CATALOG_LAWS for tool, fault in law(tools)]
-    return violations if include_known else _drop_known(violations)
+    faults = [pair for law in CATALOG_LAWS for pair in law(tools) if effort.includes(pair[1].rule)]
+    if len(mixable) > 1 and effort.includes("concurrent"):
+        faults += find_concurrency_faults(mixable, effort, conditions)
+    return [report_fault(tool, fault) for tool, fault in faults]
 
 
 def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | None) -> Iterator[Fault]:
@@ -131,10 +172,17 @@ def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | No
     if schema_faults:
         yield from schema_faults
         return
-    for law in LAWS:
-        yield from law(tool, effort)
+    faults = [fault for law in LAWS for fault in law(tool, effort) if effort.includes(fault.rule)]
     if conditions is not None:
-        yield from find_broken_run_laws(tool, effort, conditions)
+        faults += find_broken_run_laws(tool, effort, conditions)
+        if _may_mix(tool, faults) and effort.includes("concurrent"):
+            faults += [fault for _, fault in find_concurrency_faults([tool], effort, conditions)]
+    yield from faults
+
+
+def _may_mix(tool: Tool, faults: Iterable[Fault] = ()) -> bool:
+    """Return whether *tool*, which has *faults*, may run beside other calls, at least with some arguments."""
+    return tool.facts.concurrency_safe is not False and all(fault.rule not in _UNFIT_TO_MIX for fault in faults)
 
 
 def _drop_known(violations: Iterable[Violation]) -> list[Violation]:

@@ -24,7 +24,15 @@ from .smallest_example import Effort, find_smallest
 from .tool_runner import ToolRunner, open_tool_runner
 from .violations import Fault
 
-__all__ = ["RUN_LAWS", "RunConditions", "WatchedFolder", "describe_changes", "find_broken_run_laws", "may_run"]
+__all__ = [
+    "RUNNER_LAWS",
+    "RUN_LAWS",
+    "RunConditions",
+    "WatchedFolder",
+    "describe_changes",
+    "find_broken_run_laws",
+    "may_run",
+]
 
 Snapshot: TypeAlias = "dict[str, tuple[str, int, str]]"
 """For each path: the kind of the entry, its permissions, and the digest of its content or the target of the link."""
@@ -118,6 +126,9 @@ class RunLaw:
     applies: Callable[[Trial], bool] = lambda trial: True
 
 
+RUNNER_LAWS = ("ends-in-time", "runnable")
+"""The laws whose violations show while the other laws run the tool."""
+
 _MAX_SECONDS = 20.0
 """How many seconds one law may run one tool, over all calls."""
 _END_REMEDY = "limit in the schema what a call may ask for, or state how long the tool may take: `timeout_seconds=`"
@@ -142,7 +153,8 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
         ) as runner:
             trial = Trial(tool, runner, conditions)
             for rule, law in RUN_LAWS.items():
-                if not law.applies(trial):
+                # Each law runs the tool, so each may find a call that does not end.
+                if not law.applies(trial) or not effort.includes(rule, *RUNNER_LAWS):
                     continue
                 example = find_smallest(strategy, _limit_time(law, trial), effort)
                 if example is not None:

@@ -4,7 +4,7 @@ Find the smallest value that shows a fault. The same seed finds the same value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,10 +17,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many examples are drawn, and the seed of the random draws. The same seed draws the same examples."""
+    """
+    How many examples are drawn, and the seed of the random draws. The same seed draws the same examples.
+
+    Attributes:
+        laws: The names of the laws that are checked; None checks all of them.
+    """
 
     examples: int = 60
     seed: int = 0
+    laws: Collection[str] | None = None
+
+    def includes(self, *rules: str) -> bool:
+        """Return whether one of the laws *rules* is checked."""
+        return self.laws is None or any(rule in self.laws for rule in rules)
 
 
 class _FaultFound(Exception):  # noqa: N818 -- hypothesis needs an exception, but this one is no error

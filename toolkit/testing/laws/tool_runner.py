@@ -28,7 +28,7 @@ from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import is_async_stream, is_stream
 
-__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner"]
+__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner", "use_quietly"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
@@ -114,11 +114,7 @@ class ToolRunner:
 def open_tool_runner(
     tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float
 ) -> Iterator[ToolRunner]:
-    """
-    Yield a runner for *tool* that has a dispatcher of its own.
-
-    Inside the block the logger `toolkit` logs nothing, because the violations report the same.
-    """
+    """Yield a runner for *tool* that has a dispatcher of its own, which is used quietly."""
     watch = _FunctionWatch()
     dispatcher = Dispatcher(
         Catalog(replace(tool, function=watch.wrap(tool.function))),
@@ -130,16 +126,27 @@ def open_tool_runner(
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
     runner = ToolRunner(dispatcher, tool, watch, timeout_seconds)
+    with use_quietly(dispatcher, lambda: runner.stuck_arguments is not None):
+        yield runner
+
+
+@contextlib.contextmanager
+def use_quietly(dispatcher: Dispatcher, is_stuck: Callable[[], bool]) -> Iterator[None]:
+    """
+    Close *dispatcher* after the block. Inside it the logger `toolkit` logs nothing, because violations report the same.
+
+    If a call *is_stuck*, the dispatcher is closed in a thread: `close` waits for that call, which may never end.
+    """
     logger, reject = logging.getLogger("toolkit"), lambda record: False
     logger.addFilter(reject)
     try:
-        yield runner
+        yield
     finally:
         logger.removeFilter(reject)
-    if runner.stuck_arguments is None:
+    if is_stuck():
+        threading.Thread(target=dispatcher.close, daemon=True).start()
+    else:
         dispatcher.close()
-    else:  # `close` waits for the calls under way, and these may never end
-        threading.Thread(target=dispatcher.close, name=f"closing after {tool.name}", daemon=True).start()
 
 
 class _FunctionWatch:
