@@ -234,12 +234,12 @@ def _items(session: pytest.Session, target: str, name: str = "", law: str = "") 
     """Return the tests of the tools of *target*: of one tool if *name* is given, and of one law if *law* is."""
     from toolkit.errors import ToolkitError, find_nearest
     from toolkit.testing import catalog_of
-    from toolkit.testing.laws.checking import build_effort
+    from toolkit.testing.laws.checking import check_law_names
 
     try:
         catalog = catalog_of(target)
         laws = [law] if law else None
-        build_effort(1, 0, laws)
+        check_law_names(laws or ())
     except (ToolkitError, ValueError) as error:
         raise pytest.UsageError(f"--toolkit-check: {error}") from None
     parent = _Target.from_parent(session, name=target, nodeid=f"{_ID_PREFIX}{target}")

@@ -326,13 +326,5 @@ def _adopt_matches(recorded: Any, actual: Any) -> Any:
 
 
 def _to_lines(value: Any) -> list[str]:
-    return json.dumps(_split_texts(value), indent=1, ensure_ascii=False).splitlines()
-
-
-def _split_texts(value: Any) -> Any:
-    """Return *value* with a list of lines in place of each text of several lines, so that a diff shows one line."""
-    if isinstance(value, Mapping):
-        return {name: _split_texts(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_split_texts(item) for item in value]
-    return value.splitlines() if isinstance(value, str) and "\n" in value else value
+    """Return *value* as lines of JSON. A text of several lines is split, so that a diff shows the line that differs."""
+    return json.dumps(value, indent=1, ensure_ascii=False).replace("\\n", "\n").splitlines()

@@ -21,7 +21,7 @@ from .schema_laws import LAWS, check_schemas
 from .smallest_example import Effort
 from .violations import Fault, LawsBroken, Violation, report_fault
 
-__all__ = ["LAW_NAMES", "broken_laws", "broken_laws_between_tools", "build_effort", "check_catalog", "check_tool"]
+__all__ = ["LAW_NAMES", "broken_laws", "broken_laws_between_tools", "check_catalog", "check_law_names", "check_tool"]
 
 LAW_NAMES = (
     *("valid-schema", "callable", "keeps-its-promise", "refuses-mistakes", "round-trip", "described", "legal-name"),
@@ -114,7 +114,8 @@ def broken_laws(
     names_to_run = () if run is False else tuple(run)
     if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
-    effort = build_effort(examples, seed, laws)
+    check_law_names(laws or ())
+    effort = Effort(examples=examples, seed=seed, laws=laws)
     watched = None if folder is None else WatchedFolder(folder)
     conditions = RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
     violations, mixable = [], []
@@ -138,18 +139,17 @@ def broken_laws_between_tools(
 ) -> list[Violation]:
     """Return every law about several tools that the tools of *catalog* break. `broken_laws` describes the options."""
     mixable = [tool for tool in catalog if (tool.name in run or may_run(tool)) and _may_mix(tool)]
-    effort = build_effort(examples, seed, laws)
+    effort = Effort(examples=examples, seed=seed, laws=laws)
     return _drop_known(_find_faults_between_tools(catalog, mixable, effort, RunConditions()))
 
 
-def build_effort(examples: int, seed: int, laws: Collection[str] | None) -> Effort:
-    """Return the effort; raise `ValueError` if one of *laws* is no law."""
-    for name in laws or ():
+def check_law_names(names: Iterable[str]) -> None:
+    """Raise `ValueError` if one of *names* is no law."""
+    for name in names:
         if name not in LAW_NAMES:
             near = find_nearest(name, LAW_NAMES, max_items=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the laws are {', '.join(LAW_NAMES)}"
             raise ValueError(f"there is no law {name!r}; {hint}")
-    return Effort(examples=examples, seed=seed, laws=laws)
 
 
 def _find_faults_between_tools(
