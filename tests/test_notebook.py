@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.markdown import run
-from toolkit import default_catalog
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    pytest.param("README.md", marks=pytest.mark.long),  # its last snippet draws hundreds of calls
+    "README.md",
     "docs/start.md",
     "docs/guide-scripts-and-agents.md",
 ]
+pytestmark = pytest.mark.usefixtures("own_defaults")
+
 _PARTS = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -25,8 +26,7 @@ _PARTS = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 async def test_the_snippets_work_where_a_loop_runs(page):
     """README snippets work in a notebook."""
     assert asyncio.get_running_loop().is_running()
-    with default_catalog.isolated():
-        assert run(ROOT / page) > 0
+    assert run(ROOT / page) > 0
 
 
 @pytest.mark.anyio

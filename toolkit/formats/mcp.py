@@ -186,10 +186,10 @@ def _read_resource(block: Any) -> ResourcePart:
 
 
 def _read_link(block: Any) -> Part:
-    uri, media_type = _read_text(block, "uri"), get_first_field(block, *_MEDIA_TYPE) or None
-    if get_field(block, "name") in (None, "", uri):
-        return ResourcePart(uri, None, media_type)
-    return FilePart(uri, media_type, _read_text(block, "name"))
+    link = ResourcePart(_read_text(block, "uri"), None, get_first_field(block, *_MEDIA_TYPE) or None)  # checks the URI
+    if get_field(block, "name") in (None, "", link.uri):
+        return link
+    return FilePart(link.uri, link.media_type, _read_text(block, "name"))
 
 
 _READERS: dict[str, Callable[[Any], Part]] = {
