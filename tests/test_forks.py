@@ -383,7 +383,6 @@ NOT_NEEDED = {
     "approvals/store_runner.py": "the same",
     "concurrency/background_loop.py": "a child leaves its parent's loop alone and makes its own",
     "sandbox/recheck.py": "it makes a new lock in another process",
-    "workspace/space.py": "it has a lock for each process",
 }
 
 
