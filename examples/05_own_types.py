@@ -27,7 +27,7 @@ register_codec(
 )
 
 
-def paint(wall: str, color: Color = Color(255, 255, 255)) -> str:  # noqa: B008 -- frozen, so it can be shared
+def paint(wall: str, color: Color = Color(255, 255, 255)) -> str:
     """
     Paint a wall.
 
