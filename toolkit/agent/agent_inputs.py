@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from .. import providers
 from ..builtin.read_output_tool import READ_OUTPUT, read_output_for
 from ..builtin.tool_search_tool import tool_search_for
 from ..calls.kept_outputs import is_output_reader
@@ -52,7 +51,11 @@ def build_dispatcher(tools: Any) -> Dispatcher:
 
 def choose_provider(provider: Provider | str) -> Provider:
     """Return *provider*, or the provider of the model that it names: "anthropic:claude-sonnet-4-5"."""
-    return providers.create_provider(provider) if isinstance(provider, str) else provider
+    if not isinstance(provider, str):
+        return provider
+    from ..providers.creation import create_provider  # it loads all providers, and most agents are given one
+
+    return create_provider(provider)
 
 
 def with_own_tools(catalog: CatalogView) -> CatalogView:
