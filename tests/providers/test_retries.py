@@ -143,11 +143,3 @@ async def test_a_stream_can_be_left(name):
         await stream.aclose()
         _, reply = await ask(asked, hello(), stream=True)
     assert reply.message.text == "Again"
-
-
-@each_provider
-async def test_a_server_that_does_not_stream_is_named(name):
-    """It answered, but not as asked."""
-    async with serving(Answer(200, {"some": "answer"})) as stub, provider(name, stub) as asked:
-        with pytest.raises(ProviderFailure, match="does not stream"):
-            await ask(asked, hello(), stream=True)

@@ -13,7 +13,7 @@ from toolkit import ProviderError, ToolCall, ToolResult
 from toolkit.providers import ProviderFailure, Request, ToolMessage, UserMessage
 
 from .making import NAMES, ask, hello, provider
-from .protocols import Turn
+from .protocols import PROTOCOLS, Turn
 from .stub import Answer, Breaking, serving
 
 pytestmark = pytest.mark.anyio
@@ -270,5 +270,73 @@ async def test_bytes_that_cannot_be_unpacked_are_an_error():
     async with serving(answer) as stub, provider("openai", stub) as asked:
         with pytest.raises(ProviderFailure, match="compressed data is damaged") as failed:
             await asked.reply(hello())
+    assert failed.value.why == "answer"
+    assert len(stub.heard) == 1
+
+
+# Servers that do not stream.
+
+
+@each_provider
+@pytest.mark.parametrize("media_type", ["application/json; charset=utf-8", "text/plain", "text/event-stream"])
+async def test_one_whole_answer_in_place_of_a_stream_is_taken(name, media_type):
+    """Some servers ignore the wish for a stream, and some of them name the wrong media type."""
+    turn = Turn(text="It is noon.", calls=(ToolCall("now", {}, "id_1"),))
+    async with serving() as stub, provider(name, stub) as asked:
+        whole = PROTOCOLS[name].whole(turn, asked.model)
+        stub.script += [Answer(200, whole, {"Content-Type": media_type}), turn]
+        shown, reply = await ask(asked, hello(), stream=True)
+        assert reply == await asked.reply(hello())
+    assert shown == reply.message.text == turn.text
+    assert [call.name for call in reply.message.calls] == ["now"]
+
+
+@each_provider
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"error": {"message": "Streaming is not supported by this model."}}),
+        (400, {"error": {"message": "Unsupported value.", "param": "stream", "code": "unsupported_value"}}),
+        (422, {"detail": "this server does not stream"}),
+    ],
+)
+async def test_a_server_that_refuses_to_stream_is_asked_for_the_whole_answer(name, status, body):
+    """It is asked for a stream once, and not in every turn."""
+    script = Answer(status, body), Turn(text="Noon."), Turn(text="One.")
+    async with serving(*script) as stub, provider(name, stub) as asked:
+        answers = [await ask(asked, hello(), stream=True) for _ in range(2)]
+    assert [(shown, reply.message.text) for shown, reply in answers] == [("Noon.", "Noon."), ("One.", "One.")]
+    streamed = [heard.body.get("stream") or "streamGenerateContent" in heard.path for heard in stub.heard]
+    assert list(map(bool, streamed)) == [True, False, False]
+
+
+@each_provider
+async def test_a_refusal_that_was_not_about_the_stream_is_told_and_streams_go_on(name):
+    """The refusal without a stream is the one that is raised."""
+    refusals = Answer(400, {"error": {"message": "bad stream of words"}}), Answer(400, {"error": {"message": "no"}})
+    async with serving(*refusals, Turn(text="Noon.")) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match="refused the request .400.: no"):
+            await ask(asked, hello(), stream=True)
+        await ask(asked, hello(), stream=True)
+    assert stub.heard[2].body.get("stream") or "streamGenerateContent" in stub.heard[2].path
+
+
+@each_provider
+async def test_a_whole_answer_that_is_an_error_stays_one(name):
+    """It is asked once: without a status, nothing says that it would pass."""
+    async with serving(Answer(200, {"error": {"message": "no such thing"}})) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match="no such thing"):
+            await ask(asked, hello(), stream=True)
+    assert len(stub.heard) == 1
+
+
+@each_provider
+@pytest.mark.parametrize(
+    ("body", "problem"), [({"some": "answer"}, "an answer of no known shape"), ([1], "what is no JSON object")]
+)
+async def test_a_body_that_is_neither_an_answer_nor_a_stream_is_named(name, body, problem):
+    async with serving(Answer(200, body)) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match=problem) as failed:
+            await ask(asked, hello(), stream=True)
     assert failed.value.why == "answer"
     assert len(stub.heard) == 1

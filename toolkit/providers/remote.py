@@ -28,7 +28,7 @@ from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .http.api_keys import ApiKey, find_key
 from .http.exchange import HttpExchange, OutgoingRequest, check_url
-from .http.failures import ProviderFailure, SentRequest
+from .http.failures import ProviderFailure, SentRequest, StreamRefused
 from .http.time_limits import TimeLimits
 from .messages import AssistantMessage, Message, ToolMessage
 from .streams import SHAPE_ERRORS, Assembler, IncomingStream, build_unreadable_failure
@@ -133,6 +133,7 @@ class RemoteProvider(ABC):
         self._timeout_seconds = timeout_seconds
         self._total_seconds = total_seconds
         self._noted: set[Note] = set()
+        self._refuses_streams = False
         self._exchange = HttpExchange(
             self._address if base_url is None else check_url(base_url),
             key_header=self._key_header,
@@ -147,34 +148,29 @@ class RemoteProvider(ABC):
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         outgoing = self._build_outgoing(request, stream=True)
-
-        async def begin() -> IncomingStream:
-            events = self._exchange.stream_events(outgoing)
-            incoming = IncomingStream(events, self._assembler(), self._title, outgoing.limits)
-            try:
-                await incoming.advance()
-            except BaseException:
-                await incoming.aclose()
-                raise
-            return incoming
-
-        # Nothing was yielded before the first text has arrived, so a retry is possible until then.
-        incoming = await self._call_with_retries(begin, outgoing.limits)
-        async with aclosing(incoming):
-            shown_characters = 0
-            while incoming.text:
-                shown_characters += len(incoming.text)
-                with outgoing.limits.pause():
-                    yield TextDelta(incoming.text)
-                try:
-                    await incoming.advance()
-                except Transient as error:
-                    raise ProviderFailure(
-                        f"{error}; the answer broke off after {format_count(shown_characters, 'character')} had been "
-                        f"shown, so it was not tried again; ask again",
-                        why="broke_off",
-                    ) from error
-        yield self._read_reply(incoming.response(), request)
+        incoming = None if self._refuses_streams else await self._begin_stream(outgoing)
+        shown_characters = 0
+        if incoming is None:
+            reply = await self.reply(request)
+            self._refuses_streams = True  # not before there is an answer: the refusal may have had another reason
+        else:
+            async with aclosing(incoming):
+                while incoming.text:
+                    shown_characters += len(incoming.text)
+                    with outgoing.limits.pause():
+                        yield TextDelta(incoming.text)
+                    try:
+                        await incoming.advance()
+                    except Transient as error:
+                        raise ProviderFailure(
+                            f"{error}; the answer broke off after {format_count(shown_characters, 'character')} had "
+                            f"been shown, so it was not tried again; ask again",
+                            why="broke_off",
+                        ) from error
+            reply = self._read_reply(incoming.response(), request)
+        if reply.message.text and not shown_characters:  # the answer came as a whole
+            yield TextDelta(reply.message.text)
+        yield reply
 
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
         """Return whether a typed answer in the form of *tool* is asked for as text, and not as a call of *tool*."""
@@ -301,6 +297,26 @@ class RemoteProvider(ABC):
         if self._key is None and self._is_own_address:
             self._key = find_key(self._key_variables, provider=self._title)
         return self._key
+
+    async def _begin_stream(self, outgoing: OutgoingRequest) -> IncomingStream | None:
+        """Return the stream of the answer, read up to its first text; None if the server refuses to stream."""
+
+        async def begin() -> IncomingStream:
+            events = self._exchange.stream_events(outgoing)
+            incoming = IncomingStream(events, self._assembler(), self._title, outgoing.limits)
+            try:
+                await incoming.advance()
+            except BaseException:
+                await incoming.aclose()
+                raise
+            return incoming
+
+        try:
+            # Nothing was yielded before the first text has arrived, so a retry is possible until then.
+            return await self._call_with_retries(begin, outgoing.limits)
+        except StreamRefused as error:
+            _log.info("%s: %s; the whole answer is asked for", self.name, error)
+            return None
 
     async def _call_with_retries(self, call: Callable[[], Awaitable[T]], limits: TimeLimits) -> T:
         """Await *call*, and retry it as the policy and *limits* allow. Then raise `ProviderFailure`."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ..errors import Transient
 from ..values.rendering import describe_value
+from .http.exchange import WholeAnswer
 from .http.failures import ProviderFailure
 from .http.time_limits import TimeLimits
 from .wire import join_surrogates
@@ -58,6 +59,7 @@ class IncomingStream:
         self._title = title
         self._pending_surrogate = ""
         self._assembler = assembler
+        self._whole: WholeAnswer | None = None
         self.text = ""
 
     async def advance(self) -> None:
@@ -65,6 +67,9 @@ class IncomingStream:
         self.text = ""
         try:
             async for event in self._events:
+                if isinstance(event, WholeAnswer):
+                    self._whole = event
+                    return
                 size = self._assembler.size
                 try:
                     text = self._pending_surrogate + self._assembler.feed(event)
@@ -88,7 +93,7 @@ class IncomingStream:
     def response(self) -> dict[str, Any]:
         """Return the answer as it would have arrived without streaming. Call this at the end of the stream."""
         try:
-            return self._assembler.response()
+            return self._assembler.response() if self._whole is None else self._whole
         except SHAPE_ERRORS as error:
             raise build_unreadable_failure(self._title, error) from error
 

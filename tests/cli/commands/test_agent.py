@@ -16,7 +16,7 @@ import pytest
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
 from tests.providers.making import NAMES
-from tests.providers.protocols import Turn
+from tests.providers.protocols import PROTOCOLS, Turn
 from tests.providers.stub import KEY, Answer, Silent
 from toolkit.agent import Run
 from toolkit.approvals import SQLiteApprovals
@@ -43,6 +43,16 @@ def test_every_provider_works_with_the_tools(shop, provider):
     assert lines[-1] == "  It is done."
     assert "done after 2 turns, 22 tokens read and 14 written" in ran.err
     assert "the tool speaks" in ran.err
+
+
+@pytest.mark.parametrize("provider", NAMES)
+def test_a_server_that_does_not_stream_works_with_the_tools(shop, provider):
+    """It sends one JSON answer for each request, although it was asked for a stream."""
+    with model(*(Answer(200, PROTOCOLS[provider].whole(turn, "test-1")) for turn in (LOOK, DONE))) as stub:
+        ran = shop.run(*words(stub, provider=provider))
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert (lines[0], lines[-1]) == ("  I look it up.", "  It is done.")
 
 
 def test_the_provider_and_the_model_may_be_one_word(shop, monkeypatch):

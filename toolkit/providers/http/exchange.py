@@ -31,7 +31,7 @@ from .time_limits import TimeLimits
 if TYPE_CHECKING:  # it takes long to load
     import httpx
 
-__all__ = ["HttpExchange", "OutgoingRequest", "check_url", "is_too_deep"]
+__all__ = ["HttpExchange", "OutgoingRequest", "WholeAnswer", "check_url", "is_too_deep"]
 
 _MAX_ERROR_BYTES = 100_000
 _MAX_STREAM_BYTES = 64 * 1024 * 1024
@@ -40,6 +40,7 @@ _MAX_SHOWN_CHARS = 200
 _PIECE_BYTES = 65536
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
+_WHOLE_TYPES = ("application/json", "text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,10 @@ class OutgoingRequest:
         return content if self.key is None else self.key.mask(content)
 
 
+class WholeAnswer(dict[str, Any]):
+    """The answer of a server that sends one object, although it was asked for a stream of events."""
+
+
 class HttpExchange:
     """
     A sender of requests to one address.
@@ -83,14 +88,21 @@ class HttpExchange:
     async def post(self, outgoing: OutgoingRequest) -> dict[str, Any]:
         """Send a request, and return the whole answer."""
         async with self._open_response(outgoing) as response:
-            text = await _read_text(response, MAX_TEXT, outgoing)
+            text = await _read_text(_iter_chunks(response, outgoing), MAX_TEXT, outgoing)
         return self._parse_object(text, outgoing)
 
     async def stream_events(self, outgoing: OutgoingRequest) -> AsyncGenerator[dict[str, Any]]:
-        """Send a request, and yield the events of the answer as JSON objects. Close the iterator if you stop early."""
+        """
+        Send a request, and yield the events of the answer as JSON objects. Close the iterator if you stop early.
+
+        If the server does not stream, a `WholeAnswer` is yielded in place of all events.
+        """
         async with self._open_response(outgoing) as response:
-            await self._check_is_stream(response, outgoing)
-            async for text, is_last in self._read_event_texts(response, outgoing):
+            beginning, chunks = await _peek(_iter_chunks(response, outgoing))
+            if _is_whole(response, beginning):
+                yield WholeAnswer(self._parse_object(await _read_text(chunks, MAX_TEXT, outgoing), outgoing))
+                return
+            async for text, is_last in self._read_event_texts(chunks, outgoing):
                 if text == "[DONE]":
                     return
                 yield self._parse_object(text, outgoing, may_be_cut=is_last)
@@ -99,26 +111,13 @@ class HttpExchange:
         """Close the connections that this object has opened in the running event loop."""
         await self._clients.aclose()
 
-    async def _check_is_stream(self, response: httpx.Response, outgoing: OutgoingRequest) -> None:
-        """Raise if the answer is not a stream, but an error, one whole answer, or an HTML page."""
-        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
-            return
-        text = await _read_text(response, MAX_TEXT, outgoing)
-        self._parse_object(text, outgoing)
-        raise ProviderFailure(
-            f"{outgoing.sent.provider} at {self.host} does not stream: it sent one answer; use `reply`", why="answer"
-        )
-
     async def _read_event_texts(
-        self, response: httpx.Response, outgoing: OutgoingRequest
+        self, chunks: AsyncIterator[bytes], outgoing: OutgoingRequest
     ) -> AsyncIterator[tuple[str, bool]]:
         """Yield the data of each event, and whether the stream ended before the event did."""
         parser, size = outgoing.build_parser(), 0
         try:
-            async for chunk in _iter_chunks(response, outgoing):
-                if not size and chunk.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
-                    raise self._build_page_failure(chunk.decode("utf-8", "replace"), outgoing)
+            async for chunk in chunks:
                 size += len(chunk)
                 if size > _MAX_STREAM_BYTES:
                     raise _build_too_long_failure(_MAX_STREAM_BYTES, outgoing.sent)
@@ -214,7 +213,8 @@ class HttpExchange:
                 "go along; give that address as `base_url` if it is right",
                 status=status,
             )
-        text = outgoing.mask(await _read_text(response, _MAX_ERROR_BYTES, outgoing))
+        chunks = _iter_chunks(response, outgoing)
+        text = outgoing.mask(await _read_text(chunks, _MAX_ERROR_BYTES, outgoing, is_cut=True))
         try:
             body = loads(text)
         except ValueError:
@@ -278,15 +278,35 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
-async def _read_text(response: httpx.Response, max_bytes: int, outgoing: OutgoingRequest) -> str:
-    """Return the body as text. If it is longer than *max_bytes*, raise, or cut it if the response is an error."""
+def _is_whole(response: httpx.Response, beginning: bytes) -> bool:
+    """Return whether the answer is one JSON object or an HTML page: by its media type, or by how it begins."""
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media_type in _WHOLE_TYPES or beginning.lstrip()[:1] in (b"{", b"<")
+
+
+async def _peek(chunks: AsyncIterator[bytes]) -> tuple[bytes, AsyncIterator[bytes]]:
+    """Return the first of *chunks*, and an iterator of all of them."""
+    first = await anext(chunks, b"")
+
+    async def iter_all() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in chunks:
+            yield chunk
+
+    return first, iter_all()
+
+
+async def _read_text(
+    chunks: AsyncIterator[bytes], max_bytes: int, outgoing: OutgoingRequest, *, is_cut: bool = False
+) -> str:
+    """Return the body as text. If it is longer than *max_bytes*, raise, or cut it if *is_cut*."""
     pieces: list[bytes] = []
     size = 0
-    async for chunk in _iter_chunks(response, outgoing):
+    async for chunk in chunks:
         pieces.append(chunk)
         size += len(chunk)
         if size > max_bytes:
-            if response.is_success:
+            if not is_cut:
                 raise _build_too_long_failure(max_bytes, outgoing.sent)
             break
     return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")

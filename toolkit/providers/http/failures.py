@@ -15,7 +15,15 @@ from typing import Any, Literal, TypeAlias
 from ...errors import ProviderError, Transient
 from ...values.visible import make_visible
 
-__all__ = ["ErrorFacts", "FailureReason", "ProviderFailure", "SentRequest", "classify_failure", "read_error_facts"]
+__all__ = [
+    "ErrorFacts",
+    "FailureReason",
+    "ProviderFailure",
+    "SentRequest",
+    "StreamRefused",
+    "classify_failure",
+    "read_error_facts",
+]
 
 FailureReason: TypeAlias = Literal[
     "key", "permission", "credit", "model", "context", "schema", "request", "unavailable", "broke_off", "answer"
@@ -41,6 +49,10 @@ class ProviderFailure(ProviderError):  # noqa: N818 -- its parent is named `Prov
         super().__init__(message)
         self.why: FailureReason = why
         self.status = status
+
+
+class StreamRefused(ProviderFailure):
+    """A server refused a request, and named streams as the reason. It may answer without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +201,7 @@ _SCHEMA_RULE = _FailureRule(
     pattern=r"invalid schema for function|input_schema|function_declarations|\btools?[.\[]\d+",
 )
 _RETRIED_STATUSES = frozenset([408, 409, 429])
+_STREAM = re.compile(r"\bstream", re.IGNORECASE)
 
 
 def classify_failure(
@@ -223,7 +236,8 @@ def classify_failure(
         return ProviderFailure(text, why="schema", status=status)
     why: FailureReason = "unavailable" if status is not None and (status == 429 or status >= 500) else "request"
     text = f"{sent.provider} at {sent.host} refused the request{_show_status(status)}{_quote_message(facts)}"
-    return ProviderFailure(text, why=why, status=status)
+    is_about_streams = status in (400, 422) and _STREAM.search(f"{facts.place} {facts.message}")
+    return (StreamRefused if is_about_streams else ProviderFailure)(text, why=why, status=status)
 
 
 def _build_failure(rule: _FailureRule, status: int | None, facts: ErrorFacts, sent: SentRequest) -> ProviderFailure:
