@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
-from tests.providers.protocols import Turn
-from tests.providers.stub import KEY
+from tests.providers.protocols import PROTOCOLS, Turn
+from tests.providers.stub import KEY, Answer
 from tests.skills.kit import written
 from toolkit.agent import Run
 from toolkit.results import ToolCall
@@ -71,11 +72,48 @@ def test_without_a_prompt_no_model_is_asked(shop):
     assert stub.heard == []
 
 
-def test_what_needs_a_person_ends_the_conversation_if_nobody_is_asked(shop):
-    """The exit code says so; what comes after is not sent."""
-    with model(CANCEL) as stub:
+def test_a_pipe_is_told_what_waits_and_the_next_line_refuses_it(shop):
+    """The model reads the refusal and the line together."""
+    with model(CANCEL, DONE) as stub:
         ran = shop.run(*chat(stub, "--no-ask"), input="Cancel it.\nAnd now?\n")
-    assert (ran.code, len(stub.heard)) == (7, 1)
+    assert ran.code == 0, ran.err
+    assert re.search(r"^waiting: `cancel` did not run \(request [0-9a-f]{32}\)$", ran.err, re.MULTILINE)
+    assert "--save FILE keeps a request, and --mode or --rule permits such a call" in ran.err
+    assert "the next line refuses what waits" in ran.err
+    assert "✗ cancel  denied" in ran.out
+    assert ran.out.splitlines()[-1] == "  It is done."
+    _, results, prompt = stub.heard[1].body["messages"][-3:]
+    assert "no person could be asked" in str(results)
+    assert "And now?" in str(prompt)
+
+
+def test_what_waits_at_the_end_of_a_pipe_is_answered_later(shop):
+    """The exit code says that something waits; the file keeps it, and so does a command that cannot ask."""
+    with model(CANCEL) as stub:
+        ran = shop.run(*chat(stub, "--no-ask", "--save", "talk.json"), input="Cancel it.\n")
+        again = shop.run(*chat(stub, "--no-ask", "--resume", "talk.json"), input="")
+    assert (ran.code, again.code, len(stub.heard)) == (7, 7, 1)
+    (request,) = kept().requests
+    for err in (ran.err, again.err):
+        assert f"waiting: `cancel` did not run (request {request.id})" in err
+        assert "answer in a terminal with --resume talk.json" in err
+
+
+def test_a_line_that_refuses_what_waits_may_name_a_skill(shop, tmp_path):
+    """With wrong arguments it refuses nothing, so something still waits."""
+    written(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
+    with model(CANCEL, DONE, CANCEL) as stub:
+        assert shop.run(*chat(stub, "--no-ask"), input="Cancel it.\n/plan May\n").code == 0
+        assert shop.run(*chat(stub, "--no-ask"), input="Cancel it.\n/plan\n").code == 7
+    assert "Plan May." in str(stub.heard[1].body["messages"])
+
+
+def test_a_server_that_does_not_stream_can_be_talked_with(shop):
+    """It answers each prompt with one JSON object."""
+    answers = [Answer(200, PROTOCOLS["anthropic"].whole(turn, "test-1")) for turn in (HELLO, DONE)]
+    with model(*answers) as stub:
+        ran = shop.run(*chat(stub), input="Good morning.\nAnd now?\n")
+    assert (ran.code, ran.out.splitlines()) == (0, ["  Hello.", "  It is done."])
 
 
 def test_a_skill_is_called_by_its_name(shop, tmp_path):

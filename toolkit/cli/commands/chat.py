@@ -38,12 +38,13 @@ def command(output: Output, target: str, options: CallOptions, saved: SavedFile[
 
     You are asked before anything is changed. Ctrl-C breaks off the answer, and the
     conversation goes on; Ctrl-C at the prompt ends it. --save keeps the
-    conversation, and --resume continues it, also one of toolkit agent. The provider, the
+    conversation, and --resume continues it, also one of toolkit agent. Where nobody can be
+    asked, the command says what waits, and the next line refuses it. The provider, the
     model and other options may come from your settings, as for toolkit agent, and so do
     MCP servers, whose tools the model gets beside those of TARGET.
 
-    The exit code is that of the last answer: 0 if it is done, 3 if a skill got bad
-    arguments, 7 if it waits for a person, 11 if it was stopped or did not end, 13 if the
+    The exit code is that of the last answer: 0 if it is done, 7 if something waits for a
+    person, 3 if a skill got bad arguments, 11 if it was stopped or did not end, 13 if the
     provider failed. Loading TARGET runs its code.
 
     \b
@@ -63,23 +64,43 @@ def _converse(driver: RunDriver, saved: SavedFile[Run], output: Output) -> tuple
     """
     Answer the user's prompts one after the other. Return the conversation, and the exit code of the last answer.
 
-    It ends early if it waits for a person who was not asked, or did not answer. It is None if no model was asked.
+    It ends early if the person at the terminal left a request open. It is None if no model was asked.
     """
     run = saved.content
-    if run is not None and run.status == "waiting":
+    if _is_waiting(run):
         with driver.save_afterwards(saved):
             run = driver.run(None, run)
+        _note_requests(driver, run, saved, output)
     exit_code = _exit_code_of(run)
     if sys.stdin.isatty():
         output.note("/exit or Ctrl-D ends the conversation, Ctrl-C breaks off an answer", "dim")
+    prompts = _read_prompts()
     with contextlib.suppress(KeyboardInterrupt):  # at the prompt it ends the conversation
-        for text in _read_prompts():
-            if run is not None and run.status == "waiting":
+        while not (_is_waiting(run) and (sys.stdin.isatty() or driver.is_interrupted)):
+            text = next(prompts, None)
+            if text is None:
                 break
             run, exit_code = _answer(driver, text, run, saved, output)
-            if run is not None and run.status == "waiting":
-                break
-    return run, exit_code
+            _note_requests(driver, run, saved, output)
+    return run, _exit_code_of(run) if _is_waiting(run) else exit_code
+
+
+def _is_waiting(run: Run | None) -> bool:
+    return run is not None and run.status == "waiting"
+
+
+def _note_requests(driver: RunDriver, run: Run | None, saved: SavedFile[Run], output: Output) -> None:
+    """Tell the user which requests wait, and how to answer them, unless the user has just left them open."""
+    if run is None or not _is_waiting(run) or driver.is_interrupted:
+        return
+    for request in run.requests:
+        output.note(f"waiting: `{request.tool}` did not run (request {request.id})", "yellow")
+    remedy = "--save FILE keeps a request" if saved.path is None else f"answer in a terminal with --resume {saved.path}"
+    if all(request.is_approval for request in run.requests):
+        remedy += ", and --mode or --rule permits such a call (toolkit explain shows what asks)"
+    if not sys.stdin.isatty():
+        remedy += "; the next line refuses what waits"
+    output.note(remedy, "yellow")
 
 
 def _answer(
@@ -88,7 +109,7 @@ def _answer(
     """Return the conversation with the answer to *text*, up to Ctrl-C if it comes, and the exit code of its end."""
     try:
         with driver.save_afterwards(saved):
-            run = driver.run(text, run)
+            run = driver.run(text, run, refuses_requests=True)
     except KeyboardInterrupt:
         if driver.loop.has_abandoned:
             # The old answer would go on beside the next one, and end in its place.

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...agent import Agent, Done, Run
 from ...approvals import Approvals
 from ...builders import build_agent, build_provider, find_instructions
+from ...decisions import Decision
 from ...errors import ProviderError
 from ...providers.base import Provider
-from ...providers.messages import AssistantMessage
+from ...providers.messages import AssistantMessage, UserMessage
+from ...steps.expense import Expense
 from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
 from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
 from ..display.agent_display import AgentDisplay
@@ -31,6 +33,7 @@ from .saved_files import SavedFile, SavedKind
 __all__ = ["RUN", "RunDriver", "open_agent", "open_driver"]
 
 RUN: SavedKind[Run] = SavedKind("run", Run.loads, Run.dumps)
+_REFUSAL = "no person could be asked, and the user has gone on with another prompt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +42,7 @@ class RunDriver:
     Drives an agent.
 
     Without *prompt*, no person is asked. With *asks_afterwards*, the user is asked about requests when the run waits,
-    because the dispatcher of the target has its own way to ask.
+    because the dispatcher of the target has its own way to ask. *expand_skills* replaces `/name text` in a prompt.
     """
 
     loop: InterruptibleLoop
@@ -48,17 +51,28 @@ class RunDriver:
     prompt: InterruptiblePrompt | None
     resources: Mapping[Any, Any] | None = None
     asks_afterwards: bool = False
+    expand_skills: Callable[[str], str] = str
 
-    def run(self, prompt_text: str | None, run: Run | None) -> Run:
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user has left a request open, by Ctrl-C at the question."""
+        return self.prompt is not None and self.prompt.is_interrupted
+
+    def run(self, prompt_text: str | None, run: Run | None, *, refuses_requests: bool = False) -> Run:
         """
         Start a run, or continue *run* from where it was, and return it.
 
-        If the run has a plan and the user agrees to it, the plan is carried out too.
+        If the run has a plan and the user agrees to it, the plan is carried out too. With *refuses_requests*, a prompt
+        for a run that waits refuses what it waits for.
         """
         if run is not None and run.status == "waiting":
-            if prompt_text is not None:
+            if prompt_text is None:
+                work = self._ask_and_resume(run)
+            elif refuses_requests:
+                work = self._refuse_and_resume(run, prompt_text)
+            else:
                 raise Failure("the run waits for answers; give them first, with --resume and without a PROMPT")
-            run = self.loop.run(self._ask_and_resume(run))
+            run = self.loop.run(work)
         elif run is not None and run.status == "planned" and prompt_text is None:
             self.display.show(Done(run))
         elif prompt_text is None and (
@@ -93,9 +107,18 @@ class RunDriver:
         approvals = Approvals(ask=self.prompt)
         answers = {request.id: await approvals.answer(request, asyncio.to_thread) for request in run.requests}
         decisions = {key: decision for key, decision in answers.items() if decision is not None}
-        if self.prompt is not None and (self.prompt.is_interrupted or not decisions):
+        if self.is_interrupted or (self.prompt is not None and not decisions):
             return run
         return await self.agent.resume(run, decisions, resources=self.resources)
+
+    async def _refuse_and_resume(self, run: Run, prompt_text: str) -> Run:
+        """Refuse each request of a run that waits, and resume it. The model reads the refusals and *prompt_text*."""
+        message = UserMessage.of(self.expand_skills(prompt_text))
+        refusals = {request.id: Decision.deny(_REFUSAL, principal=request.principal) for request in run.requests}
+        self.display.thinking()
+        # A prompt has a budget of its own.
+        run = replace(run, unread=(*run.unread, message), spent=Expense())
+        return await self.agent.resume(run, refusals, resources=self.resources)
 
     @contextlib.contextmanager
     def save_afterwards(self, saved: SavedFile[Run]) -> Iterator[None]:
@@ -139,6 +162,7 @@ def open_driver(
                 prompt=prompt,
                 resources=resources,
                 asks_afterwards=loaded_target.dispatcher is not None,
+                expand_skills=getattr(loaded_target.catalog, "expanded", str),
             )
             loop.run(provider.aclose())
 
