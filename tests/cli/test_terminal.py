@@ -32,6 +32,17 @@ def asks(text: str) -> str:
     return text
 """
 
+PARTS = '''
+from toolkit import Catalog, Context
+catalog = Catalog()
+
+@catalog.tool(read_only=True)
+def download(context: Context) -> str:
+    """Download a file."""
+    context.report(3, 4, "of the file")
+    return "downloaded"
+'''
+
 
 @pytest.fixture
 def terminal(shop):
@@ -186,6 +197,19 @@ def test_progress_is_shown_in_a_terminal(terminal):
     shown = terminal("call", "tools.py", "flaky", "failures=0")
     assert shown.ended() == 0
     assert "flaky: half way" in shown.lines()
+
+
+@pytest.mark.long
+def test_a_report_with_a_total_is_a_bar_while_the_call_runs(shop, terminal):
+    """Nothing of it is left on the screen, and nothing is written to a pipe."""
+    shop.write("parts.py", PARTS)
+    shown = terminal("call", "parts.py", "download")
+    assert shown.ended() == 0
+    assert "━" * 15 in shown.written
+    assert "3/4 of the file" in shown.written
+    assert "3/4" not in "".join(shown.lines())
+    assert shown.lines()[-1] == "downloaded"
+    assert "3/4" not in shop.run("call", "parts.py", "download").err
 
 
 @pytest.mark.first_cases(1)

@@ -97,6 +97,7 @@ def request(**fields):
 OK = ToolResult("an oak", "an oak", attempts=1, duration_seconds=0.0034)
 PLAIN = [TextDelta("I lo"), TextDelta("ok.\nThen"), TextDelta(" more"), started(), ended(OK)]
 SHOWN = ["  I look.", "  Then more", "✓ look at oak  3 ms", "    an oak"]
+BAR = "━━━━━╺━━━━━━━━━━━━━━"
 
 
 def test_text_and_calls_are_lines_when_piped():
@@ -129,11 +130,49 @@ def test_running_calls_are_shown_while_they_run():
         display.show(ToolProgress(Progress(call_id="c2", tool="cut", progress=1, total=4, message="it creaks")))
         display.show(ToolProgress(Progress(call_id="gone", tool="cut")))
         display.say("meanwhile")
-        assert made.lines == ["• meanwhile", "⠋ look at oak", "⠋ cut: cutting  1/4 it creaks"]
+        cutting = f"⠋ cut: cutting  {BAR}  1/4 it creaks"
+        assert made.lines == ["• meanwhile", "⠋ look at oak", cutting]
         display.show(ended(OK, id="c1"))
         display.say("later")
-        assert made.lines[-2:] == ["• later", "⠋ cut: cutting  1/4 it creaks"]
+        assert made.lines[-2:] == ["• later", cutting]
     assert made.lines[-1] == "• later"
+
+
+@pytest.mark.parametrize(
+    ("progress", "total", "shown"),
+    [
+        (5, 20, f"{BAR}  5/20"),
+        (0.5, 2.0, f"{BAR}  0.5/2"),
+        (30, 20, f"{'━' * 20}  30/20"),
+        (5, None, "5"),
+        (5, 0, "5"),
+        (-1, 4, "-1/4"),
+        (float("nan"), 4, "nan/4"),
+        (float("inf"), 4, "inf/4"),
+        (None, 4, ""),
+    ],
+)
+def test_a_report_with_a_total_has_a_bar(progress, total, shown):
+    """A report without one, or with numbers that are no share of it, has the numbers alone."""
+    made = Watched(terminal=True)
+    with made.display as display:
+        display.show(started())
+        display.show(ToolProgress(Progress(call_id="c1", tool="look", progress=progress, total=total)))
+        display.say("now")
+        assert made.lines[-1] == f"⠋ look at oak  {shown}".rstrip()
+
+
+def test_a_bar_has_room_beside_a_long_summary_and_in_every_terminal():
+    """The summary is cut, and a terminal without Unicode gets other signs."""
+    report = ToolProgress(Progress(call_id="c1", tool="look", progress=1, total=4))
+    made = Watched(terminal=True, encoding="ascii")
+    with made.display as display:
+        display.show(started(summary=f"look at {'o' * 40}"))
+        display.show(report)
+        display.say("now")
+        assert made.lines[-1] == f"- look at {'o' * 12}  ----- --------------  1/4"
+    piped = watched(started(), report)
+    assert piped.written == ""
 
 
 def test_many_running_calls_do_not_fill_the_screen():

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from ..._plumbing.wording import format_count
+from ...agent.events import ToolProgress, ToolStarted
 from ...content import AudioPart, FilePart, ImagePart, ResourcePart
 from ...context import Progress
 from ...dispatcher import Dispatcher
@@ -26,6 +27,7 @@ from ..argument_values import arguments_of, parse_json_arguments
 from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources, resources_of_call
 from ..command import SECONDS, arguments_argument, subcommand, target_argument
 from ..completion.known_names import complete_tool
+from ..display.agent_display import AgentDisplay
 from ..display.lines import format_duration
 from ..exit_codes import EXITS
 from ..failures import Failure
@@ -97,7 +99,8 @@ def command(
     """
     waiting = saved.content
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
-    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks)
+    display = AgentDisplay(output.error_console)
+    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks, pause=display.paused)
     with open_extended_target(target, output, unless=tool_name, settings=options.settings) as loaded_target:
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
         dispatcher = dispatcher_for(
@@ -108,7 +111,7 @@ def command(
             asker=prompt,
             store=saved.store(),
             needed_by=(tool_name,),
-            on_progress=partial(_report, output),
+            on_progress=partial(_report, output, display, set()),
         )
         # The dispatcher asks itself about a new call, unless it is that of a program.
         is_asked_here = waiting is not None or loaded_target.dispatcher is not None
@@ -120,7 +123,8 @@ def command(
             timeout_seconds=timeout,
             resources=resources_of_call(loaded_target, resources),
         )
-        result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
+        with display:
+            result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
         saved.write(result)
         raise_if_interrupted(prompt, saved)
     _show_result(result, output, saved, trace=trace)
@@ -211,6 +215,13 @@ def _describe_problem(result: ToolResult, saved: SavedFile[ToolResult]) -> str:
     return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
 
 
-def _report(output: Output, progress: Progress) -> None:
-    if output.error_console.is_terminal and progress.message:
+def _report(output: Output, display: AgentDisplay, shown_ids: set[str], progress: Progress) -> None:
+    """Show a report with a total as a bar, and the message of any other report as a line, if there is a terminal."""
+    console = output.error_console
+    if progress.total and not console.is_dumb_terminal:
+        if progress.call_id not in shown_ids:
+            shown_ids.add(progress.call_id)
+            display.show(ToolStarted(ToolCall(progress.tool, {}, progress.call_id), ""))
+        display.show(ToolProgress(progress))
+    elif progress.message and console.is_terminal:
         output.note(f"{progress.tool}: {progress.message}", "dim")

@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Self, TextIO, TypeAlias, cast
 
 from rich.console import Console, RenderableType
@@ -191,7 +190,7 @@ class AgentDisplay:
     def _show_progress(self, progress: Progress, path: CallPath) -> None:
         place = (*path, progress.call_id)
         if place in self._running_calls:  # a call that was abandoned may still report
-            self._running_calls[place] = replace(self._running_calls[place], note=_describe_progress(progress))
+            self._running_calls[place] = self._running_calls[place].with_progress(progress)
             self._draw()
 
     def _show_result(self, event: events.ToolFinished, path: CallPath) -> None:
@@ -280,10 +279,3 @@ class _PausingAsker:
 def _add_tool_name(summary: str, name: str) -> str:
     """Return *summary* with the name of the tool in it, because some authors leave the name out."""
     return summary if name in summary.split() else f"{name}: {summary}" if summary else name
-
-
-def _describe_progress(progress: Progress) -> str:
-    share = ""
-    if progress.progress is not None:
-        share = f"{progress.progress:g}" + (f"/{progress.total:g}" if progress.total else "")
-    return " ".join(filter(None, (share, progress.message)))

@@ -11,15 +11,18 @@ whole, because another thread draws it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from ..._plumbing.wording import format_count
+from ...context import Progress
 from ...results import Kind, ToolResult
 from ...values.visible import make_visible
 
@@ -38,6 +41,8 @@ __all__ = [
 ]
 
 _MIN_WIDTH = 20
+_BAR_WIDTH = 20
+_BAR_ROOM = 45  # for the bar, the time before it, and the numbers after it
 _MAX_CALLS = 8
 _MAX_LINE_CHARACTERS = 2000
 _REDRAWS_PER_SECOND = 10
@@ -105,13 +110,24 @@ def render_heading(mark: str, text: str, *, style: str = "", indent: str = "") -
     return DisplayLine(_start(indent, mark, style), Text(make_visible(text, keep_lines=False), style))
 
 
-def render_running_call(summary: str, seconds: float, note: str, frame: str, indent: str = "") -> Text:
+def render_running_call(call: RunningCall, now: float, frame: str, console: Console, options: ConsoleOptions) -> Text:
     """Return the line of a call that is running. It is one row, and is cut if it is too long."""
-    suffix = (f"  {format_duration(seconds)}" if seconds >= 1 else "") + (
-        f"  {make_visible(note, keep_lines=False)}" if note else ""
-    )
-    line = Text(no_wrap=True, overflow="ellipsis").append_text(_start(indent, frame, "cyan"))
-    return line.append(make_visible(summary, keep_lines=False)).append(suffix, "dim")
+    seconds = now - call.started_at
+    max_width = None if call.share is None else max(_MIN_WIDTH, options.max_width - _BAR_ROOM)
+    line = Text(no_wrap=True, overflow="ellipsis").append_text(_start(call.indent, frame, "cyan"))
+    line.append(make_visible(call.summary, keep_lines=False)[:max_width])
+    if seconds >= 1:
+        line.append(f"  {format_duration(seconds)}", "dim")
+    if call.share is not None:
+        line.append("  ").append_text(_render_bar(call.share, console, options))
+    return line.append(f"  {make_visible(call.note, keep_lines=False)}", "dim") if call.note else line
+
+
+def _render_bar(share: float, console: Console, options: ConsoleOptions) -> Text:
+    bar = ProgressBar(total=1.0, completed=share, width=_BAR_WIDTH)
+    text = Text.assemble(*((segment.text, segment.style or "") for segment in console.render(bar, options)))
+    text.pad_right(_BAR_WIDTH - text.cell_len)  # without colours, the rest of the bar is not drawn
+    return text
 
 
 def render_finished_call(summary: str, result: ToolResult, marks: Marks, indent: str = "") -> Iterator[DisplayLine]:
@@ -152,12 +168,28 @@ def format_duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """A running call: its summary, the time of its start, and the progress that it reports."""
+    """
+    A running call: its summary, the time of its start, and the progress that it reports.
+
+    *share* is how much of the work is done, from 0 to 1; None if the call did not report a total.
+    """
 
     summary: str
     started_at: float
     indent: str = ""
     note: str = ""
+    share: float | None = None
+
+    def with_progress(self, progress: Progress) -> RunningCall:
+        """Return this call with *progress* in place of what it reported before."""
+        done, total = progress.progress, progress.total
+        numbers = "" if done is None else f"{done:g}" + (f"/{total:g}" if total else "")
+        share = done / total if done is not None and total else math.nan
+        return replace(
+            self,
+            note=" ".join(filter(None, (numbers, progress.message))),
+            share=share if 0 <= share < math.inf else None,  # a tool may report any numbers
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +239,10 @@ class LiveRegion:
         if picture.unfinished_line:
             lines.append(render_text(picture.unfinished_line[-_MAX_LINE_CHARACTERS:], picture.indent))
         rows = picture.calls[:_MAX_CALLS]
-        lines += [render_running_call(row.summary, now - row.started_at, row.note, frame, row.indent) for row in rows]
+        lines += [render_running_call(row, now, frame, console, options) for row in rows]
         if len(picture.calls) > _MAX_CALLS:
             lines.append(Text(f"  and {len(picture.calls) - _MAX_CALLS} more", "dim"))
         if not lines and picture.thinking_since is not None:
-            lines.append(render_running_call("thinking", now - picture.thinking_since, "", frame))
+            thinking = RunningCall("thinking", picture.thinking_since)
+            lines.append(render_running_call(thinking, now, frame, console, options))
         yield from lines
