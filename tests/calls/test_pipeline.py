@@ -8,6 +8,7 @@ import asyncio
 import logging
 from typing import Annotated, Any
 
+import httpx
 import pytest
 
 from tests.clocks import Clock
@@ -23,6 +24,7 @@ from toolkit.results import ToolCall, ToolResult
 pytestmark = pytest.mark.anyio
 
 QUICK = RetryPolicy(attempts=3, wait_initial=0)
+GONE = httpx.Response(404)
 BOTH = pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 
 
@@ -333,19 +335,49 @@ async def test_whatever_a_tool_raises_is_a_result(error, kind, style, timeout_se
     assert type(result.error.cause) is type(error)
 
 
-async def test_an_error_is_logged_once_with_its_traceback(catalog, caplog):
-    """However often it was tried."""
-
+async def test_an_exception_that_may_be_a_bug_is_logged_once_with_its_traceback(catalog, caplog):
     @catalog.tool(read_only=True)
-    async def flaky() -> None:
+    async def stumble() -> None:
         """Fail."""
-        raise ConnectionRefusedError("nobody home")
+        raise KeyError("home")
 
     with caplog.at_level(logging.WARNING, logger="toolkit"):
-        result = await Dispatcher(catalog, retry=QUICK).call("flaky")
-    records = [record for record in caplog.records if record.name == "toolkit"]
-    assert (result.attempts, len(records)) == (3, 1)
-    assert records[0].exc_info is not None
+        await Dispatcher(catalog, retry=QUICK).call("stumble")
+    assert [(record.getMessage(), record.exc_info[0]) for record in caplog.records] == [
+        ("`stumble` failed: KeyError", KeyError)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts", "line"),
+    [
+        (httpx.ConnectError("nobody home"), 3, "`stumble` failed (transient): ConnectError: nobody home"),
+        (TimeoutError("too slow"), 3, "`stumble` failed (transient): TimeoutError: too slow"),
+        (FileNotFoundError("no tea.txt"), 1, "`stumble` failed: FileNotFoundError: no tea.txt"),
+        (
+            httpx.HTTPStatusError("404\nSee the manual", request=httpx.Request("GET", "http://x"), response=GONE),
+            1,
+            "`stumble` failed: HTTPStatusError: 404 See the manual",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+@pytest.mark.parametrize(("level", "has_traceback"), [(logging.INFO, False), (logging.DEBUG, True)])
+async def test_a_failure_that_a_library_reports_is_logged_in_one_line(
+    catalog, caplog, error, attempts, line, level, has_traceback
+):
+    """However often it was tried; the traceback is logged at level DEBUG."""
+
+    @catalog.tool(read_only=True)
+    async def stumble() -> None:
+        """Fail."""
+        raise error
+
+    with caplog.at_level(level, logger="toolkit"):
+        result = await Dispatcher(catalog, retry=QUICK).call("stumble")
+    assert result.attempts == attempts
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("WARNING", line)]
+    assert ("in stumble" in caplog.text) == has_traceback
 
 
 async def test_the_cause_is_what_the_tool_raised_with_its_own_cause():

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from toolkit import BadArgs, Safety, ToolError, Transient
-from toolkit.policies.classify import classify_error, compile_rules, parse_retry_after
+from toolkit.policies.classify import classify_error, compile_rules, is_expected, parse_retry_after
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 
@@ -463,3 +463,23 @@ def test_rules_are_asked_for_a_group_and_for_what_is_in_it():
     group = ExceptionGroup("all", [Busy(), VeryBusy()])
     assert type(classify_error(group, {ExceptionGroup: Safety, Busy: Transient})) is Safety
     assert type(classify_error(group, {Busy: Transient})) is Transient
+
+
+@pytest.mark.parametrize(
+    ("error", "rules", "verdict"),
+    [
+        (httpx.ConnectError("x"), (), True),
+        (REQUESTS.SSLError("x"), (), True),
+        (PermissionError("x"), (), True),
+        (urllib.error.HTTPError("http://x", 404, "gone", email.message.Message(), None), (), True),
+        (Busy("x"), {Busy: BadArgs}, True),
+        (ExceptionGroup("x", [TimeoutError(), ConnectionResetError()]), (), True),
+        (ExceptionGroup("x", [TimeoutError(), KeyError()]), (), False),
+        (KeyError("x"), (), False),
+        (SystemExit(500), (), False),
+        (asyncio.CancelledError(), {asyncio.CancelledError: Transient}, False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_a_failure_of_the_world_is_told_from_a_bug(error, rules, verdict):
+    assert is_expected(error, classify_error(error, rules)) is verdict

@@ -8,8 +8,9 @@ import logging
 import traceback
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from .._lazy_names import LazyModule
 from .._plumbing.tracebacks import drop_library_frames
 from ..errors import BadArgs, Problem, Safety, ToolError, Transient
 from ..policies.redaction import Redaction, without_secrets
@@ -18,6 +19,11 @@ from ..session import Session
 from ..values.rendering import as_json, as_text, replace_surrogates
 from .attempt import TimedOut
 from .plan import CallPlan, SelfCancelled
+
+if TYPE_CHECKING:
+    from ..policies import classify
+else:  # most calls do not fail
+    classify = LazyModule("toolkit.policies.classify")
 
 __all__ = ["add_schema_hint", "build_error_result", "build_hook_error_result", "log_masked_error"]
 
@@ -58,13 +64,34 @@ def build_error_result(
     cause = error if cause is None else cause
     if not isinstance(cause, BadArgs):  # most are the library's own, about arguments that do not fit
         drop_library_frames(cause)
-    if isinstance(cause, ToolError):
-        if not isinstance(cause, (BadArgs, Safety)):  # the tool raised it on purpose, so the log needs no traceback
-            _log.info("`%s` failed: %s", plan.name, redaction.mask_text(message) if redaction else message)
-    elif _log.isEnabledFor(logging.WARNING):
-        log_masked_error(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
+    _log_failure(plan.name, kind, message, error, cause, redaction)
     write_details = None if problems is None else partial(_add_problems, problems, details)
     return ToolResult.failure(kind, message, details=write_details or details, cause=cause)
+
+
+def _log_failure(
+    name: str, kind: Kind, message: str, error: Exception, cause: BaseException, redaction: Redaction | None
+) -> None:
+    """
+    Log that the tool *name* raised *cause*, which counts as *error*.
+
+    A failure that a tool or a library reports is one line, with a traceback at level DEBUG only. Any other exception
+    may be a bug, so its traceback is always logged. A refusal is not logged.
+    """
+    is_on_purpose = isinstance(cause, ToolError)
+    level = logging.INFO if is_on_purpose else logging.WARNING
+    if isinstance(cause, (BadArgs, Safety)) or not _log.isEnabledFor(level):
+        return
+    if not is_on_purpose and not (isinstance(error, ToolError) and classify.is_expected(cause, error)):
+        log_masked_error(f"`{name}` failed: {type(cause).__name__}", cause, redaction)
+        return
+    shown_kind = "" if kind == "failed" else f" ({kind})"
+    line = f"`{name}` failed{shown_kind}: {' '.join(message.split())}"
+    line = redaction.mask_text(line) if redaction else line
+    if _log.isEnabledFor(logging.DEBUG):
+        log_masked_error(line, cause, redaction, level)
+    else:
+        _log.log(level, "%s", line)
 
 
 def _add_problems(problems: Sequence[Problem], details: dict[str, Any]) -> dict[str, Any]:
@@ -112,10 +139,12 @@ def _message(error: BaseException) -> str:
         return type(error).__name__
 
 
-def log_masked_error(summary: str, error: BaseException, redaction: Redaction | None) -> None:
+def log_masked_error(
+    summary: str, error: BaseException, redaction: Redaction | None, level: int = logging.WARNING
+) -> None:
     """Log *summary* with the traceback of *error*, masked by *redaction*."""
     if redaction:
         # A traceback quotes the error's message, and the message may contain a secret.
-        _log.warning("%s\n%s", summary, redaction.mask_text("".join(traceback.format_exception(error))))
+        _log.log(level, "%s\n%s", summary, redaction.mask_text("".join(traceback.format_exception(error))))
     else:
-        _log.warning("%s", summary, exc_info=error)
+        _log.log(level, "%s", summary, exc_info=error)

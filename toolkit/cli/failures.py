@@ -35,18 +35,30 @@ class Failure(click.ClickException):
         click.echo(f"error: {make_visible(self.message)}", file=file, err=True)
 
 
+class _VisibleFormatter(logging.Formatter):
+    """Formats a log record for a terminal: foreign text in it is passed through `make_visible`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return make_visible(super().format(record))
+
+
 @contextmanager
 def report_errors(*, debug: bool) -> Iterator[None]:
     """
     Turn each `ToolkitError` inside the block into a `Failure`, and print each `ToolkitWarning` as one line.
 
-    Ctrl-C becomes a `Failure` too. With *debug* the traceback of an error is printed first, and log records are shown.
+    Ctrl-C becomes a `Failure` too. With *debug* the traceback of an error is printed first, and log records are shown,
+    with the traceback of every tool that fails.
     """
-    logs, silence = [logging.getLogger(name) for name in ("toolkit", "mcp")], logging.NullHandler()
-    if not debug:
-        # Without any handler, Python would print logged warnings, with the traceback of a tool or a login that fails.
-        for log in logs:
-            log.addHandler(silence)
+    logs = [logging.getLogger(name) for name in ("toolkit", "mcp")]
+    level = logs[0].level
+    # Without any handler, Python would print logged warnings, with the traceback of a tool or a login that fails.
+    handler: logging.Handler = logging.StreamHandler() if debug else logging.NullHandler()
+    handler.setFormatter(_VisibleFormatter())
+    if debug:
+        logs[0].setLevel(logging.DEBUG)
+    for log in logs:
+        log.addHandler(handler)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = functools.partial(_show_warning, warnings.showwarning)
@@ -59,8 +71,9 @@ def report_errors(*, debug: bool) -> Iterator[None]:
         click.echo(err=True)  # end the line on which the terminal has just shown ^C
         raise Failure("interrupted", INTERRUPTED) from None
     finally:
+        logs[0].setLevel(level)
         for log in logs:
-            log.removeHandler(silence)
+            log.removeHandler(handler)
 
 
 def find_exit_code(error: ToolkitError) -> int:

@@ -19,7 +19,15 @@ from typing import Any, Literal, TypeAlias
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value
 
-__all__ = ["ClassifyRule", "ClassifyRules", "classify_by", "classify_error", "compile_rules", "parse_retry_after"]
+__all__ = [
+    "ClassifyRule",
+    "ClassifyRules",
+    "classify_by",
+    "classify_error",
+    "compile_rules",
+    "is_expected",
+    "parse_retry_after",
+]
 
 _log = logging.getLogger("toolkit")
 
@@ -78,6 +86,15 @@ def classify_by(rules: list[ClassifyRule], error: BaseException, now: Callable[[
     if isinstance(error, BaseExceptionGroup):
         return _classify_group(error, rules, now)
     return _classify_by_table(error, now)
+
+
+def is_expected(error: BaseException, tool_error: ToolError) -> bool:
+    """Return whether *error*, which counts as *tool_error*, reports a failure of the world, and is probably no bug."""
+    if isinstance(error, BaseExceptionGroup):
+        return isinstance(tool_error, Transient)  # then all errors in it are
+    if isinstance(error, OSError) or type(tool_error) is not ToolError:
+        return isinstance(error, Exception)  # a cancellation from inside may be a bug
+    return _find_status(error) is not None
 
 
 def compile_rules(rules: ClassifyRules) -> list[ClassifyRule]:

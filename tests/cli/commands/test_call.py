@@ -139,6 +139,34 @@ def test_a_trace_tells_what_happened_on_the_way(shop):
     assert "repaired" not in shop.run("call", "tools.py", "free_days", "Year=2026").err
 
 
+FAILING = '''
+from toolkit import Catalog, ToolError
+catalog = Catalog()
+
+@catalog.tool(read_only=True)
+def expected() -> None:
+    """Fail as a library does."""
+    raise FileNotFoundError("no \\x1b[2Jtea")
+
+@catalog.tool(read_only=True)
+def on_purpose() -> None:
+    """Fail on purpose."""
+    raise ToolError("no tea")
+'''
+
+
+@pytest.mark.parametrize("name", ["expected", "on_purpose"])
+def test_debug_shows_the_traceback_of_a_tool_that_fails(shop, name):
+    """Without it, there is one line; foreign text acts in neither."""
+    shop.write("failing.py", FAILING)
+    plain, debug = shop.run("call", "failing.py", name), shop.run("call", "failing.py", name, "--debug")
+    assert (plain.code, debug.code) == (1, 1)
+    assert "Traceback" not in plain.err
+    assert f"in {name}" in debug.err
+    assert debug.err.count("Traceback") == 1
+    assert "\x1b" not in debug.err
+
+
 def test_the_rules_of_the_project_count(shop):
     """What they allow only once the folder is trusted, which is said."""
     shop.write(".toolkit/toolkit.toml", '[rules]\ndeny = ["free_days(year=1999)"]\nallow = ["cancel"]\n')
