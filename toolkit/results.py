@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from ._option_checks import explain_unknown_choice
 from ._plumbing.markdown import show_result
 from ._plumbing.result_attributes import NoError, WrittenWhenRead
+from ._plumbing.tracebacks import drop_own_traceback
 from ._plumbing.versioned_json import check_field_types, split_version
 from ._plumbing.wording import MASK
 from .content import Part, part_from_json
@@ -321,8 +322,10 @@ class ToolResult:
         """Return the value of a call that succeeded, or raise its error."""
         if self.kind == "ok":
             return self.value
+        __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this method
         error = self.error or ErrorInfo(self.text)
         if isinstance(error.cause, ToolkitError):
+            drop_own_traceback(error.cause)
             raise error.cause
         raise rebuild_error(self.kind, error.message, error.details, self.tool) from error.cause
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -373,3 +374,50 @@ def test_tools_of_an_installed_package_are_checked(pytester, run, monkeypatch):
 
 def _digest(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+def test_a_failure_shows_the_line_of_the_test_last(pytester, run):
+    """Not the lines of `unwrap`, of the agent's loop, or of a provider that cannot answer."""
+    pytester.makepyfile("""
+        import pytest
+        from toolkit import Agent, Catalog, Dispatcher
+        from toolkit.providers import Request, ScriptedProvider
+        from toolkit.testing import RecordedProvider
+
+        def add(a: int) -> int:
+            "Add one."
+            return a + 1
+
+        @pytest.fixture
+        def anyio_backend():
+            return "asyncio"
+
+        def test_run():
+            Agent(ScriptedProvider([]), [add]).run_sync("Hi").unwrap()
+
+        def test_output():
+            Agent(ScriptedProvider([]), [add], on_event=lambda event: None).run_sync("Hi").output
+
+        def test_recording(tmp_path):
+            path = tmp_path / "conversation.json"
+            Agent(RecordedProvider(path, ScriptedProvider(["Hello"])), [add]).run_sync("Hi").unwrap()
+            Agent(RecordedProvider(path), [add]).run_sync("Bye").unwrap()
+
+        @pytest.mark.anyio
+        async def test_script():
+            await ScriptedProvider([]).reply(Request(messages=()))
+
+        def test_bad_arguments():
+            Dispatcher(Catalog(add)).call_sync("add", {}).unwrap()
+
+        def test_unknown_tool():
+            Dispatcher(Catalog(add)).call_sync("ad", {}).unwrap()
+    """)
+    result = run("-W", "default")
+    result.assert_outcomes(failed=6)
+    last_lines = re.findall(r"^(\w+)\.py:\d+: (\w+)$", result.stdout.str(), re.MULTILINE)
+    name = "test_a_failure_shows_the_line_of_the_test_last"
+    errors = ["NoAnswer", "NoAnswer", "NoAnswer", "ProviderError", "BadArgs", "UnknownTool"]
+    assert last_lines == [(name, error) for error in errors]
+    result.stdout.no_fnmatch_line("*/toolkit/*.py:*")
+    result.stdout.fnmatch_lines(["*the script has 0 replies*", "*the request differs from request 1*"])

@@ -15,6 +15,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
 
+from .._plumbing.tracebacks import drop_own_traceback
 from ..approvals import ApprovalError
 from ..decisions import Decision
 from ..errors import ProviderError, Transient
@@ -63,6 +64,7 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
                 reply = await active_run.do_reply_step(partial(_ask_model, active_run), reads_inbox=not is_paused)
             calls = active_run.add_reply(reply)
         except (ProviderError, Transient) as error:
+            drop_own_traceback(error)
             return RunEnding(status="failed", reason=str(error), error=error)
         except _OutOfTime:
             return _end_at_limit(active_run.ledger.explain_limit("seconds"))

@@ -68,6 +68,7 @@ class ScriptedProvider:
         self._copies = MessageCache(lambda message: message_from_json(message.to_json()))
 
     async def reply(self, request: Request) -> Reply:
+        __tracebackhide__ = True  # pytest then shows the line that asked, not the lines of this method
         self.requests.append(self._snapshot(request))
         number = len(self.requests)
         try:
@@ -83,6 +84,7 @@ class ScriptedProvider:
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """Yield the reply word by word, and then the whole reply."""
+        __tracebackhide__ = True
         reply = await self.reply(request)
         for word in _WORDS.findall(reply.message.text):
             yield TextDelta(word)

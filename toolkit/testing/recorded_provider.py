@@ -84,6 +84,7 @@ class RecordedProvider:
         self._unplayed = list(range(len(self._exchanges)))
 
     async def reply(self, request: Request) -> Reply:
+        __tracebackhide__ = True  # pytest then shows the line that asked, not the lines of this class
         if self._provider is None:
             return self._play(request)
         sent = _describe_request(request)
@@ -93,6 +94,7 @@ class RecordedProvider:
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """Yield the answer of the model while it is recorded; a played answer is yielded word by word."""
+        __tracebackhide__ = True
         if self._provider is None:
             async for event in ScriptedProvider([self._play(request)]).stream(request):
                 yield event
@@ -121,6 +123,7 @@ class RecordedProvider:
         await self.aclose()
 
     def _play(self, request: Request) -> Reply:
+        __tracebackhide__ = True
         sent = _describe_request(request)
         for index in self._unplayed:
             recorded_request, reply = self._exchanges[index]

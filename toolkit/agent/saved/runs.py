@@ -102,6 +102,7 @@ class Run(Generic[T_co]):
     @property
     def output(self) -> T_co:
         """The answer, as `unwrap` returns it. If the run has none, `NoAnswer` is raised."""
+        __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this method
         return self.unwrap()
 
     def unwrap(self) -> T_co:
@@ -111,6 +112,7 @@ class Run(Generic[T_co]):
         Raises:
             NoAnswer: The run has no answer. The message says how it ended, why, and what to do.
         """
+        __tracebackhide__ = True
         if self.status != "done":
             raise self._build_no_answer() from self.error
         if self.answer is None:
