@@ -1,25 +1,40 @@
 """
-Run the same agent with every provider.
+Name a model in one text, and a second one for when the first is down.
 
-With the argument `live` and a key in the environment, the model is asked. Otherwise each provider gets a
-prepared answer, so this runs without a key and a network.
+Without the argument `live`, a server in this process answers, so this runs without keys and without a network.
 
     python examples/17_providers.py live
 """
 
 import asyncio
-import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
-from toolkit import Agent, tool
-from toolkit.providers import AnthropicProvider, GeminiProvider, OpenAIProvider, OpenAIResponsesProvider, Provider
+from toolkit import Agent, RetryPolicy, tool
+from toolkit.providers import FallbackProvider, create_provider
 
+# Six of the 41 providers: four formats of their own, and two of the services that have OpenAI's format.
+MODELS = [
+    "anthropic:claude-sonnet-4-5",
+    "openai:gpt-5",
+    "openai_responses:gpt-5",
+    "gemini:gemini-2.5-pro",
+    "groq:llama-3.3-70b-versatile",
+    "ollama:qwen3:8b",
+]
 TEXT = "It is half past nine."
+# What the servers answer, by the end of the address.
+ANSWERS: dict[str, dict[str, Any]] = {
+    "/messages": {"content": [{"type": "text", "text": TEXT}], "stop_reason": "end_turn"},
+    "/completions": {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}]},
+    "/responses": {
+        "status": "completed",
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": TEXT}]}],
+    },
+    ":generateContent": {"candidates": [{"finishReason": "STOP", "content": {"parts": [{"text": TEXT}]}}]},
+}
 
 
 @tool(read_only=True)
@@ -28,74 +43,25 @@ async def clock() -> str:
     return "09:30"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """Hold a provider, the variable of its key, a model, and an answer as its server would write it."""
-
-    make: Callable[..., Provider]
-    key: str
-    model: str
-    answer: dict[str, Any]
-
-
-CANDIDATES = [
-    Candidate(
-        AnthropicProvider,
-        "ANTHROPIC_API_KEY",
-        "claude-sonnet-4-5",
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "text", "text": TEXT}],
-            "stop_reason": "end_turn",
-            "usage": {"input_tokens": 20, "output_tokens": 6},
-        },
-    ),
-    Candidate(
-        OpenAIProvider,  # with base_url=: Ollama, vLLM, OpenRouter and other servers that speak Chat Completions
-        "OPENAI_API_KEY",
-        "gpt-5",
-        {
-            "object": "chat.completion",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}],
-            "usage": {"prompt_tokens": 20, "completion_tokens": 6, "total_tokens": 26},
-        },
-    ),
-    Candidate(
-        OpenAIResponsesProvider,
-        "OPENAI_API_KEY",
-        "gpt-5",
-        {
-            "object": "response",
-            "status": "completed",
-            "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": TEXT}]}],
-            "usage": {"input_tokens": 20, "output_tokens": 6, "total_tokens": 26},
-        },
-    ),
-    Candidate(
-        GeminiProvider,
-        "GEMINI_API_KEY",
-        "gemini-2.5-pro",
-        {
-            "candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [{"text": TEXT}]}}],
-            "usageMetadata": {"promptTokenCount": 20, "candidatesTokenCount": 6},
-        },
-    ),
-]
+def answer(request: httpx.Request) -> httpx.Response:
+    if request.url.host == "api.groq.com":
+        return httpx.Response(503, json={"error": {"message": "overloaded"}})
+    return httpx.Response(200, json=next(body for end, body in ANSWERS.items() if request.url.path.endswith(end)))
 
 
 async def main(live: bool) -> None:
-    for candidate in CANDIDATES:
-        options: dict[str, Any] = {}
-        if not (live and os.environ.get(candidate.key)):
-            answer = candidate.answer
-            transport = httpx.MockTransport(lambda request, answer=answer: httpx.Response(200, json=answer))
-            options = {"api_key": "none", "client": httpx.AsyncClient(transport=transport)}
-        provider = candidate.make(candidate.model, **options)
-        run = await Agent(provider, [clock], system="You are a clock.").run("What time is it?")
-        print(
-            f"{provider.name:17} {run.status}: {run.text} ({run.usage.input_tokens} + {run.usage.output_tokens} tokens)"
-        )
+    options: dict[str, Any] = {"retry": RetryPolicy(attempts=1)}
+    if not live:
+        client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+        options |= {"api_key": "none", "client": client}
+    for model in MODELS:
+        # `Agent(model, [clock])` does the same, with the key in the environment.
+        run = await Agent(create_provider(model, **options), [clock]).run("What time is it?")
+        print(f"{model:30} {run.status}: {run.text if run.status == 'done' else run.reason}")
+
+    groq, ollama = (create_provider(model, **options) for model in MODELS[-2:])
+    run = await Agent(FallbackProvider(groq, ollama), [clock]).run("What time is it?")
+    print(f"{'groq, else ollama':30} {run.status}: {run.text}")
 
 
 asyncio.run(main("live" in sys.argv))
