@@ -97,7 +97,7 @@ async def test_the_runs_of_a_dead_worker_go_on_in_another(toys, tmp_path):
 @pytest.mark.anyio
 async def test_a_run_without_a_job_gets_one(toys, tmp_path):
     """A process may die between a change of a run and its job: after start, after a decision, and after a takeover."""
-    engine = LocalEngine()
+    engine, run_ids = LocalEngine(), ("queued", "decided", "expired", "orphan")
     async with toys.open_host(tmp_path, engine=engine) as host:
         journal = host._journal
         for run_id, data in (("queued", {}), ("decided", {"ask": True}), ("expired", {"ask": True, "expires_at": 5.0})):
@@ -112,8 +112,9 @@ async def test_a_run_without_a_job_gets_one(toys, tmp_path):
         engine.jobs.clear()
         host._job_worker.clock = lambda: 10_000_000_000.0
         async with running(host.work()):
-            for run_id in ("queued", "decided", "expired", "orphan"):
+            for run_id in run_ids:
                 await wait_for_status(host, run_id, "done")
+        assert {row.id: row.status for row in journal.list()} == dict.fromkeys(run_ids, "done")
 
 
 class AwayEngine(LocalEngine):

@@ -133,6 +133,8 @@ def test_a_file_of_approvals_is_refused(path):
         connection.execute("PRAGMA application_id = 0x746B6170")
     path.chmod(0o600)
     expect_refusal(path, "not one of runs")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA application_id").fetchone() == (0x746B6170,)
 
 
 def test_a_file_that_is_refused_is_closed(path):
@@ -183,7 +185,9 @@ def test_another_format_is_refused(path, statement, problem):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement)
         connection.commit()
+    content = path.read_bytes()
     expect_refusal(path, problem)
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize(
@@ -206,6 +210,7 @@ def test_a_file_that_others_can_read_is_refused(path):
     open_file(path).close()
     path.chmod(0o644)
     expect_refusal(path, "can be opened by others")
+    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_place_that_is_no_file_is_refused(folder):
@@ -214,6 +219,7 @@ def test_a_place_that_is_no_file_is_refused(folder):
     expect_refusal(folder / "inner", "is not a file")
     (folder / "link").symlink_to(folder / "elsewhere")
     expect_refusal(folder / "link", "is a symbolic link")
+    assert not (folder / "elsewhere").exists()
     expect_refusal(folder / "missing" / "runs.sqlite", "No such file or directory; check the path and its folder")
 
 

@@ -98,7 +98,8 @@ async def test_a_client_of_the_newer_revision_that_goes_away_stops_its_call():
         await tool.started.wait()
         gone.set()
         await tool.ended.wait()
-        await request
+        assert await request is None
+    assert tool.ended.is_set()
 
 
 @pytest.mark.parametrize(("region", "status"), [("eu", 200), ("us", 400)])

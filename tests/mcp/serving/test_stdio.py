@@ -12,7 +12,7 @@ import textwrap
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 
@@ -271,8 +271,12 @@ async def test_a_client_starts_the_server_as_a_process(tmp_path, mode):
     parameters = StdioServerParameters(
         command=sys.executable, args=[str(script)], env={**os.environ, "PYTHONPATH": folder}
     )
-    person = Person(YES)
-    async with asyncio.timeout(60), Client(parameters, mode=mode, elicitation_callback=person) as client:
-        assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
-        assert text_of(await client.call_tool("write", {"text": "a"})) == "a"
+    person, errors = Person(YES), tmp_path / "errors.txt"
+    # The SDK would write the errors to what `sys.stderr` was when it was first imported, perhaps in another test.
+    with errors.open("w") as file:
+        transport = stdio_client(parameters, errlog=file)
+        async with asyncio.timeout(60), Client(transport, mode=mode, elicitation_callback=person) as client:
+            assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
+            assert text_of(await client.call_tool("write", {"text": "a"})) == "a"
     assert "`write` asks for permission" in person.questions[0].message
+    assert {"printed by a tool", "printed by a process"} <= set(errors.read_text().splitlines())

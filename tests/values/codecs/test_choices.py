@@ -137,6 +137,7 @@ class Pair(enum.Flag, boundary=enum.KEEP):
 def test_choices_go_three_ways(hint, value, form, schema, validation):
     """A choice is sent as its value, and arrives as the constant or the member itself."""
     three_ways(hint, value, form, schema, validation)
+    assert (written(hint, value), read(hint, form, validation)) == (form, value)
 
 
 @pytest.mark.parametrize("member", list(Mixed))
@@ -144,6 +145,7 @@ def test_an_enum_may_have_values_of_many_kinds(member, validation):
     """None, truth, numbers and text are all values a member can have."""
     there_and_back(Mixed, member, member.value, validation)
     there_and_back(list[Mixed], [member], [member.value], validation)
+    assert read(Mixed, member.value, validation) is member
 
 
 def test_an_alias_of_a_member_is_that_member(validation):
