@@ -684,6 +684,10 @@ class Listed(msgspec.Struct, array_like=True):
     amount: int
 
 
+class Rooted(pydantic.RootModel[dict[str, int]]):
+    pass
+
+
 def nothing() -> None:
     """Refund an order."""
 
@@ -748,6 +752,10 @@ def array(order: Listed) -> None:
     """Refund an order."""
 
 
+def rooted(order: Rooted) -> None:
+    """Refund an order."""
+
+
 def marked(order: Annotated[DataRefund, Reads]) -> None:
     """Refund an order."""
 
@@ -774,6 +782,7 @@ FIELDS = r"parameter `order`: `flat=True` makes the fields of a record the argum
         (forgetful, rf"{FIELDS}, but Hashed does not keep `salt`, so no rule .* make it a plain field"),
         (rendered, rf"{FIELDS}, and Rendered has no fields to send one by one"),
         (array, rf"{FIELDS}, and Listed has no fields"),
+        (rooted, rf"{FIELDS}, and Rooted has no fields"),
         (marked, r"parameter `order`: it is marked `Reads`, .* mark the field that names the target"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

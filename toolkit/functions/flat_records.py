@@ -42,9 +42,6 @@ class FlatArguments(dict[str, Any]):
         super().__init__(values)
         self.record = record
 
-    def __copy__(self) -> FlatArguments:
-        return FlatArguments(self, self.record)
-
 
 @record(frozen=True, slots=True, kw_only=True)
 class FlatRecord:

@@ -17,10 +17,10 @@ def read_model_parts(hint: Any, cls: Any, adapter: Any) -> RecordParts | None:
     """
     Return how a model or a dataclass of pydantic is taken apart, which *adapter* writes.
 
-    Return None if a function writes the whole of it, because then no field has a form of its own.
+    Return None if no field has a form of its own: the model is one value, or a function writes the whole of it.
     """
     decorators = getattr(cls, "__pydantic_decorators__", None)
-    if decorators is not None and decorators.model_serializers:
+    if getattr(cls, "__pydantic_root_model__", False) or (decorators is not None and decorators.model_serializers):
         return None
     infos = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", {})
     names = [field.name for field in fields(cls)] if is_dataclass(cls) else list(infos)
@@ -37,24 +37,18 @@ def read_model_parts(hint: Any, cls: Any, adapter: Any) -> RecordParts | None:
         return {name: encode_value(attributes.get(name), value) for name, value in values.items()}
 
     def encode_value(attribute: str | None, value: Any) -> Any:
-        """Encode one value as the serializer of its field does. The model may not write it, and then pydantic does."""
-        if attribute is not None:
-            blank = build_blank(attribute, value)
-            form = adapter.dump_python(blank, mode="json", by_alias=True, include={attribute}, warnings="error")
-            if form:
-                return form.popitem()[1]
-        from pydantic_core import to_jsonable_python
-
-        return to_jsonable_python(value)
-
-    def build_blank(attribute: str, value: Any) -> Any:
-        """Return a record that has one *value* and was never checked."""
+        """Encode one value in a record that has no other, and was never checked, so that the serializer of it runs."""
         blank = object.__new__(cls)
         for name in names:
             object.__setattr__(blank, name, value if name == attribute else None)
         if hasattr(cls, "__pydantic_extra__"):
             object.__setattr__(blank, "__pydantic_extra__", {})
-        return blank
+        form = adapter.dump_python(blank, mode="json", by_alias=True, include={attribute or ""}, warnings="error")
+        if form:
+            return form.popitem()[1]
+        from pydantic_core import to_jsonable_python  # the model does not write this value
+
+        return to_jsonable_python(value)
 
     return RecordParts(hint=hint, attributes=attributes, read=read, encode=encode, is_open=is_open)
 
