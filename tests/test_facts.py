@@ -187,7 +187,8 @@ def test_every_fact_is_an_option_and_documented():
     """The record, the options and their text cannot drift apart."""
     names = set(Facts.__dataclass_fields__)
     assert set(FactOptions.__annotations__) == names
-    assert set(Options.__annotations__) - names == {"name", "description", "describe", "schema", "hidden", "inject"}
+    others = {"name", "description", "describe", "schema", "hidden", "inject", "flat"}
+    assert set(Options.__annotations__) - names == others
     documented = {line.partition(":")[0].strip() for line in FactOptions.__doc__.splitlines() if ": " in line}
     assert documented == names
 

@@ -67,9 +67,9 @@ class Catalog(CatalogView):
         """
         Add all of *things*, or none of them if one cannot be added.
 
-        A thing is a function, a tool, a catalog, an object with decorated methods, or an object that has the shape of
-        a tool (`name`, `description`, `schema`, `call`). Attributes with the names of facts state the facts of such an
-        object.
+        A thing is a function, a tool, a catalog, an object with decorated methods, an object that can be called, or an
+        object that has the shape of a tool (`name`, `description`, `schema`, `call`). Attributes with the names of
+        facts state the facts of the last two.
 
         A name that is taken raises `DuplicateTool`, unless *replace* is true or the new tool is the same function
         defined again. That happens when a notebook cell is run twice or a module is reloaded.

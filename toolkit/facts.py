@@ -19,6 +19,7 @@ from .errors import DefinitionError, Problem, find_nearest
 
 __all__ = [
     "FACT_NAMES",
+    "OPTION_NAMES",
     "Arguments",
     "FactOptions",
     "Facts",
@@ -111,6 +112,7 @@ class Options(FactOptions, total=False):
     schema: A hand-written schema of the arguments, draft 2020-12.
     hidden: The parameters that the model does not see. Each keeps its default.
     inject: The type of each parameter that is filled from the resources of a call, as `Inject[...]` does.
+    flat: The function has one parameter that the model sends, a record, and the fields of the record are the arguments.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Options(FactOptions, total=False):
     schema: Mapping[str, Any]
     hidden: Sequence[str]
     inject: Mapping[str, Any]
+    flat: bool
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -212,7 +215,7 @@ def _is_list_of(kind: type) -> Callable[[Any], bool]:
 
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
-        ("read_only", "destructive", "idempotent", "open_world", "defer", "background", "streaming"),
+        ("read_only", "destructive", "idempotent", "open_world", "defer", "background", "streaming", "flat"),
         (lambda value: isinstance(value, bool), "True or False"),
     ),
     "thread": (
@@ -251,6 +254,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 FACT_NAMES = frozenset(field.name for field in fields(Facts))
+OPTION_NAMES = frozenset(_CHECKS)
 
 
 def build_facts(options: Mapping[str, Any], subject: str) -> Facts:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
@@ -19,7 +18,14 @@ from ._plumbing.markdown import show_tool
 from ._plumbing.records import record
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, build_facts, check_name, check_origin
-from .functions.callables import get_qualname, makes_context_manager, subject_of, unwrap_function
+from .functions.callables import (
+    derive_name,
+    find_call_method,
+    get_qualname,
+    makes_context_manager,
+    subject_of,
+    unwrap_function,
+)
 from .functions.namespaces import is_in_class_body
 
 if TYPE_CHECKING:  # the first tool loads them, because reading signatures takes long to load
@@ -83,6 +89,10 @@ class Tool:
     def described(cls, function: Any, **options: Unpack[Options]) -> Tool:
         """Return a new tool for *function* with *options*, ignoring a tool that is already attached to the function."""
         subject = subject_of(function)
+        if find_call_method(function) is not None:
+            from .functions.object_options import read_call_options  # nearly all tools are functions
+
+            options = cast("Options", {**read_call_options(function), **options})
         is_method = is_in_class_body(function) or isinstance(function, (staticmethod, classmethod))
         if (not callable(function) and not is_method) or isinstance(function, type):
             kind = "a class" if isinstance(function, type) else f"{reprlib.repr(function)}, which cannot be called,"
@@ -91,7 +101,7 @@ class Tool:
                 f"{subject}: {kind} is not a tool; decorate a function, or add an instance to a catalog{name_hint}"
             )
         facts = build_facts(options, subject)
-        name = check_name(options.get("name") or _derive_name(function), subject)
+        name = check_name(options.get("name") or derive_name(function), subject)
         if not is_method and _is_loose_method(function):
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
@@ -153,9 +163,9 @@ class Tool:
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
         facts = build_facts({**options, "description": text}, subject)
-        if unusable := options.keys() & {"hidden", "inject"}:
+        if unusable := options.keys() & {"hidden", "inject", "flat"}:
             raise DefinitionError(
-                f"{subject}: `{min(unusable)}` names parameters, but a handler gets all arguments as one object; "
+                f"{subject}: `{min(unusable)}` is about parameters, but a handler gets all arguments as one object; "
                 f"leave properties out of the schema instead"
             )
         check_name(name, subject)
@@ -317,7 +327,7 @@ def get_attached_tool(function: Any) -> Tool | None:
 def _describe(function: Any, name: str, facts: Facts, options: Options, **binding: Any) -> Description:
     """Return the description of *function*; *binding* says whether it is a method, and needs its object."""
     from .functions.description import Description
-    from .functions.unsent_parameters import UnsentParameters
+    from .functions.unsent_parameters import ParameterOptions
 
     return Description(
         function,
@@ -326,27 +336,10 @@ def _describe(function: Any, name: str, facts: Facts, options: Options, **bindin
         describe=options.get("describe"),
         schema=options.get("schema"),
         examples=facts.examples,
-        unsent=UnsentParameters.from_options(options),
+        parameter_options=ParameterOptions.from_options(options),
         background=facts.background,
         **binding,
     )
-
-
-def _derive_name(function: Any) -> str:
-    while isinstance(function, functools.partial) and "__name__" not in vars(function):
-        function = function.func
-    if isinstance(function, (staticmethod, classmethod)):
-        function = function.__func__
-    name = getattr(function, "__name__", None)
-    if not isinstance(name, str):  # a callable object gets the name of its class
-        return _in_snake_case(type(function).__name__)
-    if name == "__call__":
-        return _in_snake_case(get_qualname(function).removesuffix(".__call__").rpartition(".")[2])
-    return name
-
-
-def _in_snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def _find_style(function: Any) -> Style:

@@ -533,7 +533,7 @@ def test_the_object_of_a_method_cannot_be_hidden():
 def test_a_handler_has_no_parameters_to_hide():
     """`Tool.from_schema` takes the whole object."""
     with pytest.raises(
-        DefinitionError, match="`hidden` names parameters, but a handler gets all arguments as one object"
+        DefinitionError, match="`hidden` is about parameters, but a handler gets all arguments as one object"
     ):
         Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: None, hidden=["a"])
 

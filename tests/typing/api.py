@@ -273,6 +273,13 @@ class Color:
     name: str
 
 
+class Painter:
+    read_only = True
+
+    def __call__(self, color: Color) -> int:
+        return len(color.name)
+
+
 def codecs() -> None:
     def decode(value: str) -> Color:
         return Color(value)
@@ -288,6 +295,14 @@ def options(extra: Mapping[str, Any]) -> None:
     tool(bare, catalog=Catalog(), name="other", metadata=extra)
     tool(bare, catalog=None, hidden=["b"], inject={"a": Color})
     Catalog().tool(bare, hidden=("b",))
+
+    @tool(flat=True)
+    def paint(color: Color) -> int:
+        return len(color.name)
+
+    assert_type(paint(Color("red")), int)
+    Catalog().add(Painter())
+    Dispatcher([Painter()])
 
 
 class Guard:

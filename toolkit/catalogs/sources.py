@@ -1,8 +1,8 @@
 """
 The objects that a catalog accepts, and the tools in them.
 
-A function is a tool. An object has decorated methods, or is a tool because it has the attributes of one. A module
-exports tools. Another catalog holds tools.
+A function is a tool. An object has decorated methods, or is a tool because it can be called or has the attributes of
+one. A module exports tools. Another catalog holds tools.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ A model sets it to have the call run in the background. The function never gets 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from inspect import Parameter
 from typing import Annotated, Any
 
@@ -34,7 +35,9 @@ def drop_background(bind: Binder) -> Binder:
     def bind_others(
         values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
     ) -> tuple[list[Any], dict[str, Any]]:
-        return bind({name: value for name, value in values.items() if name != BACKGROUND}, injected)
+        others = copy(values)  # it may hold the record of which the values are the fields
+        others.pop(BACKGROUND, None)
+        return bind(others, injected)
 
     return bind_others
 

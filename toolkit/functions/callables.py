@@ -11,12 +11,14 @@ import contextlib
 import dis
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 __all__ = [
     "MAX_LAYERS",
+    "derive_name",
     "find_call_method",
     "find_executed_function",
     "find_source_location",
@@ -96,6 +98,24 @@ def get_qualname(function: Any) -> str:
     """Return the name with its owners, or empty text if there is no such name or it is not a string."""
     name = getattr(function, "__qualname__", None)
     return name if isinstance(name, str) else ""
+
+
+def derive_name(function: Any) -> str:
+    """Return the name of a tool that is *function*. A callable object gets the name of its class."""
+    while isinstance(function, functools.partial) and "__name__" not in vars(function):
+        function = function.func
+    if isinstance(function, (staticmethod, classmethod)):
+        function = function.__func__
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        return _in_snake_case(type(function).__name__)
+    if name == "__call__":
+        return _in_snake_case(get_qualname(function).removesuffix(".__call__").rpartition(".")[2])
+    return name
+
+
+def _in_snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def subject_of(function: Any) -> str:

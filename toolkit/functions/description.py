@@ -27,7 +27,7 @@ from .checker import Checker
 from .namespaces import Scope
 from .outputs import EncodeOutput, compile_output
 from .signature import Signature, Style, read_signature
-from .unsent_parameters import UnsentParameters
+from .unsent_parameters import ParameterOptions
 
 if TYPE_CHECKING:
     from . import background_parameter, handwritten_schemas
@@ -54,11 +54,11 @@ class Description:
         "_checker",
         "_encode_output",
         "_examples",
+        "_parameter_options",
         "_schema",
         "_schema_copies",
         "_scope",
         "_signature",
-        "_unsent",
         "background",
         "docstring",
         "subject",
@@ -77,7 +77,7 @@ class Description:
         examples: Sequence[Mapping[str, Any]] = (),
         unbound: bool | None = False,
         is_method: bool = False,
-        unsent: UnsentParameters | None = None,
+        parameter_options: ParameterOptions | None = None,
         background: bool = False,
     ) -> None:
         self.subject = subject_of(function)
@@ -87,7 +87,7 @@ class Description:
         self.unbound = unbound
         self._schema = None if schema is None else self._copy_schema(schema, function)
         self._examples = examples
-        self._unsent = unsent
+        self._parameter_options = parameter_options
         self._scope: Scope | None = Scope(function)
         self._signature: Signature | None = None
         self._checker: Checker | None = None
@@ -165,8 +165,9 @@ class Description:
         return self._encode_output
 
     def is_equivalent(self, other: Description) -> bool:
-        """Return whether *other* has the same text, hand-written schema and hidden parameters."""
-        return (self.text, self._schema, self._unsent) == (other.text, other._schema, other._unsent)
+        """Return whether *other* has the same text, hand-written schema and options for its parameters."""
+        own = self.text, self._schema, self._parameter_options
+        return own == (other.text, other._schema, other._parameter_options)
 
     def _read(self, scope: Scope, *, is_final: bool) -> Signature:
         # Several threads may read at once, so attributes are set only when the signature is complete.
@@ -178,7 +179,7 @@ class Description:
             unbound=self.unbound is not False,
             sendable_names=None if self._schema is None else handwritten_schemas.list_sendable_names(self._schema),
             has_schema=self._schema is not None,
-            options=self._unsent,
+            options=self._parameter_options,
             added=background_parameter.BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,
         )

@@ -63,7 +63,7 @@ class HandlerDescription(Description):
         codec = Codec(schema=own, decode=copy_json, encode=lambda value: value)
         self._schema = own
         self._examples = examples
-        self._unsent = None
+        self._parameter_options = None
         self._scope = None
         self._checker = None
         self._encode_output = None

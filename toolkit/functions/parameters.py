@@ -8,7 +8,6 @@ what a call is about to touch.
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, get_args, get_origin
@@ -26,7 +25,7 @@ from ..values.codecs.base import Codec, HintReader, type_name
 from ..values.codecs.objects import MISSING, ObjectField, read_field_default
 from ..values.codecs.plain_hints import plain_key
 from ..values.codecs.refusals import RefusedMetadata, Undescribable, Unresolved, UnsendableType
-from .unsent_parameters import Omission, UnsentParameters, describe_omissions, describe_refusal, is_optional
+from .unsent_parameters import Omission, ParameterOptions, describe_omissions, describe_refusal, is_optional
 
 if TYPE_CHECKING:
     from ..values.codecs import annotated, field_parts, records
@@ -35,7 +34,7 @@ else:  # most parameters have plain types, which have no fields and no metadata
     records = LazyModule("toolkit.values.codecs.records")
     field_parts = LazyModule("toolkit.values.codecs.field_parts")
 
-__all__ = ["Parameters", "build_encoder", "find_field_markers"]
+__all__ = ["Parameters", "find_field_markers"]
 
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
@@ -51,11 +50,12 @@ class Parameters:
         secrets: The parameters whose values are never shown.
         accesses: The parameters that say what a call is about to touch.
         unsent: The parameters that keep their default, because they are hidden or have no JSON form.
+        hints: The type of each parameter that the model sends, if the fields of one are the arguments.
         bound_items: How many of the arguments in `*args` a partial has bound.
     """
 
     def __init__(
-        self, docstring: Docstring, reader: HintReader, subject: str, bound_names: set[str], options: UnsentParameters
+        self, docstring: Docstring, reader: HintReader, subject: str, bound_names: set[str], options: ParameterOptions
     ) -> None:
         self.fields: list[ObjectField] = []
         self.extras: Codec | None = None
@@ -63,6 +63,7 @@ class Parameters:
         self.secrets: set[str] = set()
         self.accesses: dict[str, type[Access]] = {}
         self.unsent: set[str] = set()
+        self.hints: dict[str, Any] = {}
         self._left_out: dict[str, str] = {}
         self._narrowed: dict[str, list[str]] = {}
         self._options = options
@@ -178,7 +179,7 @@ class Parameters:
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
         for key, field_hint in field_parts.read_field_hints(get_origin(inner) or inner).items():
-            self._collect_markers(key, field_hint)
+            self.collect_markers(key, field_hint)
         fields, self.extras = records.read_typed_dict_fields(inner, self.reader)
         used_names = {field.name for field in self.fields} | self.injected.keys()
         for field in fields:
@@ -188,7 +189,7 @@ class Parameters:
                 field.describe(text)
         self.fields += [field for field in fields if field.name not in self._bound_names]
 
-    def _collect_markers(self, name: str, hint: Any) -> None:
+    def collect_markers(self, name: str, hint: Any) -> None:
         """Note the markers in *hint*, which is the type of the parameter *name*."""
         if plain_key(hint) or (type(hint) is type and hint.__module__ == "builtins"):
             return
@@ -208,7 +209,10 @@ class Parameters:
 
     def _build_field(self, parameter: Parameter, hint: Any) -> ObjectField:
         name, default = parameter.name, parameter.default
-        self._collect_markers(name, hint)
+        if self._options.flat:  # its fields have the markers
+            self.hints[name] = hint
+        else:
+            self.collect_markers(name, hint)
         text = self._descriptions.get(name, "")
         if parameter.kind is Parameter.VAR_POSITIONAL:
             return self._build_positional_field(name, hint).describe(text)
@@ -254,22 +258,6 @@ class Parameters:
         while isinstance(inner, (str, ForwardRef)):
             inner = self.reader.resolve(inner)
         return inner
-
-
-def build_encoder(fields: Sequence[ObjectField], extras: Codec | None) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that converts decoded arguments back to their JSON form."""
-
-    def encode(values: Any) -> dict[str, Any]:
-        codecs = {field.name: field.codec for field in fields}
-        encoded = {}
-        for name, value in values.items():
-            codec = codecs.get(name, extras)
-            if codec is None:
-                raise ValueError(f"`{name}` is not a parameter")
-            encoded[name] = codec.encode(value)
-        return encoded
-
-    return encode
 
 
 def find_field_markers(hint: Any) -> list[Any]:

@@ -13,22 +13,28 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from .._lazy_names import LazyModule
 from .._plumbing.records import record
 from ..access import Access
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
 from ..values.codecs.base import Codec, Schema
 from ..values.codecs.definitions import assemble_schema
-from ..values.codecs.objects import object_codec
+from ..values.codecs.objects import build_encoder, object_codec
 from ..values.codecs.rules import create_hint_reader
 from .callables import find_executed_function
 from .namespaces import Scope
 from .outputs import OutputDescription, read_output
-from .parameters import Parameters, build_encoder
-from .unsent_parameters import NOTHING_UNSENT, Omission, UnsentParameters, describe_missing_types
+from .parameters import Parameters
+from .unsent_parameters import NO_OPTIONS, Omission, ParameterOptions, describe_missing_types
 from .wrappers import VARIADIC, needs_positions, refuse_opaque_wrapper
+
+if TYPE_CHECKING:
+    from . import flat_records
+else:  # few tools take their arguments as one record
+    flat_records = LazyModule(f"{__package__}.flat_records")
 
 __all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
 
@@ -92,7 +98,7 @@ def read_signature(
     unbound: bool = False,
     sendable_names: Collection[str] | None = None,
     has_schema: bool = False,
-    options: UnsentParameters | None = None,
+    options: ParameterOptions | None = None,
     added: Parameter | None = None,
     is_complete: bool = True,
 ) -> Signature:
@@ -105,7 +111,7 @@ def read_signature(
         sendable_names: The only names that can be sent, if a schema limits them. Any other parameter that has a default
             needs no JSON form.
         has_schema: Whether the author wrote the schema, so that the annotations need not say what a model sends.
-        options: The parameters that the model does not send, if the tool's options name some.
+        options: What the tool's options say about its parameters, if they say something.
         added: A further parameter that the model sends and the function does not have. `bind` passes it on.
         is_complete: Whether *options* can be checked, because it is known whether the first parameter is `self`.
 
@@ -116,7 +122,7 @@ def read_signature(
     parameters, returns, bound = _inspect_function(function, subject)
     if unbound and parameters and parameters[0].kind not in VARIADIC:
         del parameters[0]
-    options = options or NOTHING_UNSENT
+    options = options or NO_OPTIONS
     if not has_schema:
         refuse_opaque_wrapper(function, parameters, options.hidden, subject)
     if is_complete:
@@ -129,23 +135,19 @@ def read_signature(
             reading.add(parameter)
         else:
             reading.add_unsent(parameter)
+    names = {field.name for field in reading.fields} | reading.injected.keys() | reading.unsent | bound
+    flat = None
+    if options.flat and is_complete:
+        flat = flat_records.find_flat_record(reading, parameters, docstring, subject)
+        names = set(flat.parts.attributes)
     if added is not None:
-        names = {field.name for field in reading.fields} | reading.injected.keys() | reading.unsent | bound
         refuse_taken_name(added.name, names, subject)
         reading.add(added)
-    codec = object_codec(
-        reading.fields,
-        dict,
-        # Not a method of `reading`, which would keep all that was needed to read the parameters.
-        build_encoder(reading.fields, reading.extras),
-        extras=reading.extras,
-        forbidden=frozenset(
-            (reading.injected.keys() | reading.unsent | bound) - {field.name for field in reading.fields}
-        ),
-        as_dict=True,
-    )
+    codec = _build_codec(reading, bound) if flat is None else flat.build_codec(reading.fields[1:])
     style = style_of(function)
     bind = _choose_binder(function, parameters, reading, subject, has_object=unbound)
+    if flat is not None:
+        bind = _build_record_binder(bind, flat)
     output = read_output(returns, scope, subject)
     omissions = reading.describe_omissions()
     if not has_schema:
@@ -163,6 +165,20 @@ def read_signature(
         accesses=reading.accesses,
         unsent=frozenset(reading.unsent),
         omissions=[*omissions, *output.omissions],
+    )
+
+
+def _build_codec(reading: Parameters, bound: set[str]) -> Codec:
+    """Return the codec of all arguments. What is injected, keeps its default or is *bound* cannot be sent."""
+    unsendable = reading.injected.keys() | reading.unsent | bound
+    return object_codec(
+        reading.fields,
+        dict,
+        # Not a method of `reading`, which would keep all that was needed to read the parameters.
+        build_encoder(reading.fields, reading.extras),
+        extras=reading.extras,
+        forbidden=frozenset(unsendable - {field.name for field in reading.fields}),
+        as_dict=True,
     )
 
 
@@ -241,6 +257,17 @@ def _choose_binder(
 
     by_position = needs_positions(function, bind, subject, has_object=has_object)
     return _build_binder(parameters, len(parameters) if by_position else count)
+
+
+def _build_record_binder(bind: Binder, flat: flat_records.FlatRecord) -> Binder:
+    """Return a binder that passes the record of the arguments on, in place of its fields."""
+
+    def bind_record(
+        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
+    ) -> tuple[list[Any], dict[str, Any]]:
+        return bind({flat.name: flat.find_record(values)}, injected)
+
+    return bind_record
 
 
 def _build_binder(parameters: list[Parameter], count: int = 0) -> Binder:

@@ -19,9 +19,9 @@ from ..errors import DefinitionError, find_nearest
 from ..values.codecs.base import type_name
 
 __all__ = [
-    "NOTHING_UNSENT",
+    "NO_OPTIONS",
     "Omission",
-    "UnsentParameters",
+    "ParameterOptions",
     "describe_missing_types",
     "describe_omissions",
     "describe_refusal",
@@ -33,24 +33,27 @@ _MAX_TYPES = 6
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class UnsentParameters:
+class ParameterOptions:
     """
-    The parameters that the options of a tool keep from the model.
+    What the options of a tool say about its parameters.
 
     Attributes:
         hidden: The parameters that keep their default.
         inject: The parameters that are filled from the resources of a call, with the type that each asks for.
+        flat: Whether the fields of the only parameter that is sent are the arguments.
     """
 
     hidden: frozenset[str] = frozenset()
     inject: Mapping[str, Any] = field(default_factory=dict)
+    flat: bool = False
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> UnsentParameters:
-        """Return the parameters that the options `hidden` and `inject` name."""
-        if not options.get("hidden") and not options.get("inject"):
-            return NOTHING_UNSENT
-        return cls(hidden=frozenset(options.get("hidden") or ()), inject=dict(options.get("inject") or {}))
+    def from_options(cls, options: Mapping[str, Any]) -> ParameterOptions:
+        """Return what the options `hidden`, `inject` and `flat` say."""
+        hidden, inject, flat = (options.get(name) for name in ("hidden", "inject", "flat"))
+        if not (hidden or inject or flat):
+            return NO_OPTIONS
+        return cls(hidden=frozenset(hidden or ()), inject=dict(inject or {}), flat=bool(flat))
 
     def check(self, parameters: Sequence[Parameter], bound_names: Collection[str], subject: str) -> None:
         """Raise one `DefinitionError` for all mistakes, if the function has other *parameters* than the options say."""
@@ -93,8 +96,8 @@ class UnsentParameters:
                 )
 
 
-NOTHING_UNSENT = UnsentParameters()
-"""The record of nearly all tools, whose options name no such parameters."""
+NO_OPTIONS = ParameterOptions()
+"""The record of nearly all tools, whose options say nothing about parameters."""
 
 
 def is_optional(parameter: Parameter) -> bool:

@@ -36,6 +36,7 @@ __all__ = [
     "Codec",
     "CodecRules",
     "HintReader",
+    "RecordParts",
     "Schema",
     "constant_factory",
     "join_with_or",
@@ -46,6 +47,26 @@ Schema: TypeAlias = dict[str, Any]
 
 UNKNOWN_BREADTH = (CodecRank.UNKNOWN,)
 """The breadth of a codec that does not state its own."""
+
+
+@record(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordParts:
+    """
+    How a record is taken apart, so that its fields can be the arguments of a tool.
+
+    Attributes:
+        hint: The type of the record.
+        attributes: The attribute of each field that the record keeps, by the field's name in JSON.
+        read: Returns the values in a record by their names in JSON.
+        encode: Converts such values, all or some of them, to JSON.
+        is_open: Whether the record keeps values of other names too.
+    """
+
+    hint: Any
+    attributes: Mapping[str, str]
+    read: Callable[[Any], dict[str, Any]]
+    encode: Callable[[Mapping[str, Any]], dict[str, Any]]
+    is_open: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,6 +89,7 @@ class Codec:
         choices: For a finite set of constants, those constants.
         members: For a union, its members. An outer union takes them as its own members.
         description: The text about the value in the annotation itself. It wins over a docstring.
+        parts: For records, how they are taken apart.
         emit: Writes the generated check-and-convert code. Without it, jsonschema checks every call.
     """
 
@@ -82,6 +104,7 @@ class Codec:
     choices: tuple[Any, ...] | None = None
     members: tuple[Codec, ...] = ()
     description: str | None = None
+    parts: RecordParts | None = None
     emit: Callable[[CodeWriter, str], str] | None = None
 
     @property

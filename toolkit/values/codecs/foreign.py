@@ -19,6 +19,7 @@ from ..schemas.validator import check_schema
 from .base import Codec, CodecRules, HintReader, Schema, type_name
 from .definitions import rewrite_schema
 from .field_parts import iter_field_parts
+from .foreign_parts import read_model_parts, read_struct_parts
 from .refusals import Refusal, RefusedMetadata, Unresolved, UnsendableType
 from .registered import REGISTERED_BASES, REGISTERED_FACTORIES
 from .schema_first import make_strict_codec
@@ -216,7 +217,12 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
     kind = cls if hasattr(cls, "__pydantic_validator__") or is_dataclass(cls) else None
     hashable = kind is None or kind.__hash__ is not None
     codec = Codec(
-        schema=rewrite_schema(schema, _drop_redundant), decode=decode, encode=encode, type=kind, hashable=hashable
+        schema=rewrite_schema(schema, _drop_redundant),
+        decode=decode,
+        encode=encode,
+        type=kind,
+        hashable=hashable,
+        parts=None if kind is None else read_model_parts(hint, kind, adapter),
     )
     return _embed_codec(hint, reader, codec)
 
@@ -287,6 +293,7 @@ def _read_msgspec(hint: Any, reader: HintReader) -> Codec:
         encode=msgspec.to_builtins,
         type=kind,
         hashable=kind.__hash__ is not None,
+        parts=read_struct_parts(hint, kind),
     )
     return _embed_codec(hint, reader, codec)
 

@@ -20,7 +20,15 @@ from .code_writer import CodeWriter, is_identifier
 from .ranks import CodecRank
 from .refusals import Refusal, RefusedMetadata, problems_below
 
-__all__ = ["MISSING", "FieldInfoDefault", "ObjectField", "object_codec", "read_field_default"]
+__all__ = [
+    "MISSING",
+    "FieldInfoDefault",
+    "ObjectField",
+    "build_encoder",
+    "decode_fields",
+    "object_codec",
+    "read_field_default",
+]
 
 
 class _Missing:
@@ -111,7 +119,7 @@ def object_codec(
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
             raise Refusal.mismatch("an object", value)
-        values, problems = _decode_fields(value, fields)
+        values, problems = decode_fields(value, fields)
         extra_values, extra_problems = _decode_extras(value, {field.name for field in fields}, extras, forbidden)
         if problems or extra_problems:
             raise Refusal(*problems, *extra_problems)
@@ -137,7 +145,23 @@ def object_codec(
     )
 
 
-def _decode_fields(value: dict[str, Any], fields: Sequence[ObjectField]) -> tuple[dict[str, Any], list[Problem]]:
+def build_encoder(fields: Sequence[ObjectField], extras: Codec | None) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return a function that converts the decoded values of *fields*, all or some of them, back to their JSON form."""
+
+    def encode(values: Mapping[str, Any]) -> dict[str, Any]:
+        codecs = {field.name: field.codec for field in fields}
+        encoded = {}
+        for name, value in values.items():
+            codec = codecs.get(name, extras)
+            if codec is None:
+                raise ValueError(f"`{name}` is not a parameter")
+            encoded[name] = codec.encode(value)
+        return encoded
+
+    return encode
+
+
+def decode_fields(value: dict[str, Any], fields: Sequence[ObjectField]) -> tuple[dict[str, Any], list[Problem]]:
     """Decode *fields* from *value* with defaults filled in; also return the problems."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []

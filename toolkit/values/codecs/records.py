@@ -20,10 +20,10 @@ from typing import Any, Never, get_args, get_origin
 
 import typing_extensions
 
-from .base import Codec, CodecRules, HintReader
+from .base import Codec, CodecRules, HintReader, RecordParts
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .code_writer import CodeWriter, InlineEncode, is_identifier
-from .objects import MISSING, ObjectField, object_codec, read_field_default
+from .objects import MISSING, ObjectField, build_encoder, object_codec, read_field_default
 from .refusals import RefusedMetadata, UnsendableType
 
 __all__ = ["RULES", "read_typed_dict_fields"]
@@ -80,9 +80,19 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         )
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
-        return codec
+        return replace(codec, parts=_record_parts(hint, fields))
 
     return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
+
+
+def _record_parts(hint: Any, fields: Sequence[ObjectField]) -> RecordParts:
+    """Return how a record is taken apart that keeps *fields* as attributes."""
+    attributes = {field.name: field.attribute for field in fields if field.attribute is not None}
+
+    def read(record: Any) -> dict[str, Any]:
+        return {name: getattr(record, attribute) for name, attribute in attributes.items()}
+
+    return RecordParts(hint=hint, attributes=attributes, read=read, encode=build_encoder(fields, None))
 
 
 def _build_record(cls: Any, /, **values: Any) -> Any:
@@ -259,7 +269,14 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
         codec = object_codec(fields, dict, encoding, extras=extras, as_dict=True)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
-        return codec
+        parts = RecordParts(
+            hint=hint,
+            attributes={name: name for name in codecs},
+            read=dict,
+            encode=build_encoder(fields, extras),
+            is_open=extras is not None,
+        )
+        return replace(codec, parts=parts)
 
     return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
 

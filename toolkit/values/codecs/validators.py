@@ -241,7 +241,7 @@ def apply_serializer(base: Codec, item: Any, name: str, reader: HintReader) -> C
             ) from error
 
     if not reader.for_output:
-        return replace(base, encode=encode, breadth=narrow_breadth(base.breadth), members=())
+        return replace(base, encode=encode, breadth=narrow_breadth(base.breadth), members=(), parts=None)
     schema = _read_return_schema(item, function, reader)
     return replace(
         base, schema=schema, encode=encode, type=None, breadth=UNKNOWN_BREADTH, choices=None, tags=None, members=()
@@ -293,6 +293,7 @@ def json_text_codec(content: Codec) -> Codec:
         tags=None,
         choices=None,
         members=(),
+        parts=None,
         description=None,
         emit=emit,
     )
