@@ -479,6 +479,22 @@ async def test_one_call_has_one_sub_run_at_a_time():
     assert found == [True]
 
 
+async def test_a_sub_run_of_a_call_that_a_tool_has_made_cannot_wait():
+    """The run around it could not be saved, and nobody could answer."""
+    shed, other = Shed(), shed_with_helper()
+
+    @shed.catalog.tool(read_only=True)
+    async def ask() -> str:
+        """Call a tool of another dispatcher."""
+        return (await other.dispatcher().call("help", {"task": "sub"}, id="inner")).text
+
+    agent = shed.agent(scripted(go=[[call("ask")], "Fine."], sub=[[call("cut", wood="oak")], "Not cut."]))
+    run = await agent.run("go")
+    assert (run.text, results_of(run)[0].text, shed.done) == ("Fine.", "the helper says: Not cut.", [])
+    assert agent.asked[2].messages[-1].results[0].kind == "denied"
+    assert Run.loads(run.dumps()).subs == ()
+
+
 async def test_a_tool_that_swallows_the_pause_waits_all_the_same():
     """What counts is the sub-run."""
     shed = Shed()

@@ -11,19 +11,17 @@ import inspect
 from typing import Annotated, Any
 
 from ..context import Context
-from ..decisions import Decision
 from ..errors import BadArgs, ToolError
 from ..facts import FactOptions
 from ..spec import Tool
 from ..steps.base import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from .hand_overs import list_members
 from .saved.missing_answers import NoAnswer
-from .subruns import AGENT_KEY, is_in_run, run_agent
+from .subruns import AGENT_KEY, deny_all, is_in_run, run_agent
 
 __all__ = ["build_agent_tool"]
 
 _PROMPT_TEXT = "What to do, with everything that is needed for it: the agent does not read this conversation."
-_NOBODY = "no person can be asked in this call; do without it"
 
 
 def build_agent_tool(agent: Any, name: str, description: str, options: FactOptions) -> Tool:
@@ -78,8 +76,7 @@ def _derive_facts(agent: Any, options: FactOptions) -> dict[str, bool]:
 async def _run_alone(agent: Any, prompt: str) -> Any:
     run = await agent.run(prompt)
     while run.status == "waiting":
-        denials = {request.id: Decision.deny(_NOBODY, principal=request.principal) for request in run.requests}
-        run = await agent.resume(run, denials)
+        run = await agent.resume(run, deny_all(run.requests))
     try:
         return run.unwrap()
     except NoAnswer as error:

@@ -134,16 +134,17 @@ class Ledger:
         self._started_at = clock()
 
     def for_sub_run(
-        self, budget: Budget | None, *, model: str, depth: int, spent: Expense, max_turns: int | None = None
+        self, budget: Budget | None, provider: Provider, *, depth: int, spent: Expense, max_turns: int | None = None
     ) -> Ledger:
         """
-        Return the ledger of a sub-run at *depth* that has already used *spent*.
+        Return the ledger of a sub-run at *depth* that asks *provider*, and has already used *spent*.
 
-        It has a *budget* and a *max_turns* of its own unless they are None.
+        It has a *budget* and a *max_turns* of its own unless they are None. A model without a price is refused.
         """
+        self.check_prices(provider)
         own_budget = budget or Budget(retries=None, depth=self.max_depth)
         turns = self._max_turns if max_turns is None else max_turns
-        ledger = Ledger(own_budget, turns, model=model, spent=spent, clock=self._clock, outer=self)
+        ledger = Ledger(own_budget, turns, model=provider.model, spent=spent, clock=self._clock, outer=self)
         ledger.max_depth = min(self.max_depth, depth + own_budget.depth)
         return ledger
 

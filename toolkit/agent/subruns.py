@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection, Coroutine
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any, Required, TypedDict, TypeVar, Unpack, overload
 
 from .._plumbing.wording import format_seconds
 from ..calls.unstarted import finish_unstarted
 from ..context import Context
+from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolError
 from ..policies.retry import count_retries
 from ..providers.base import Provider, Usage
@@ -34,7 +35,7 @@ from ..steps.expense import Expense
 from ..steps.notes import build_waiting_result
 from .active_run import ActiveRun, RunEnding
 from .agent_inputs import choose_provider, combine_listeners
-from .budgets import Budget, Ledger
+from .budgets import Budget
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
 from .hand_overs import restore_agent
@@ -44,11 +45,12 @@ from .resume import Decisions, apply_decisions
 from .saved.runs import Run, SubRun
 from .toolbox import Toolbox
 
-__all__ = ["AGENT_KEY", "is_in_run", "resume_turns", "run_agent", "sub_run"]
+__all__ = ["AGENT_KEY", "deny_all", "is_in_run", "resume_turns", "run_agent", "sub_run"]
 
 AGENT_KEY = "toolkit.agent"
 """The key in the metadata of a tool whose calls are sub-runs of an agent; its value is the agent."""
 
+_NOBODY = "no person can be asked in this call; do without it"
 T = TypeVar("T")
 
 
@@ -154,11 +156,14 @@ async def _run_child(parent: ActiveRun, context: Context, sub: SubRun, prompt: U
     child = _build_child(parent, sub, agent, key=key, step=step)
     child.conversation.add_prompt(prompt)
     parent.busy_call_ids.add(sub.call_id)
+    may_wait = parent.watcher.has_started(sub.call_id)
     try:
         async with _own_provider(child, sub):
             ending = await run_turns(child)
+            while not may_wait and (requests := child.to_run(ending).requests):
+                ending = await resume_turns(child, deny_all(requests))
     except BaseException:
-        if (waiting_result := _hold_if_waiting(parent, context.call, child, sub)) is not None:
+        if may_wait and (waiting_result := _hold_if_waiting(parent, context.call, child, sub)) is not None:
             parent.watcher.override_result(waiting_result)
         raise
     finally:
@@ -170,6 +175,11 @@ async def _run_child(parent: ActiveRun, context: Context, sub: SubRun, prompt: U
     if result.kind != "ok":
         raise ToolError(result.text if result.error is None else result.error.message)
     return result.text if child.answer is None else child.answer.value
+
+
+def deny_all(requests: Iterable[ApprovalRequest]) -> Decisions:
+    """Return denials of *requests*, for a call that a program has made, which cannot wait."""
+    return {request.id: Decision.deny(_NOBODY, principal=request.principal) for request in requests}
 
 
 @contextlib.asynccontextmanager
@@ -271,20 +281,26 @@ def _build_child(
     steps = None
     if parent.steps is not None and (own_key := key or (None if run is None else run.id)) is not None:
         steps = parent.steps.for_sub_run(own_key, 0 if run is None else run.reply_count, step)
+    listener, depth, ledger = parent.watcher.build_sub_run_listener(sub.call_id), parent.depth + 1, parent.ledger
     if agent is None:
         options, toolbox = _choose_setup(parent, sub)
+        budget, max_turns = sub.budget, None
     else:
         options, toolbox = agent._options, agent._toolbox.within(parent.toolbox)
-    listener = parent.watcher.build_sub_run_listener(sub.call_id)
+        budget, max_turns = options.budget, options.max_turns
+        listener = combine_listeners(listener, options.on_event)
+    if agent is not None or sub.provider is not None or budget is not None:
+        spent = Expense() if run is None else run.spent
+        ledger = ledger.for_sub_run(budget, options.provider, depth=depth, spent=spent, max_turns=max_turns)
     child = ActiveRun(
         options,
         toolbox,
-        _build_ledger(parent, sub, options, Expense() if run is None else run.spent, is_agent=agent is not None),
+        ledger,
         parent.session,
         run=run,
-        on_event=listener if agent is None else combine_listeners(listener, options.on_event),
+        on_event=listener,
         resources=parent.resources,
-        depth=parent.depth + 1,
+        depth=depth,
         tool_names=sub.tools,
         run_id=key,
         steps=steps,
@@ -297,8 +313,8 @@ def _build_child(
 
 def _choose_setup(parent: ActiveRun, sub: SubRun) -> tuple[AgentOptions, Toolbox]:
     """Return the options and the tools of a sub-run that a tool has started."""
-    toolbox, options = parent.toolbox.for_sub_run(sub.tools), parent.options
-    options = replace(options, system=sub.system, output=sub.output)
+    toolbox = parent.toolbox.for_sub_run(sub.tools)
+    options = replace(parent.options, system=sub.system, output=sub.output)
     if sub.provider is not None:
         options = replace(options, provider=choose_provider(sub.provider), output_by=None)
     if sub.budget is not None:
@@ -306,21 +322,6 @@ def _choose_setup(parent: ActiveRun, sub: SubRun) -> tuple[AgentOptions, Toolbox
     if sub.output is not None:
         check_name_is_free(toolbox.dispatcher.catalog)
     return options, toolbox
-
-
-def _build_ledger(parent: ActiveRun, sub: SubRun, options: AgentOptions, spent: Expense, *, is_agent: bool) -> Ledger:
-    """Return the ledger of *parent*, or one inside it if the sub-run has limits or a model of its own."""
-    if not is_agent and sub.provider is None and sub.budget is None:
-        return parent.ledger
-    ledger = parent.ledger.for_sub_run(
-        options.budget if is_agent else sub.budget,
-        model=options.provider.model,
-        depth=parent.depth + 1,
-        spent=spent,
-        max_turns=options.max_turns if is_agent else None,
-    )
-    ledger.check_prices(options.provider)
-    return ledger
 
 
 def _hold_if_waiting(parent: ActiveRun, call: ToolCall, child: ActiveRun, sub: SubRun) -> ToolResult | None:
