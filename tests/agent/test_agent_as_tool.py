@@ -198,6 +198,24 @@ async def test_what_waits_inside_waits_outside_and_goes_on_inside(saved):
     assert (shed.done, store.pending(), run.subs) == (["cut oak", "cut elm"], [], ())
 
 
+async def test_two_calls_at_once_are_two_sub_runs():
+    shed = Shed()
+
+    def say(request):
+        wood = request.messages[0].text
+        return [call("fetch", url=f"https://{wood}.example")] if len(request.messages) == 1 else f"It is {wood}."
+
+    tool = tool_of(expert_in(shed, [say] * 9, mode="default"), read_only=True)
+    calls = [call("ask", "a1", prompt="oak"), call("ask", "a2", prompt="elm")]
+    agent = asker([calls, "Fine."], tool)
+    run = await agent.run("go")
+    assert [request.arguments["url"] for request in run.requests] == ["https://oak.example", "https://elm.example"]
+    run = await agent.resume(run, {run.requests[1].id: Decision.approve()})
+    run, _ = await approve_all(agent, run)
+    assert (run.text, [result.text for result in results_of(run)]) == ("Fine.", ["It is oak.", "It is elm."])
+    assert run.turns == 6
+
+
 async def test_a_typed_answer_after_a_pause_is_json():
     answer = [call("final_answer", answer={"wood": "oak", "metres": 2})]
     expert = expert_in(Shed(), [[call("cut", wood="oak")], answer], mode="default", output=Plank)

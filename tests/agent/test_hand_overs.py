@@ -415,6 +415,10 @@ def test_agents_that_cannot_be_handed_over_to_are_refused():
     with pytest.raises(ValueError, match="two agents of one conversation are called `wood`"):
         helper("front", [], hand_over_to=[wood, helper("iron", [], hand_over_to=[helper("wood", [])])])
     mindful = Agent(ScriptedProvider([]), [], mode="plan", name="mindful", description="Plans.")
+    front = helper("front", [])
+    with pytest.raises(ValueError, match="cannot have the mode 'plan'"):
+        front.hand_over_to(mindful)
+    assert list(front._hand_overs) == []
     with pytest.raises(ValueError, match="cannot have the mode 'plan'"):
         helper("front", [], hand_over_to=[mindful])
 

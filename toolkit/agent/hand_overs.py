@@ -46,7 +46,11 @@ def add_hand_over(agent: Any, other: Any) -> None:
             "already; give one of the two another name"
         )
     agent._hand_overs.add(tool)
-    list_members(agent)  # raises here if a run could not be handed over
+    try:
+        list_members(agent)
+    except Exception:
+        agent._hand_overs.remove(tool.name)
+        raise
 
 
 def _build_tool(agent: Any) -> Tool:
