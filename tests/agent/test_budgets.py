@@ -5,6 +5,7 @@ Budgets: which limit was reached, and a valid conversation afterwards.
 from __future__ import annotations
 
 import asyncio
+import json
 from decimal import Decimal
 
 import pytest
@@ -254,3 +255,20 @@ async def test_a_model_that_takes_too_long_is_not_asked_again():
     agent = Shed().agent([forever] * 9, budget=Budget(seconds=0.01), clock=lambda: 0.0)
     run = await agent.run("go")
     assert (run.status, run.stop, len(agent.asked)) == ("stopped", "seconds", 1)
+
+
+def test_a_budget_is_saved_and_read_back():
+    """Amounts are texts, so that nothing of them is lost."""
+    budget = Budget(tokens=5, calls=2, seconds=1.5, cost="0.10", prices=PRICES, depth=1)
+    data = json.loads(json.dumps(budget.to_json()))
+    assert (Budget.from_json(data), Budget.from_json(Budget().to_json())) == (budget, Budget())
+
+
+@pytest.mark.parametrize(
+    "change", [{"tokens": "5"}, {"tokens": -1}, {"prices": 5}, {"cost": "1", "prices": None}, {"kilos": 5}]
+)
+def test_what_is_no_saved_budget_is_refused(change):
+    with pytest.raises(ValueError, match=r"budget|Budget"):
+        Budget.from_json({**Budget().to_json(), **change})
+    with pytest.raises(ValueError, match="not a budget"):
+        Budget.from_json([])

@@ -53,6 +53,8 @@ def test_what_is_no_tools_is_refused(tools):
         ("temperature", "give it to the provider"),
         ("permissions", "give it to the `Dispatcher`"),
         ("deps", "`Dispatcher\\(resources=...\\)`"),
+        ("handoffs", "are `hand_over_to`"),
+        ("sub_agents", "`agent.as_tool\\(name, description\\)`"),
     ],
 )
 def test_the_words_of_other_libraries_are_told_ours(option, words):

@@ -10,17 +10,22 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from tests.clocks import until
+from tests.providers.protocols import Turn
+from tests.providers.stub import KEY, serving
 from toolkit.agent import Budget, Done, Run, SubRunEvent, TextDelta, ToolFinished, ToolStarted, is_in_run, sub_run
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
 from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
-from toolkit.errors import ProviderError, ToolError
+from toolkit.durable import DurableAgent
+from toolkit.errors import ProviderError, ToolError, Transient
 from toolkit.hooks import Halt, Proceed
-from toolkit.providers import AssistantMessage, Reply, Usage, UserMessage
+from toolkit.policies.retry import RetryPolicy
+from toolkit.providers import AssistantMessage, Price, Reply, ScriptedProvider, Usage, UserMessage
 from toolkit.session import Session
 from toolkit.spec import Tool
+from toolkit.steps.base import MemorySteps
 
 pytestmark = pytest.mark.anyio
 
@@ -474,6 +479,22 @@ async def test_one_call_has_one_sub_run_at_a_time():
     assert found == [True]
 
 
+async def test_a_sub_run_of_a_call_that_a_tool_has_made_cannot_wait():
+    """The run around it could not be saved, and nobody could answer."""
+    shed, other = Shed(), shed_with_helper()
+
+    @shed.catalog.tool(read_only=True)
+    async def ask() -> str:
+        """Call a tool of another dispatcher."""
+        return (await other.dispatcher().call("help", {"task": "sub"}, id="inner")).text
+
+    agent = shed.agent(scripted(go=[[call("ask")], "Fine."], sub=[[call("cut", wood="oak")], "Not cut."]))
+    run = await agent.run("go")
+    assert (run.text, results_of(run)[0].text, shed.done) == ("Fine.", "the helper says: Not cut.", [])
+    assert agent.asked[2].messages[-1].results[0].kind == "denied"
+    assert Run.loads(run.dumps()).subs == ()
+
+
 async def test_a_tool_that_swallows_the_pause_waits_all_the_same():
     """What counts is the sub-run."""
     shed = Shed()
@@ -491,3 +512,170 @@ async def test_a_tool_that_swallows_the_pause_waits_all_the_same():
     assert run.status == "waiting"
     run = await agent.resume(run, {run.requests[0].id: Decision.approve()})
     assert (run.status, results_of(run)[0].text) == ("done", "Cut.")
+
+
+# A provider and a budget of its own.
+
+
+def shed_with_expert(provider=None, budget=None, **options) -> Shed:
+    """A shed in which one tool lets another model work on a prompt, within a budget of its own."""
+    shed = Shed(**options)
+
+    @shed.catalog.tool(name="ask", read_only=True)
+    async def ask_expert(context: Context) -> str:
+        """Ask an expert."""
+        return await sub_run("sub", context=context, provider=provider, budget=budget)
+
+    return shed
+
+
+def spending(said, tokens=100):
+    """A reply that costs so many tokens."""
+    calls = tuple(said) if isinstance(said, list) else ()
+    message = AssistantMessage(text="" if calls else said, calls=calls)
+    return Reply(message=message, stop="calls" if calls else "answer", usage=Usage(input_tokens=tokens))
+
+
+async def approve_all(agent, run):
+    """Answer what a run waits for until it waits no more; it is saved and read in between."""
+    while run.status == "waiting":
+        run = Run.loads(run.dumps())
+        run = await agent.resume(run, {request.id: Decision.approve() for request in run.requests})
+    return run
+
+
+async def test_a_sub_run_asks_the_provider_that_it_is_given():
+    expert = ScriptedProvider([[call("look", what="oak")], "An oak."])
+    shed = shed_with_expert(expert)
+    agent = shed.agent([[call("ask")], "Fine."])
+    run = await agent.run("go")
+    assert (run.text, results_of(run)[0].text, run.turns) == ("Fine.", "An oak.", 4)
+    assert (len(agent.asked), len(expert.requests)) == (2, 2)
+
+
+async def test_a_sub_run_that_waits_goes_on_with_its_provider():
+    expert = ScriptedProvider([[call("cut", wood="oak")], "Cut."])
+    shed = shed_with_expert(expert)
+    agent = shed.agent([[call("ask")], "Fine."])
+    run = await agent.run("go")
+    run = await agent.resume(run, Decision.approve())
+    assert (run.text, results_of(run)[0].text, shed.done) == ("Fine.", "Cut.", ["cut oak"])
+
+
+async def test_a_sub_run_whose_provider_is_not_saved_is_denied_with_the_remedy():
+    """Nothing of it can be approved any more."""
+    store = MemoryApprovals()
+    shed = shed_with_expert(ScriptedProvider([[call("cut", wood="oak")]]))
+    agent = shed.agent([[call("ask")], "Alone."], dispatcher=shed.dispatcher(Approvals(store)))
+    run = Run.loads((await agent.run("go")).dumps())
+    run = await agent.resume(run, Decision.approve())
+    (result,) = results_of(run)
+    assert (run.text, result.kind, shed.done, store.pending()) == ("Alone.", "denied", [], [])
+    assert "let it name one in a text" in result.text
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_a_provider_that_a_text_names_is_there_after_the_run_was_saved(monkeypatch, durable, tmp_path):
+    async with serving(Turn(calls=(call("cut", "c1", wood="oak"),)), Turn(text="Cut.")) as stub:
+        monkeypatch.setenv("LITELLM_PROXY_API_BASE", f"{stub.url}/v1")
+        monkeypatch.setenv("LITELLM_PROXY_API_KEY", KEY)
+        budget = Budget(calls=5, cost=1, prices={"some-model": Price(input=1, output=2)})
+        shed = shed_with_expert("litellm:some-model", budget)
+        agent = shed.agent([[call("ask", "a1")], "Fine."])
+        if durable:
+            tmp_path.chmod(0o700)
+            async with DurableAgent(agent, f"sqlite:///{tmp_path}/runs.sqlite") as runs:
+                run = await runs.run("go", id="r")
+                run = await runs.resume("r", {request.id: Decision.approve() for request in run.requests})
+        else:
+            run = await approve_all(agent, await agent.run("go"))
+    assert (run.text, results_of(run)[0].text, shed.done) == ("Fine.", "Cut.", ["cut oak"])
+    assert [heard.body["model"] for heard in stub.heard] == ["some-model", "some-model"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"provider": 5}, "a provider has `reply` and `stream`, and 5 has not"),
+        ({"provider": "claude:opus"}, "did you mean `anthropic`"),
+        ({"budget": 100}, "budget cannot be .*; give Budget"),
+    ],
+)
+async def test_a_provider_or_budget_that_is_none_is_refused(options, words):
+    shed = shed_with_expert(**options)
+    agent = shed.agent([[call("ask")]], dispatcher=shed.dispatcher(raise_bugs=True))
+    with pytest.raises((TypeError, ValueError), match=words):
+        await agent.run("go")
+
+
+async def test_a_run_whose_steps_are_kept_wants_the_provider_as_a_text():
+    shed = shed_with_expert(ScriptedProvider([]))
+    agent = shed.agent([[call("ask")]], dispatcher=shed.dispatcher(raise_bugs=True), steps=MemorySteps())
+    with pytest.raises(TypeError, match='name it in a text, such as "anthropic:MODEL"'):
+        await agent.run("go")
+
+
+async def test_a_model_without_a_price_is_refused_before_it_is_asked():
+    expert = ScriptedProvider(["Never."], model="dear")
+    shed = shed_with_expert(expert)
+    budget = Budget(cost=1, prices={"scripted": Price(input=1, output=1)})
+    run = await shed.agent([[call("ask")], "Alone."], budget=budget).run("go")
+    assert (run.text, expert.requests) == ("Alone.", [])
+    assert "no price is known for the model 'dear'" in results_of(run)[0].text
+
+
+@pytest.mark.parametrize(
+    ("own", "parents", "words", "used", "status"),
+    [
+        (150, None, "150 tokens", 400, "done"),
+        (150, 1000, "150 tokens", 400, "done"),
+        (1000, 150, "150 tokens", 200, "stopped"),
+        (1000, 1000, "Oaks.", 500, "done"),
+    ],
+)
+async def test_the_smaller_of_two_budgets_counts(own, parents, words, used, status):
+    """What the sub-run has used is used in both."""
+    shed = shed_with_expert(budget=Budget(tokens=own))
+    look = spending([call("look", what="oak")])
+    script = scripted(go=[spending([call("ask")]), spending("Fine.")], sub=[look, look, spending("Oaks.")])
+    run = await shed.agent(script, budget=Budget(tokens=parents)).run("go")
+    assert words in results_of(run)[0].text
+    assert (run.usage.input_tokens, run.spent.usage.input_tokens, run.status) == (used, used, status)
+
+
+async def test_the_calls_of_a_sub_run_are_counted_over_its_pauses():
+    shed = shed_with_expert(budget=Budget(calls=2))
+    cuts = [[call("cut", wood="oak")], [call("cut", wood="elm"), call("cut", wood="ash")]]
+    agent = shed.agent(scripted(go=[[call("ask")], "Fine."], sub=[*cuts, "Tired."]))
+    run = await approve_all(agent, await agent.run("go"))
+    assert (run.text, results_of(run)[0].text, shed.done) == ("Fine.", "Tired.", ["cut oak", "cut elm"])
+    inner = [request for request in agent.asked if request.messages[0].text == "sub"]
+    assert "the budget of 2 tool calls is used up" in inner[-1].messages[-1].results[1].text
+    assert run.spent.calls == 3
+
+
+async def test_a_sub_run_may_be_forbidden_sub_runs_of_its_own():
+    shed = shed_with_expert(budget=Budget(depth=0))
+    script = scripted(go=[[call("ask")], "Fine."], sub=[[call("ask")], "Alone."])
+    agent = shed.agent(script)
+    run = await agent.run("go")
+    assert results_of(run)[0].text == "Alone."
+    assert "nested deeper than 1" in agent.asked[2].messages[-1].results[0].text
+
+
+async def test_the_retries_of_a_sub_run_are_those_of_its_budget():
+    shed, attempts = shed_with_expert(budget=Budget(retries=1)), []
+
+    @shed.catalog.tool(read_only=True)
+    async def knock() -> str:
+        """Knock."""
+        attempts.append(1)
+        raise Transient("nobody opens", happened="no")
+
+    async def sleep(seconds: float) -> None:
+        return None
+
+    script = scripted(go=[[call("ask")], "Fine."], sub=[[call("knock")], "Nobody."])
+    dispatcher = shed.dispatcher(retry=RetryPolicy(attempts=5), sleep=sleep)
+    run = await shed.agent(script, dispatcher=dispatcher).run("go")
+    assert (results_of(run)[0].text, len(attempts), run.spent.retries) == ("Nobody.", 2, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -319,3 +320,36 @@ async def test_a_step_that_is_attempted_again_waits_for_the_agents_of_the_attemp
     async with DurableHost(database) as host:
         assert await build_flow(work, idempotent=True).run(Task("A"), host, id="r") == Edited("done: A")
     assert calls == ["A"]
+
+
+@pytest.mark.parametrize("way", ["tool", "hand-over"])
+async def test_an_agent_that_is_a_tool_or_takes_over_goes_on_in_another_process(shop, database, way):
+    """Its steps are kept with those of the run, and its request waits with the run."""
+
+    def build():
+        payer = shop.agent("note", "pay", mode="auto", name="payer", description="Pays bills.")
+        if way == "hand-over":
+            provider = ScriptedProvider([[ToolCall("hand_over_to_payer", {}, "h")]])
+            payer._options = replace(payer._options, provider=ScriptedProvider(itertools.repeat(pay_after_hand_over)))
+            return Agent(provider, Dispatcher(Catalog(), permissions=Permissions("auto")), hand_over_to=[payer])
+
+        def play(request):
+            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+            return [[ToolCall("ask", {"prompt": "A-7"}, "d")], "done: A-7"][turn]
+
+        tools = Catalog(payer.as_tool("ask", "Ask.", destructive=False))
+        return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(tools, permissions=Permissions("auto")))
+
+    def pay_after_hand_over(request):
+        turn = sum(isinstance(message, AssistantMessage) for message in request.messages) - 1
+        calls = [[ToolCall("note", {"text": "A-7"}, "n")], [ToolCall("pay", {"bill": "A-7"}, "p")]]
+        return [*calls, "done: A-7"][turn]
+
+    async with DurableAgent(build(), database) as durable:
+        run = await durable.run("A-7", id="r")
+        assert [request.tool for request in run.requests] == ["pay"]
+    async with DurableAgent(build(), database) as durable:
+        run = await durable.resume("r", approve(run))
+    assert (run.status, run.text, run.agent) == ("done", "done: A-7", "payer" if way == "hand-over" else "")
+    assert (shop.paid, set(shop.run_ids)) == (["A-7", "A-7"], {"r"})
+    assert run.spent.turns == (4 if way == "hand-over" else 5)

@@ -558,6 +558,7 @@ class KeptSteps:
 async def helper(context: Context) -> float:
     assert_type(context.idempotency_key, str)
     assert_type(await sub_run("How?", context=context), str)
+    assert_type(await sub_run("How?", context=context, provider="groq:a-model", budget=Budget(tokens=5)), str)
     return (await sub_run("How much?", context=context, output=Bill)).total
 
 
@@ -588,6 +589,10 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(Agent("groq:a-model", [len], output=Bill).run_sync("Do it."), Run[Bill])
     assert_type(run.unwrap(), str)
     assert_type(run.output, str)
+    billing = Agent(remote, [len], name="billing", description="Pays bills.")
+    assert_type(billing.as_tool("ask_billing", "Ask about bills.", read_only=True), Tool)
+    assert_type(Agent(remote, [billing.as_tool()], hand_over_to=[billing]).run_sync("Pay it.").agent, str)
+    billing.hand_over_to(agent)
     typed = Agent(remote, [len], output=Bill, output_retries=1, system="Be kind.")
     assert_type(typed, Agent[Bill])
     assert_type((await typed.run("How much?")).output, Bill)

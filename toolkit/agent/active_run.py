@@ -17,7 +17,7 @@ from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..providers.base import Reply, Request
-from ..providers.messages import UserMessage
+from ..providers.messages import ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..steps.call_step import CallStep, current_step
@@ -64,6 +64,8 @@ class ActiveRun:
         depth: The number of runs that this run is nested in.
         tool_names: The names of the tools that a sub-run may call; None if its caller gave no list.
         steps: The steps of the run; None if nothing keeps what came of them.
+        agent: The agent that goes on with the conversation, with its `options` and its `toolbox`; None in a sub-run of
+            a tool. The run began with `first_agent`, `first_options` and `first_toolbox`; see `hand_overs`.
     """
 
     def __init__(
@@ -80,16 +82,18 @@ class ActiveRun:
         tool_names: tuple[str, ...] | None = None,
         run_id: str | None = None,
         steps: RunSteps | None = None,
+        agent: Any = None,
     ) -> None:
-        self.options = options
-        self.toolbox = toolbox
+        self.options = self.first_options = options
+        self.toolbox = self.first_toolbox = toolbox
+        self.agent = self.first_agent = agent
         self.ledger = ledger
         self.session = session
         run = Run(status="running", session=session) if run is None else run
         self.conversation = RunConversation(run.messages, frame_results=options.frame_results, summary=run.summary)
         self.watcher = CallWatcher(on_event)
         self.inbox = RunInbox(run.unread)
-        self._reported_table: Table | None = None
+        self.reported_table: Table | None = None
         self.usage = run.usage
         self.sub_runs: dict[str, SubRun] = {sub.call_id: sub for sub in run.subs}
         self.busy_call_ids: set[str] = set()
@@ -119,8 +123,8 @@ class ActiveRun:
         """Report what has changed in the catalog since this method was last called, if the run has a listener."""
         if not self.watcher.has_listener:
             return
-        before, after = self._reported_table, self.toolbox.dispatcher.catalog.table
-        self._reported_table = after
+        before, after = self.reported_table, self.toolbox.dispatcher.catalog.table
+        self.reported_table = after
         if before is None or after is before:
             return
         added = tuple(tool for name, tool in after.tools.items() if before.tools.get(name) is not tool)
@@ -141,7 +145,7 @@ class ActiveRun:
             messages=self.conversation.framed_messages(),
             system=self._build_system_prompt(has_answer_tool=output is not None and not is_structured),
             catalog=catalog,
-            session=self._build_offered_session(),
+            session=self._build_offered_session(catalog),
             output=output if is_structured else None,
         )
 
@@ -170,7 +174,7 @@ class ActiveRun:
     def provider_structures_output(self, catalog: CatalogView | None = None) -> bool:
         """Return whether the typed answer is asked for as text. *catalog* has the tools that the model is offered."""
         catalog = self.toolbox.select_offered_tools(self.session) if catalog is None else catalog
-        return self.options.structures_output(has_tools=bool(catalog.offered(self._build_offered_session())))
+        return self.options.structures_output(has_tools=bool(catalog.offered(self._build_offered_session(catalog))))
 
     def _build_system_prompt(self, *, has_answer_tool: bool) -> str:
         options = self.options
@@ -182,12 +186,21 @@ class ActiveRun:
         ]
         return "\n\n".join(part for part in parts if part)
 
-    def _build_offered_session(self) -> Session:
-        """Return the session whose loaded tools are offered. A sub-run with a list is offered all of it."""
-        if self.tool_names is None:
+    def _build_offered_session(self, catalog: CatalogView) -> Session:
+        """
+        Return the session whose loaded tools of *catalog* are offered. A sub-run with a list is offered all of it.
+
+        Some providers refuse a conversation with calls if no tool is offered. An agent without tools that goes on with
+        such a conversation is offered its tool that reads results that were cut.
+        """
+        names = self.tool_names
+        if names is None and not catalog.offered(self.session):
+            has_calls = any(isinstance(message, ToolMessage) for message in self.conversation.messages)
+            names = tuple(catalog.names()) if has_calls else None
+        if names is None:
             return self.session
         offering = Session()
-        offering.load(*self.tool_names, *self.session.loaded)
+        offering.load(*names, *self.session.loaded)
         return offering
 
     def add_reply(self, reply: Reply) -> tuple[ToolCall, ...]:
@@ -325,6 +338,7 @@ class ActiveRun:
             subs=tuple(self.sub_runs.values()),
             summary=self.conversation.summary,
             reply_count=0 if self.steps is None else self.steps.reply_count,
+            agent="" if self.agent is self.first_agent else self.agent.name,
             session=self.session,
         )
         # A run that was interrupted while other calls of it wait can still be resumed.

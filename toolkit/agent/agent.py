@@ -13,40 +13,36 @@ code, call `run_sync`, `resume_sync` and `execute_sync`.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from types import NoneType
 from typing import Any, Generic, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, check_option_types
+from .._option_checks import OptionTypes, check_option_types, require_list
+from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..decisions import Decision
 from ..dispatcher import Dispatcher
+from ..facts import FactOptions
 from ..permissions.modes import Mode, check_mode
 from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
 from ..session import Session
-from ..steps.call_step import RunScope, StepSetup
+from ..spec import Tool
+from ..steps.call_step import StepSetup
 from ..steps.expense import Expense
 from ..steps.requests import name_request
-from ..steps.run_steps import RunSteps, escape_key
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import (
-    build_dispatcher,
-    build_prompt,
-    choose_provider,
-    choose_session,
-    combine_listeners,
-    with_own_tools,
-)
+from .active_run_builder import build_active_run
+from .agent_as_tool import build_agent_tool
+from .agent_inputs import build_dispatcher, build_prompt, choose_provider, with_own_tools
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
+from .hand_overs import add_hand_over, take_hand_over
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
@@ -79,6 +75,9 @@ class Agent(Generic[T]):
         tools: A `Dispatcher`, a catalog or a list of functions. For a catalog or a list the agent makes a dispatcher
             with permission mode "default", which asks before a tool changes something.
         system: The system prompt.
+        name: The name of the agent, by which other agents call it or hand over to it.
+        description: What the agent is for, in words for the models of other agents.
+        hand_over_to: Agents that may go on with a conversation of this one; see `hand_over_to`.
         mode: The permission mode that conversations start in; the dispatcher's mode unless given. In mode "plan" the
             model can only read, and hand over a plan.
         max_turns: The maximum number of requests to the model for one prompt.
@@ -124,18 +123,69 @@ class Agent(Generic[T]):
     def __init__(self, provider: Provider | str, tools: Tools, *, output: Any = None, **options: Any) -> None:
         check_option_names(options)
         mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
+        next_agents = require_list(options.pop("hand_over_to", ()), "hand_over_to", "agents")
         self._options = AgentOptions(provider=choose_provider(provider), output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = build_dispatcher(tools)
         if self._options.output is not None:
             check_name_is_free(dispatcher.catalog)
         plan_tool_names = resolve_plan_tools(plan_tools, dispatcher.catalog)
-        self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=plan_tool_names)
+        self._hand_overs = Catalog()
+        catalog = with_own_tools(dispatcher.catalog, self._hand_overs)
+        self._toolbox = Toolbox(dispatcher, catalog, plan_tools=plan_tool_names)
         self._mode: Mode | None = None if mode is None else check_mode(mode)
         self._session = session
         self._inboxes = RunInboxes()
         self.last_run: Run[T] | None = None
         self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
+        self.hand_over_to(*next_agents)
+
+    @property
+    def name(self) -> str:
+        """The name of the agent; empty if it has none."""
+        return self._options.name
+
+    @property
+    def description(self) -> str:
+        """What the agent is for; empty if it does not say so."""
+        return self._options.description
+
+    def as_tool(self, name: str | None = None, description: str | None = None, **options: Unpack[FactOptions]) -> Tool:
+        """
+        Return a tool whose calls let this agent work on a prompt, and return its answer.
+
+        A call in a run of another agent is a sub-run of that run: it has the session of that run, counts in its budget,
+        may do nothing that the other agent may not do, and waits with it. Any other call is a run of its own, in which
+        each request for approval is denied.
+
+        Args:
+            name: The name of the tool; that of the agent unless given.
+            description: What the tool does; the description of the agent unless given.
+            options: The facts of the tool, as for `@tool`. Unless given, it is `read_only` if all tools of the agent
+                are, and `destructive` if one of them is.
+
+        Raises:
+            DefinitionError: The name or a fact is not possible.
+            ValueError: There is no name or no description, or the agent has a `mode`.
+        """
+        return build_agent_tool(self, name or self.name, description or self.description, options)
+
+    def hand_over_to(self, *agents: Agent[Any]) -> None:
+        """
+        Let the model hand conversations over to *agents*, each with a name and a description.
+
+        The model gets a tool `hand_over_to_NAME` for each of them. When it calls one, that agent goes on with the same
+        conversation, in the same run: with its own system prompt, tools and provider, and with the session, the budget
+        and the type of answer of the run. The run says in `agent` who goes on with it.
+
+        Raises:
+            DuplicateTool: The name of the tool is taken.
+            ValueError: An agent has no name or no description, or it cannot go on with a conversation of this one.
+        """
+        for agent in agents:
+            if not isinstance(agent, Agent):
+                raise TypeError(f"hand_over_to wants agents, got {type(agent).__name__}; write Agent(..., name=...)")
+            add_hand_over(self, agent)
 
     async def run(
         self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
@@ -270,8 +320,9 @@ class Agent(Generic[T]):
         run, prompt = order.run, order.prompt
         if run is not None and check_run(run).status == "waiting":
             raise ValueError("the run waits for answers; call resume(run, decisions) with a decision for each request")
-        active_run = self._build_active_run(order, Expense(), setup)
+        active_run = build_active_run(self, order, Expense(), setup)
         active_run.plan, active_run.refused_answers = None, 0
+        take_hand_over(active_run)  # the run may have been cancelled in a turn that had handed it over
         active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
             active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
@@ -282,14 +333,14 @@ class Agent(Generic[T]):
     async def _resume_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
         run, decisions = check_run(order.run), cast("Decisions", order.decisions)  # `check_decisions` refuses None
         await check_decisions(run, decisions, self._toolbox.is_unchanged)
-        active_run = self._build_active_run(order, run.spent, setup)
+        active_run = build_active_run(self, order, run.spent, setup)
         return await self._run_with_lifecycle(active_run, order, lambda: resume_turns(active_run, decisions))
 
     async def _execute_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
         run = check_run(order.run)
         execution_mode, message = check_execution(run, order.mode), build_prompt(order.prompt, self._toolbox)
         # What keeps the steps counts over the plan and its execution, and lets the plan be carried out once.
-        active_run = self._build_active_run(order, run.spent if setup else Expense(), setup)
+        active_run = build_active_run(self, order, run.spent if setup else Expense(), setup)
         self._toolbox.check_mode(active_run.session, execution_mode)
         may_claim = setup is None or setup.is_new
         cancelled = await self._toolbox.claim_plan(active_run.session, run) if may_claim else None
@@ -324,32 +375,3 @@ class Agent(Generic[T]):
             count_retries(active_run.ledger.take_retry),
         ):
             return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
-
-    def _build_active_run(self, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
-        """Return a new run, or that of *order*, which has used *spent*. It has steps as *setup* or the options say."""
-        options, toolbox, run = self._options, self._toolbox, order.run
-        session = choose_session((setup and setup.session) or self._session, run)
-        # A conversation that is continued keeps the mode that its host gave it.
-        if self._mode is not None and (run is None or session.mode is None):
-            toolbox.set_mode(session, self._mode)
-        if setup is None and options.steps is not None:
-            decisions = order.decisions or {}
-            setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher, decisions=decisions))
-        run_id, steps = secrets.token_hex(8) if run is None else run.id, None
-        if setup is not None:
-            run_id, reply_count = setup.run_id or run_id, 0 if run is None else run.reply_count
-            steps = RunSteps(setup.scope, setup.key or escape_key(run_id), reply_count=reply_count, outer=setup.outer)
-            spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
-            toolbox = toolbox.with_steps()
-        return ActiveRun(
-            options,
-            toolbox,
-            options.build_ledger(spent, is_replayed=setup is not None),
-            session,
-            run=run,
-            # The stream gets the event first, because `on_event` may raise.
-            on_event=combine_listeners(order.on_event, options.on_event),
-            resources=order.resources,
-            run_id=run_id,
-            steps=steps,
-        )

@@ -58,9 +58,11 @@ def choose_provider(provider: Provider | str) -> Provider:
     return create_provider(provider)
 
 
-def with_own_tools(catalog: CatalogView) -> CatalogView:
+def with_own_tools(catalog: CatalogView, hand_overs: CatalogView | None = None) -> CatalogView:
     """
     Return *catalog* with the agent's own tools added. It must not have a tool named `exit_plan`.
+
+    *hand_overs* has the tools that hand the conversation over to other agents.
 
     `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name. `read_output` is there
     only while *catalog* has no tool of that name, and no tool that reads results that were cut. `job_output` and
@@ -72,7 +74,7 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
             "give it another name, or leave it out with `filtered`"
         )
 
-    def derive(table: Table, own: Table) -> Table:
+    def derive(table: Table, own: Table, hand_over_table: Table) -> Table:
         own_tools = dict(own.tools)
         readers = [tool for tool in table.tools.values() if is_output_reader(tool)]
         if table.find(SEARCH_TOOL_NAME) is not None or not any(
@@ -83,10 +85,10 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
             del own_tools[READ_OUTPUT]
         if any(tool.facts.background for tool in table.tools.values()):
             own_tools.update({tool.name: tool for tool in _build_job_tools() if table.find(tool.name) is None})
-        return Table({**table.tools, **own_tools}, table.aliases)
+        return Table({**table.tools, **own_tools, **hand_over_table.tools}, table.aliases)
 
     own_catalog = Catalog(exit_plan_tool(), tool_search_for(catalog), read_output_for(defer=True))
-    return CatalogView((catalog, own_catalog), derive)
+    return CatalogView((catalog, own_catalog, Catalog() if hand_overs is None else hand_overs), derive)
 
 
 @cache

@@ -56,6 +56,10 @@ class CallWatcher:
         """Forget the calls of the turn before. Their results are in the conversation."""
         self._started_ids, self._results = set(), {}
 
+    def has_started(self, call_id: str) -> bool:
+        """Return whether a call with this id has started in the current turn of the run."""
+        return call_id in self._started_ids
+
     def record_start(self, call: ToolCall, summarize: Callable[[ToolCall], str]) -> None:
         """Record that *call* starts. *summarize* returns what a call does in a few words, for the listener."""
         self._started_ids.add(call.id)

@@ -27,6 +27,7 @@ __all__ = [
     "Done",
     "Event",
     "EventListener",
+    "HandedOver",
     "ProviderChanged",
     "Refused",
     "RunFailed",
@@ -95,6 +96,18 @@ class UserInput:
     """The model reads a message in its next turn that was said to the run with `agent.say`."""
 
     message: UserMessage
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """
+    The agent *previous* has handed the conversation over, and *agent* goes on with it.
+
+    These are the names of the agents. The name of an agent that has none is empty. `TurnFinished` follows.
+    """
+
+    previous: str
+    agent: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +190,8 @@ class Done:
 ModelEvent: TypeAlias = TextDelta | ProviderChanged
 CallEvent: TypeAlias = ToolStarted | ToolProgress | ToolFinished | Refused
 ConversationEvent: TypeAlias = TurnFinished | UserInput | CatalogChanged | Compacted | Summarized | SummaryFailed
-Event: TypeAlias = ModelEvent | CallEvent | ConversationEvent | RunWaits | RunFailed | SubRunEvent | Done
+RunEvent: TypeAlias = HandedOver | RunWaits | RunFailed | SubRunEvent | Done
+Event: TypeAlias = ModelEvent | CallEvent | ConversationEvent | RunEvent
 
 EventListener: TypeAlias = Callable[[Event], object]
 

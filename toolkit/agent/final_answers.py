@@ -58,10 +58,16 @@ class FinalAnswer:
 
 
 class AnswerFormat:
-    """The form of a final answer: a tool whose one argument is the answer."""
+    """
+    The form of a final answer: a tool whose one argument is the answer.
 
-    def __init__(self, tool: Tool) -> None:
+    Attributes:
+        hint: The type of the answer; `Any` if only its schema is known.
+    """
+
+    def __init__(self, tool: Tool, hint: Any = Any) -> None:
         self.tool = tool
+        self.hint = hint
 
     @classmethod
     def of(cls, hint: Any) -> AnswerFormat | None:
@@ -90,7 +96,7 @@ class AnswerFormat:
             raise DefinitionError(f"output: {error}") from error
         if not has_answer:
             raise DefinitionError(f"output: a model cannot send {hint!r:.200}; give a type that has a JSON form")
-        return cls(tool)
+        return cls(tool, hint)
 
     @classmethod
     def from_schema(cls, schema: Any) -> AnswerFormat:

@@ -77,7 +77,7 @@ async def _finish_run(
         "turns": run.turns,
         "usage": run.usage.to_json(),
     }
-    for hook in active_run.toolbox.find_hook_methods("agent_ended"):
+    for hook in active_run.first_toolbox.find_hook_methods("agent_ended"):
         try:
             await _await_if_needed(hook(active_run.session, details=end_details))
         except Exception:  # noqa: BLE001 -- the hook is the host's code, and the run has ended anyway
@@ -87,7 +87,7 @@ async def _finish_run(
 
 async def _call_start_hooks(active_run: ActiveRun, details: Mapping[str, Any]) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
-    for hook in active_run.toolbox.find_hook_methods("agent_started"):
+    for hook in active_run.first_toolbox.find_hook_methods("agent_started"):
         try:
             outcome = await _await_if_needed(hook(active_run.session, details=details))
         except Exception as error:  # noqa: BLE001 -- a hook that fails stops the agent

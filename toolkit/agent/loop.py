@@ -3,6 +3,7 @@ The loop: ask the model and run the calls in its reply, until it answers without
 
     limit reached? → too long: compact → ask → nothing called: the end
                                              → call → halted, waiting, planned: the end, or a pause
+                                                    → handed over: again, with another agent
                                                     → again
 
 The loop can be cancelled at every await. `ActiveRun` makes sure that the conversation is valid then.
@@ -29,6 +30,7 @@ from .call_watcher import current_run
 from .conversation.kept_messages import list_plan_calls
 from .conversation.valid_messages import build_unfinished_result
 from .events import TurnFinished
+from .hand_overs import take_hand_over
 from .saved.run_fields import Stop
 from .summarizer import compact_conversation
 
@@ -229,6 +231,7 @@ async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:
     if list_plan_calls(calls, results) and active_run.is_planning and active_run.plan is not None:
         return RunEnding(status="planned")
     active_run.plan = None  # a hook may have turned the result of `exit_plan` into a failure
+    take_hand_over(active_run)
     return None
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from typing_extensions import TypedDict
 
@@ -31,7 +31,7 @@ OutputWay: TypeAlias = Literal["tool", "provider"]
 """How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
 
 _OPTION_TYPES: OptionTypes = {
-    "system": ((str,), "a text, or leave it out"),
+    **dict.fromkeys(("system", "name", "description"), ((str,), "a text, or leave it out")),
     "max_turns": ((int,), "a whole number, such as 50"),
     "budget": ((Budget,), "Budget(tokens=..., seconds=...), or leave it out for no limit"),
     "on_event": ((Callable, NoneType), "a function of the event, or None"),
@@ -48,6 +48,9 @@ class AgentKeywords(TypedDict, total=False):
     """The options of `Agent` that do not depend on the type of its answer. The docstring of `Agent` explains them."""
 
     system: str
+    name: str
+    description: str
+    hand_over_to: Iterable[Any]
     mode: Mode | None
     max_turns: int
     budget: Budget
@@ -83,8 +86,16 @@ _OTHER_WORDS = {
         "give it to the `Dispatcher` that the agent gets as `tools`",
     ),
     **dict.fromkeys(("deps", "deps_type", "context"), "tools get such objects with `Dispatcher(resources=...)`"),
+    **dict.fromkeys(
+        ("handoffs", "handoff", "handover", "transfers"),
+        "the agents that may go on with the conversation are `hand_over_to`",
+    ),
+    **dict.fromkeys(
+        ("agents", "sub_agents", "subagents", "managed_agents"),
+        "another agent is a tool by `agent.as_tool(name, description)`, or it goes on by `hand_over_to=[agent]`",
+    ),
+    "handoff_description": "what an agent is for is its `description`",
     "memory": "a conversation goes on with `run(prompt, run=earlier_run)`",
-    "name": "an agent has no name of its own",
 }
 """What other libraries call an option, and what to write here."""
 
@@ -104,6 +115,8 @@ class AgentOptions:
 
     provider: Provider
     system: str = ""
+    name: str = ""
+    description: str = ""
     max_turns: int = 50
     budget: Budget = Budget()  # noqa: RUF009 -- it is immutable
     on_event: Callable[[Event], object] | None = None

@@ -44,7 +44,10 @@ from .plan_mode import PlanGuard, build_plan_request
 from .prompts import EXIT_PLAN
 from .saved.runs import Run
 
-__all__ = ["Toolbox"]
+__all__ = ["HAND_OVER_KEY", "Toolbox", "find_next_agent"]
+
+HAND_OVER_KEY = "toolkit.hand_over_to"
+"""The key in the metadata of a tool that hands a conversation over; its value is the agent that goes on."""
 
 _RUN_COUNT_KEY = "toolkit.agent.saved.runs"
 _LEAVING_PLAN_KEY = "toolkit.agent.leaving"
@@ -89,16 +92,34 @@ class Toolbox:
         source = self._source.extended(approvals=approvals)
         return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
+    def within(self, outer: Toolbox) -> Toolbox:
+        """
+        Return the same tools for a run that is a part of another agent's run, which has the toolbox *outer*.
+
+        Calls have to satisfy the judges of both, so nothing is allowed that the other agent may not do. People are
+        asked as that agent asks them, and all requests of the run are in one store.
+        """
+        outer_source, has_steps = outer._source, outer._has_steps
+        own_judges = self._source.settings.judges.judges
+        judges = [judge for judge in outer_source.settings.judges.judges if judge not in own_judges]
+        source = self._source.extended(permissions=judges, approvals=outer_source.approvals)
+        return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=has_steps)
+
     def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
         """
         Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`.
 
-        A tool that reads results that were cut is always there, because the sub-run's own results may be cut.
+        Nor does it have tools that hand the conversation over. A tool that reads results that were cut is always there,
+        because the sub-run's own results may be cut.
         """
         catalog = self.dispatcher.catalog
         names = None if tools is None else {own_tool.name for name in tools if (own_tool := catalog.get(name))}
         view = catalog.filtered(
-            lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names or is_output_reader(tool))
+            lambda tool: (
+                tool.name != EXIT_PLAN
+                and find_next_agent(tool) is None
+                and (names is None or tool.name in names or is_output_reader(tool))
+            )
         )
         return Toolbox(self._source, view, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
@@ -173,7 +194,9 @@ class Toolbox:
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Return whether *tool* may be used in mode "plan"."""
-        is_own = tool.name in (EXIT_PLAN, SEARCH_TOOL_NAME) or is_output_reader(tool)
+        is_own = (
+            tool.name in (EXIT_PLAN, SEARCH_TOOL_NAME) or is_output_reader(tool) or find_next_agent(tool) is not None
+        )
         return tool.facts.read_only and (is_own or self._plan_tools is None or tool.name in self._plan_tools)
 
     def select_offered_tools(self, session: Session) -> CatalogView:
@@ -299,6 +322,11 @@ class Toolbox:
         """Return the method named *method* of every hook that has it, each hook once."""
         unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
         return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
+
+
+def find_next_agent(tool: Tool) -> Any:
+    """Return the agent that *tool* hands a conversation over to; None for every other tool."""
+    return (tool.facts.metadata or {}).get(HAND_OVER_KEY)
 
 
 def _check_not_leaving_plan(session: Session) -> None:

@@ -98,6 +98,11 @@ class CallJudges:
         self._weighs_findings = any(judge.weighs_findings for judge in self._derived_judges)
         self._visibility_checks: list[_CouldAllow] = [judge.could_allow for judge in self._derived_judges]
 
+    @property
+    def judges(self) -> tuple[SupportsJudge, ...]:
+        """The judges in their order. The safety checks are none of them."""
+        return self._judges
+
     def find_all(self, kind: type[T]) -> tuple[T, ...]:
         """Return the judges of this *kind*, in their order."""
         return tuple(judge for judge in self._judges if isinstance(judge, kind))

@@ -19,6 +19,7 @@ from toolkit.agent import (
     Compacted,
     Done,
     Event,
+    HandedOver,
     ProviderChanged,
     Refused,
     Run,
@@ -272,6 +273,7 @@ def test_times_are_for_people(seconds, words):
         ),
         (SubRunEvent("c9", CatalogChanged((Tool.of(named),), ())), ""),
         (ProviderChanged("a:m", "b:n", "it is down"), "• a:m failed, so b:n is asked: it is down"),
+        (HandedOver("front", "billing"), "• `billing` goes on with the conversation"),
         (
             Summarized(Summary(text="x"), 8, 12345, Usage()),
             "• 8 old messages were summed up, which saves 12,345 characters",

@@ -32,14 +32,14 @@ class RunConversation:
     """
     The growing conversation of a run. If it has a summary, its first message shows it.
 
-    With *frame_results*, the results that are added are put between marks when they are sent.
+    With *frame_results*, which may change, the results that are added are put between marks when they are sent.
     """
 
     def __init__(self, messages: Iterable[Message], *, frame_results: bool, summary: Summary | None = None) -> None:
         self.messages: list[Message] = list(messages)
         self.summary = summary
         self._next_summary_size = 0
-        self._frame_results = frame_results
+        self.frame_results = frame_results
         self._used_ids = collect_call_ids(self.messages)
         self._message_sizes = MessageCache(size_of)
         self._framed_messages = MessageCache(frame_message)
@@ -80,7 +80,7 @@ class RunConversation:
         result_copy.returned = result_copy.full_text = None
         result_copy.tool = call.name
         # A mark that is there already would come from the tool or a hook.
-        return mark_result(result_copy) if self._frame_results else with_metadata(result_copy, _MARK_KEY, None)
+        return mark_result(result_copy) if self.frame_results else with_metadata(result_copy, _MARK_KEY, None)
 
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
         """Return the calls of the last turn, and their results."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, cast, overload
 
@@ -24,18 +24,19 @@ from ..._plumbing.versioned_json import split_version
 from ..._plumbing.wording import format_count
 from ...decisions import ApprovalRequest
 from ...errors import BadArgs
-from ...providers.base import Usage
+from ...providers.base import Provider, Usage
 from ...providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
 from ...results import ToolResult
 from ...session import Session
 from ...steps.expense import Expense
 from ...steps.notes import read_pause
 from ...values.rendering import as_json
+from ..budgets import Budget
 from ..conversation.summaries import Summary
 from ..conversation.valid_messages import find_message_flaw
 from ..final_answers import UNREAD, AnswerFormat, FinalAnswer
 from .missing_answers import NoAnswer, explain_missing_answer
-from .run_fields import Status, Stop, check_run_fields
+from .run_fields import Status, Stop, check_run_fields, check_sub_run_fields, read_items, read_user_message
 
 __all__ = ["Run", "SubRun", "check_run", "read_answer"]
 
@@ -72,6 +73,8 @@ class Run(Generic[T_co]):
         refused_answers: How many answers since the prompt were not of the type.
         reply_count: How many replies of the model the run has had, if the agent has `steps`. It counts the keys of the
             steps, and goes on after a pause.
+        agent: The name of the agent that the conversation was handed over to, which goes on with it; empty if that is
+            the agent that was asked.
         session: The session of the conversation, with its mode and grants. Only its id and its loaded tools are saved.
     """
 
@@ -88,6 +91,7 @@ class Run(Generic[T_co]):
     subs: tuple[SubRun, ...] = ()
     summary: Summary | None = None
     reply_count: int = 0
+    agent: str = ""
     error: BaseException | None = field(default=None, compare=False)
     session: Session = field(default_factory=Session, compare=False)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -198,6 +202,7 @@ class Run(Generic[T_co]):
             "session": self.session.to_json(),
             "summary": None if self.summary is None else self.summary.to_json(),
             "reply_count": self.reply_count,
+            **({"agent": self.agent} if self.agent else {}),
         }
 
     def dumps(self) -> str:
@@ -265,6 +270,8 @@ class SubRun:
         tools: The names of the tools that it may call; if None, all tools of its parent.
         version: The version of the tool that started it. It is not resumed if the tool has another version then.
         output: The form of its answer, if that is not a text. Its schema is saved.
+        provider: Its provider, or the text that names it; if None, that of its parent. An object is not saved.
+        budget: Its own budget, besides that of its parent.
     """
 
     call_id: str
@@ -273,6 +280,8 @@ class SubRun:
     tools: tuple[str, ...] | None = None
     version: str | None = None
     output: AnswerFormat | None = None
+    provider: Provider | str | None = field(default=None, compare=False)
+    budget: Budget | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, data: Any, session: Session) -> SubRun:
@@ -292,6 +301,8 @@ class SubRun:
             "version": self.version,
             "output": None if self.output is None else self.output.schema,
             "run": self.run.to_json(),
+            **({} if self.provider is None else {"provider": self.provider if isinstance(self.provider, str) else ""}),
+            **({} if self.budget is None else {"budget": self.budget.to_json()}),
         }
 
 
@@ -315,7 +326,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
         raise ValueError(f"not a run: sub-runs are nested deeper than {_MAX_NESTING}")
     data = check_run_fields(split_version(data, "a run", (_VERSION,))[1])
     try:
-        messages = tuple(_read_items(data["messages"], message_from_json, "messages"))
+        messages = tuple(read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session
         run = Run(
             id=data["id"],
@@ -328,11 +339,12 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
             plan=data["plan"],
             answer=None if data["answer"] is None else FinalAnswer(data["answer"]["json"]),
             refused_answers=data["refused_answers"],
-            unread=tuple(_read_items(data["unread"], _read_user_message, "unread")),
-            subs=tuple(_read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
+            unread=tuple(read_items(data["unread"], read_user_message, "unread")),
+            subs=tuple(read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
             summary=None if data["summary"] is None else Summary.from_json(data["summary"]),
             reply_count=data["reply_count"],
+            agent=data["agent"],
         )
     except RecursionError:
         raise ValueError("not a run: it is nested too deeply") from None
@@ -342,39 +354,18 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
 
 
 def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
-    sub_data: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-    tools, output = sub_data.get("tools"), sub_data.get("output")
-    if (
-        sub_data.keys() != {"call_id", "system", "tools", "version", "output", "run"}
-        or not isinstance(sub_data["call_id"], str)
-        or not isinstance(sub_data["system"], str)
-        or not isinstance(sub_data["version"], str | None)
-        or not (tools is None or (isinstance(tools, list) and all(isinstance(name, str) for name in tools)))
-    ):
-        raise ValueError("not a sub-run: it has a call_id, a system prompt, a list of tools or null, a version, a run")
+    sub_data = check_sub_run_fields(data)
+    tools, output, budget = sub_data["tools"], sub_data["output"], sub_data["budget"]
     return SubRun(
         call_id=sub_data["call_id"],
         system=sub_data["system"],
         tools=None if tools is None else tuple(tools),
         version=sub_data["version"],
         output=None if output is None else AnswerFormat.from_schema(output),
+        provider=sub_data["provider"],
+        budget=None if budget is None else Budget.from_json(budget),
         run=_read_run(sub_data["run"], session, depth + 1),
     )
-
-
-def _read_user_message(data: Any) -> UserMessage:
-    message = message_from_json(data)
-    if not isinstance(message, UserMessage):
-        raise ValueError("not a message of the user")  # noqa: TRY004 -- unread JSON
-    return message
-
-
-def _read_items(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[Any]:
-    for index, item in enumerate(items):
-        try:
-            yield read(item)
-        except ValueError as error:
-            raise ValueError(f"{place}[{index}]: {error}") from error
 
 
 def _find_run_flaw(run: Run[Any]) -> str | None:

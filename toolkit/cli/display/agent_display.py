@@ -159,6 +159,8 @@ class AgentDisplay:
                 changes = (("added", event.added), ("removed", event.removed))
                 parts = [f"{verb}: {', '.join(tool.name for tool in tools)}" for verb, tools in changes if tools]
                 self._show_heading(f"the tools have changed ({'; '.join(parts)})", path)
+            case events.HandedOver():
+                self._show_heading(f"`{event.agent}` goes on with the conversation", path)
             case events.ProviderChanged():
                 self._show_heading(f"{event.failed} failed, so {event.asked} is asked: {event.reason}", path)
             case events.Compacted():
