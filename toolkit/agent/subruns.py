@@ -28,6 +28,7 @@ from ..steps.notes import build_waiting_result
 from .active_run import ActiveRun, RunEnding
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
+from .lifecycle import tell_sub_run
 from .loop import run_turns, withdraw_requests
 from .resume import Decisions, apply_decisions
 from .saved.runs import Run, SubRun
@@ -100,7 +101,7 @@ async def sub_run(
     child.conversation.add_prompt(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy_call_ids.add(call_id)
     try:
-        ending = await run_turns(child)
+        ending = await tell_sub_run(child, lambda: run_turns(child))
     except BaseException:
         if (waiting_result := _hold_if_waiting(parent, context.call, child, version)) is not None:
             parent.watcher.override_result(waiting_result)
@@ -137,9 +138,10 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
         return await _finish_call(parent, call, ToolResult.failure("denied", why))
     del parent.sub_runs[call.id]
     plan = parent.toolbox.dispatcher.find_plan(call.name)
+    own_decisions = {key: decision for key, decision in decisions.items() if key in request_ids}
     try:
         ending = await _await_with_timeout(
-            resume_turns(child, {key: decision for key, decision in decisions.items() if key in request_ids}),
+            tell_sub_run(child, lambda: resume_turns(child, own_decisions)),
             None if plan is None else plan.timeout_seconds,
         )
     except BaseException:
@@ -204,6 +206,7 @@ def _build_child(
         on_event=parent.watcher.build_sub_run_listener(call_id),
         resources=parent.resources,
         depth=parent.depth + 1,
+        parent=(parent.run_id, call_id),
         tool_names=tools,
         run_id=key,
         steps=steps,

@@ -55,6 +55,7 @@ class CallPlan:
         before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
         after_hooks: The after-hooks, likewise.
         has_around_hooks: Whether there are around-hooks.
+        has_listeners: Whether there are hooks that are told about calls.
         is_direct: Whether the function is called directly, as `direct_call` says. Otherwise the call is made in
             attempts.
         is_recorded: Whether there is an audit log.
@@ -105,6 +106,7 @@ class CallPlan:
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
         self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
         self.has_around_hooks = bool(chain.around)
+        self.has_listeners = bool(chain.listeners)
         self.defers_text = not (self.after_hooks or self.has_around_hooks or self.needs_redaction)
         self.direct_call = _choose_direct_call(tool)
         has_limit = self.timeout_seconds is not None and self.direct_call in ("thread", "loop")
