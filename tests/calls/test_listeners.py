@@ -265,3 +265,27 @@ def test_a_listener_does_not_keep_a_dispatcher_alive():
     assert settings() is None
     catalog.add(subtract)
     assert recorder.events == []
+
+
+# What a listener wants to be told.
+
+
+async def test_a_listener_is_told_only_the_events_that_it_names():
+    class Ends(Recorder):
+        listens_to = (CallEnded,)
+
+    ends, all_events = Ends(), Recorder()
+    await Dispatcher(Catalog(add), hooks=[ends]).call("add", {"a": 1})
+    assert ends.names == ["call_ended"]
+    await Dispatcher(Catalog(add), hooks=[ends, all_events]).call("nope", {})
+    assert ends.names == ["call_ended", "call_ended"]
+    assert all_events.names == ["call_started", "call_ended"]
+
+
+@pytest.mark.parametrize("wrong", ["call_ended", ("call_ended",), [CallEnded], CallEnded])
+def test_what_is_no_tuple_of_events_is_refused(wrong):
+    """When the dispatcher is made, with an example."""
+    recorder = Recorder()
+    recorder.listens_to = wrong
+    with pytest.raises(TypeError, match=r"has to be a tuple of events, such as \(CallEnded,\)"):
+        Dispatcher(Catalog(add), hooks=[recorder])

@@ -39,7 +39,9 @@ async def tell_call(frame: CallFrame, run: Callable[[CallFrame], Awaitable[ToolR
         if result.request is not None:
             await claim.withdraw_undelivered(result, frame.requested, settings, error)
 
-    start = CallStarted(frame.show(), None if frame.answer is None else frame.answer[0].request.id)
+    start = None
+    if frame.plan.tells_starts:
+        start = CallStarted(frame.show(), None if frame.answer is None else frame.answer[0].request.id)
     return await tell_around(settings, start, partial(run, frame), build_end, frame=frame, on_lost=withdraw)
 
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 async def tell_around(
     settings: Settings,
-    start: Event,
+    start: Event | None,
     work: Callable[[], Awaitable[T]],
     build_end: Callable[[T | None, BaseException | None], Event],
     *,
@@ -35,7 +35,7 @@ async def tell_around(
     on_lost: Callable[[T, BaseException], Awaitable[object]] | None = None,
 ) -> T:
     """
-    Tell *start*, do *work*, tell its end, and return the outcome.
+    Tell *start*, if there is one, do *work*, tell its end, and return the outcome.
 
     Args:
         build_end: Returns the end, from the outcome or from the exception.
@@ -43,7 +43,8 @@ async def tell_around(
         on_lost: Called with the outcome if the caller cannot get it, because it was cancelled while the end was told.
     """
     try:
-        await tell(settings, start, frame)
+        if start is not None:
+            await tell(settings, start, frame)
         outcome = await work()
     except GeneratorExit as error:  # nothing can be awaited any more
         tell_soon(settings, [build_end(None, error)], frame)
@@ -126,7 +127,10 @@ async def tell_outcome(frame: CallFrame, step: Step, outcome: Outcome) -> None:
 def _call_listener(
     step: Step, event: Event, settings: Settings, frame: CallFrame | None
 ) -> Coroutine[Any, Any, object] | None:
-    """Call a listener, and return what has to be awaited, within its time limit; None if it is done."""
+    """Call a listener, if it wants *event*, and return what has to be awaited, within its time limit."""
+    kinds = getattr(step.hook, "listens_to", None)
+    if kinds is not None and not isinstance(event, kinds):
+        return None
     if step.is_blocking:
         return step.run(settings.hook_runner, _find_limit(step, settings, frame), event)
     answer = step.function(event)

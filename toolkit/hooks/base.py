@@ -309,10 +309,16 @@ class Chain:
             for name, method in named_methods:
                 if callable(method):
                     steps[name].append(_build_step(hook, method))
-        listeners = {id(step.hook): step for step in steps["on_event"]}  # a hook that is here twice is told once
+        # A hook that is here twice is told once.
+        listeners = {id(step.hook): step for step in steps["on_event"] if _list_events(step.hook) != ()}
         return cls(
             tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks, tuple(listeners.values())
         )
+
+    def has_listener(self, event: str) -> bool:
+        """Return whether a hook is told the events of the class with this name."""
+        wanted = [_list_events(step.hook) for step in self.listeners]
+        return any(kinds is None or event in [kind.__name__ for kind in kinds] for kinds in wanted)
 
 
 def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:
@@ -321,6 +327,14 @@ def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:
     if callable(getattr(hook, "judge", None)):
         return f"judges calls; give it as a permission: Dispatcher(catalog, permissions={type(hook).__name__}(...))"
     return f"has none of {', '.join(methods)}; write a class with one of these methods, and give an instance"
+
+
+def _list_events(hook: Any) -> tuple[type, ...] | None:
+    """Return the classes of the events that *hook* is told; None if it is told all of them."""
+    kinds: tuple[type, ...] | None = getattr(hook, "listens_to", None)
+    if kinds is not None and not (isinstance(kinds, tuple) and all(isinstance(kind, type) for kind in kinds)):
+        raise TypeError(f"the listens_to of {hook!r:.200} has to be a tuple of events, such as (CallEnded,)")
+    return kinds
 
 
 def _build_step(hook: Any, method: Callable[..., Any]) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from .events import CallEnded, Event
+from .events import CallEnded
 
 __all__ = ["Log"]
 
@@ -23,14 +23,14 @@ class Log:
         level: The level for calls that succeed. Failures are logged as warnings.
     """
 
+    listens_to = (CallEnded,)
+
     def __init__(self, logger: logging.Logger | None = None, *, level: int = logging.INFO) -> None:
         self._logger = logger or logging.getLogger("toolkit.calls")
         self._level = level
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: CallEnded) -> None:
         """Write the record of a call that has ended."""
-        if not isinstance(event, CallEnded):
-            return
         call, result = event.call, event.result
         level = self._level if event.kind in ("ok", "waiting") else logging.WARNING
         if self._logger.isEnabledFor(level):

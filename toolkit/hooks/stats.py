@@ -11,7 +11,7 @@ from .._plumbing.forks import unlock_in_children
 from .._plumbing.records import record
 from ..results import ToolCall, ToolResult
 from ..values.token_estimates import estimate_tokens
-from .events import CallEnded, Event
+from .events import CallEnded
 
 __all__ = ["Stats", "ToolStats", "compute_percentile"]
 
@@ -65,6 +65,8 @@ class Stats:
         cost: A function that returns what a call costs; by default the number in the tool's `metadata={"cost": ...}`.
     """
 
+    listens_to = (CallEnded,)
+
     def __init__(
         self,
         *,
@@ -83,10 +85,8 @@ class Stats:
         # Calls may end in several event loops, and another thread may take a snapshot at the same time.
         self._lock = unlock_in_children(threading.Lock())
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: CallEnded) -> None:
         """Count a call that has ended."""
-        if not isinstance(event, CallEnded):
-            return
         call, result = event.call, event.result
         chars, attempts = (0, 0) if result is None else (len(result.text), result.attempts)
         with self._lock:

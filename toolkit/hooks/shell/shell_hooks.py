@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...catalogs.snapshot import names_of
@@ -67,9 +67,9 @@ class ShellHooks:
         self._hooks_by_point: dict[str, list[ShellHook]] = {
             point: [hook for hook in self.hooks if point in hook.on] for point in POINTS
         }
+        self.listens_to = tuple(kind for name, kind in EVENTS.items() if self._hooks_by_point[name])
         # Each command has a time limit of its own, so a dispatcher waits for all of them.
-        told_hooks = [hook for hook in self.hooks if not EVENTS.keys().isdisjoint(hook.on)]
-        self.event_seconds = sum(hook.timeout_seconds + _ENDING_SECONDS for hook in told_hooks)
+        self.event_seconds = sum(hook.timeout_seconds + _ENDING_SECONDS for hook in self.hooks)
 
     def __iter__(self) -> Iterator[ShellHooks]:
         """Yield the same hooks, each in a `ShellHooks` object of its own."""
@@ -124,12 +124,8 @@ class ShellHooks:
                 result = _add_note(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
         return result
 
-    @property
-    def on_event(self) -> Callable[[Event], Coroutine[Any, Any, None] | None] | None:
-        """The function that tells the hooks about an event; None if they have no event, so that a call pays nothing."""
-        return self._select_and_tell if self.event_seconds else None
-
-    def _select_and_tell(self, event: Event) -> Coroutine[Any, Any, None] | None:
+    def on_event(self, event: Event) -> Coroutine[Any, Any, None] | None:
+        """Tell the hooks about *event*."""
         point, call = EVENT_NAMES[type(event)], getattr(event, "call", None)
         hooks = self._hooks_by_point[point] if call is None else self._select_hooks(point, call)
         return self._tell(hooks, point, event) if hooks else None
