@@ -1,5 +1,5 @@
 """
-Run the user's own commands around calls: one refuses, one changes, one asks, one keeps a record.
+Run the user's own commands around calls: one refuses, one changes, one asks, one is told what happens.
 
 The same can be written in ~/.config/toolkit/toolkit.toml; `load_settings` reads it.
 """
@@ -40,7 +40,7 @@ def hooks_for(folder: str) -> ShellHooks:
             ShellHook(on="before", tools="bash", command=REFUSE),
             ShellHook(on="before", tools="bash", command=[sys.executable, "-c", CHANGE]),
             ShellHook(on="before", tools="bash", command=ASK),
-            ShellHook(on=["after", "agent_start", "agent_end"], command=RECORD, cwd=folder),
+            ShellHook(on=["agent_start", "person_asked", "call_ended"], command=RECORD, cwd=folder),
             ShellHook(on="after", tools="bash", command="echo 'the printer is on fire' >&2; exit 1"),
         ]
     )
@@ -59,7 +59,6 @@ async def work(hooks: ShellHooks) -> None:
         show("A person has to agree", await dispatcher.call("bash", {"command": "git push"}))
         result = await dispatcher.call("bash", {"command": "date"})
     print(f"A hook that failed afterwards\n    {result.text}, and {result.metadata['hooks'][0]['problem']}")
-    await hooks.agent_ended()
 
 
 def main() -> None:

@@ -15,7 +15,12 @@ MEMBERS = {
     "A format": [r"\bbedrock\b", r"\bmistral\b", r"\bollama\b"],
     "A provider": [r"\bGeminiProvider\b", r"\bAnthropicProvider\b", r"\bOpenAIProvider\b"],
     "A built-in tool": [r"\"web_fetch\"|\bweb_fetch_for\b", r"\"glob\"|\bglob_for\b", r"\"grep\"|\bgrep_for\b"],
-    "A hook point": [r"\bagent_started\b", r"\bagent_ended\b"],
+    "A hook point": [r"\bagent_started\b"],
+    "A lifecycle event": [
+        r"\b(person_asked|PersonAsked)\b",
+        r"\b(run_ended|RunEnded)\b",
+        r"\b(catalog_changed|CatalogChanged)\b",
+    ],
     "A result kind": [r"[\"`]halted[\"`]", r"[\"`]not_found[\"`]", r"[\"`]bad_args[\"`]"],
 }
 """Some of the things that exist: a file that names all of them may have to name a new one too."""
@@ -27,7 +32,12 @@ USES = {
         "tests/providers/test_services.py",
         "toolkit/providers/model_names.py",
     },
-    "A hook point": {"tests/agent/test_cancellation.py"},
+    "A hook point": {
+        "tests/agent/test_cancellation.py",
+        "tests/agent/test_plan_mode.py",
+        "tests/agent/test_run_events.py",
+        "tests/hooks/test_base.py",
+    },
     "A result kind": {
         "tests/calls/test_batch.py",
         "tests/calls/test_pipeline.py",

@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run hand_overs answer_checks lifecycle summarizer loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
@@ -29,7 +29,7 @@ ORDER = {
     "builtin/memory": "notes memory_folder memory_tools __init__",
     "builtin/search": "globs gitignore grep_syntax line_search search_report output_search glob_tool ripgrep grep_tool __init__",
     "builtin/web": "addresses html_tokens html_elements html_text page_text fetcher page_cache web_fetch_tool __init__",
-    "calls": "resources propagation attempt settings tool_logger plan error_results call_frame argument_check approval/ kept_outputs truncation render_result questions attempts tool_run call_end call_failures hook_stages around_hooks pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
+    "calls": "resources propagation attempt settings tool_logger plan error_results call_frame listeners argument_check approval/ kept_outputs truncation render_result questions attempts tool_run call_end call_failures hook_stages around_hooks call_events pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
     "calls/approval": "case request opening claim stage __init__",
     "calls/background": "jobs detached_calls __init__",
     "catalogs": "snapshot search/ summaries foreign_names views tool_objects sources __init__",
@@ -46,7 +46,7 @@ ORDER = {
     "formats": "base schemas/ responses call_ids media result_content anthropic bedrock gemini mcp openai mistral ollama openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes rewriting anthropic_budget forced_nulls property_names __init__",
     "functions": "tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
-    "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
+    "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log calling prompts resources changes tool_server strict_messages stdio http_guard http_app web_protocol __init__",

@@ -61,7 +61,7 @@ class Dispatcher(TypedCalls):
         safety: The checks on what calls are about to touch. The default is the usual checks in the current folder.
         approvals: How people are asked, and where their answers are stored. The default is in memory.
         audit: The log that verdicts, intents and outcomes are written to.
-        hooks: Objects with `before`, `around` or `after`. They run in this order.
+        hooks: Objects with `before`, `around`, `after` or `on_event`. They run in this order.
         retry: How transient failures are retried.
         repair: Whether arguments that fail the check may be repaired.
         validation: "fast", or "jsonschema" to let jsonschema validate every call.
@@ -103,7 +103,8 @@ class Dispatcher(TypedCalls):
         else:
             self._background = source._background  # noqa: SLF001 -- an object of this class
             self._planner.check_resources(known_tools=source.catalog)
-            subscriptions, pools = (self._planner.drop_plans_on_change(),), ()
+            told = self._planner.tell_changes(source.settings.chain.listeners)  # the source tells its own listeners
+            subscriptions, pools = (self._planner.drop_plans_on_change(), *told), ()
         # If a program never closes its dispatcher, this still removes the listeners and the idle threads. Running calls
         # hold the settings, so a dispatcher made for a single call keeps working until the call ends.
         self._finalizer = weakref.finalize(settings, _close_all, subscriptions, pools)
@@ -165,7 +166,7 @@ class Dispatcher(TypedCalls):
         plan = self._plans_by_name.get(name) if type(name) is str else None
         if "trio" in modules and unstarted.is_under_trio():
             call = copy_call(name, arguments, id, session, principal, self.settings.call_numbers)
-            return unstarted.refuse_under_trio(call)
+            return unstarted.refuse_under_trio(call, self.settings)
         is_plain = resources is None and timeout_seconds is None and request_id is None
         if is_plain and plan is not None and not plan.may_detach:
             return run_call(CallFrame(plan, arguments, id, session, principal))
@@ -212,7 +213,7 @@ class Dispatcher(TypedCalls):
         """
         copies = copy_batch(calls, session, principal, self.settings.call_numbers)
         if "trio" in modules and unstarted.is_under_trio():
-            return [await unstarted.refuse_under_trio(call) for call in copies]
+            return [await unstarted.refuse_under_trio(call, self.settings) for call in copies]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             if run_call is not None:
@@ -260,7 +261,7 @@ class Dispatcher(TypedCalls):
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if "trio" in modules and unstarted.is_under_trio():
-            return await unstarted.refuse_under_trio()
+            return ToolResult.failure("internal", unstarted.TRIO_REFUSAL)
         return await resume.resume_call(
             request,
             decision,

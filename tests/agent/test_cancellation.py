@@ -12,14 +12,14 @@ from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Done, Run
 from toolkit.agent.conversation.valid_messages import find_message_flaw
 from toolkit.decisions import Decision
-from toolkit.hooks import Proceed
+from toolkit.hooks import Proceed, RunEnded
 from toolkit.providers import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
 
 
 class Diary:
-    """Hooks that take their time where an agent starts and ends."""
+    """A hook that takes its time where an agent starts, and where it is told that it has ended."""
 
     def __init__(self) -> None:
         self.ended: list[str] = []
@@ -30,9 +30,10 @@ class Diary:
     async def agent_started(self, session, *, details):
         await asyncio.sleep(0)
 
-    async def agent_ended(self, session, *, details):
-        await asyncio.sleep(0)
-        self.ended.append(details["status"])
+    async def on_event(self, event):
+        if isinstance(event, RunEnded):
+            await asyncio.sleep(0)
+            self.ended.append(event.status)
 
 
 def slow_shed() -> Shed:

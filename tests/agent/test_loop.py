@@ -4,6 +4,7 @@ The loop: what is asked, how a reply ends it, and what becomes of errors.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 
@@ -15,7 +16,7 @@ from toolkit.catalog import Catalog
 from toolkit.content import ImagePart
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import CatalogError, ProviderError, Transient
-from toolkit.hooks import Deny, Halt, Proceed, ShellHook, ShellHooks
+from toolkit.hooks import Deny, Halt, Proceed, RunEnded, ShellHook, ShellHooks
 from toolkit.providers import AssistantMessage, Native, Reply, ScriptedProvider, ToolMessage, Usage, UserMessage
 from toolkit.session import Session
 
@@ -330,8 +331,8 @@ async def test_a_halt_ends_the_run_and_says_why():
     assert [result.kind for result in results_of(run)] == ["ok", "halted", "halted"]
 
 
-async def test_hooks_are_told_where_an_agent_starts_and_ends():
-    """Once each, with what the agent says of itself."""
+async def test_hooks_are_told_where_an_agent_starts():
+    """Once, with what the agent says of itself."""
     told = []
 
     class Diary:
@@ -342,19 +343,15 @@ async def test_hooks_are_told_where_an_agent_starts_and_ends():
             told.append((session.id, dict(details)))
             return Proceed()
 
-        def agent_ended(self, session, *, details):
-            told.append((session.id, dict(details)))
-
     shed = Shed()
     session = Session()
     agent = shed.agent(
         [[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[Diary()]), session=session
     )
     run = await agent.run("go")
-    (first, started), (second, ended) = told
-    assert first == second == session.id
+    ((session_id, started),) = told
+    assert session_id == session.id
     assert started == {"run": run.id, "verb": "run", "provider": "scripted", "model": "scripted", "mode": "default"}
-    assert (ended["status"], ended["turns"], ended["run"]) == ("done", 2, run.id)
 
 
 @pytest.mark.parametrize("outcome", [Halt("not on Sundays"), Deny("not on Sundays")])
@@ -373,7 +370,7 @@ async def test_a_hook_may_keep_an_agent_from_starting(outcome):
     assert (run.status, run.stop, run.reason, len(run.messages)) == ("stopped", "halt", "not on Sundays", 1)
 
 
-async def test_a_hook_that_fails_at_the_start_fails_closed_and_at_the_end_is_logged(caplog):
+async def test_a_hook_that_fails_at_the_start_fails_closed_and_a_listener_is_logged(caplog):
     """A check that did not take place was not passed."""
 
     class Broken:
@@ -383,11 +380,12 @@ async def test_a_hook_that_fails_at_the_start_fails_closed_and_at_the_end_is_log
         def agent_started(self, session, *, details):
             raise ValueError("oops")
 
-        async def agent_ended(self, session, *, details):
-            raise ValueError("oops")
+        async def on_event(self, event):
+            if isinstance(event, RunEnded):
+                raise OSError("oops")
 
     agent = Shed().agent([], dispatcher=Shed().dispatcher(hooks=[Broken()]))
-    with caplog.at_level(logging.ERROR, "toolkit"):
+    with caplog.at_level(logging.WARNING, "toolkit"):
         run = await agent.run("go")
     assert (run.status, "oops" in run.reason) == ("stopped", True)
     assert len(caplog.records) == 2
@@ -396,10 +394,12 @@ async def test_a_hook_that_fails_at_the_start_fails_closed_and_at_the_end_is_log
 async def test_shell_hooks_are_told(tmp_path):
     """A real command, at the start and at the end."""
     log = tmp_path / "log"
-    hooks = ShellHooks([ShellHook(on=("agent_start", "agent_end"), command=f"cat >> {log}")])
+    hooks = ShellHooks([ShellHook(on=("agent_start", "run_ended"), command=f"cat >> {log}")])
     run = await Shed().agent(["Done."], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")
     assert run.status == "done"
-    assert [line.split('"event": "')[1][:9] for line in log.read_text().splitlines()] == ["agent_sta", "agent_end"]
+    start, end = map(json.loads, log.read_text().splitlines())
+    assert (start["event"], end["event"]) == ("agent_start", "run_ended")
+    assert (end["details"]["status"], end["details"]["turns"], end["details"]["run"]["id"]) == ("done", 1, run.id)
 
 
 async def test_a_shell_hook_may_forbid_the_start():

@@ -111,4 +111,6 @@ async def run_with(flow, value, steps, *, decisions=None, resources=None, dispat
     own_dispatcher = flow._dispatchers.build(dispatcher, resources or {})
     scope = RunScope(steps=steps, secret="secret", dispatcher=own_dispatcher, decisions=decisions or {})
     caller = StepCaller(own_dispatcher, scope, Session(id="flow-run"), key="run%2F1")
-    return await FlowRunner(flow.graph, caller, max_visits=flow.max_visits).run(flow.encode_start(value))
+    return await FlowRunner(flow.graph, caller, name=flow.name, max_visits=flow.max_visits).run(
+        flow.encode_start(value)
+    )

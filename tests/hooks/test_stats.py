@@ -4,6 +4,7 @@ What the tools did, in numbers.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from tests.clocks import Clock
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ToolError, Transient
-from toolkit.hooks import Stats
+from toolkit.hooks import CallEnded, Stats
 from toolkit.policies.retry import RetryPolicy
 from toolkit.results import ToolCall, ToolResult
 
@@ -128,7 +129,8 @@ def test_a_snapshot_from_another_thread_sees_whole_numbers():
             tool = SimpleNamespace(name=f"tool_{number}", facts=SimpleNamespace(metadata=None))
             call = ToolCall(tool.name, {}, tool=tool)
             for kind in ("failed", "denied", "timeout"):
-                stats.after(call, ToolResult.failure(kind, "no", attempts=1, duration_seconds=number))
+                result = ToolResult.failure(kind, "no", attempts=1, duration_seconds=number)
+                stats.on_event(CallEnded(call, kind, result))
             if errors:
                 break
     finally:
@@ -158,3 +160,19 @@ def test_there_are_numbers_for_one_tool_at_least():
     """Otherwise there is nothing to count."""
     with pytest.raises(ValueError, match="max_tools"):
         Stats(max_tools=0)
+
+
+async def test_a_call_that_is_cut_off_is_counted():
+    """Its caller gets no result, and it has ended all the same."""
+    catalog, stats = Catalog(), Stats()
+
+    @catalog.tool
+    async def hang() -> None:
+        """Hang."""
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await Dispatcher(catalog, hooks=[stats]).call("hang")
+    (record,) = stats.snapshot()
+    assert (record.calls, record.failures, record.chars) == (1, {"cancelled": 1}, 0)

@@ -31,7 +31,7 @@ on = "before"
 command = ".toolkit/check.sh"
 
 [[hooks]]
-on = ["agent_start", "agent_end"]
+on = ["agent_start", "run_ended"]
 command = ["/bin/true", "a b"]
 """
 
@@ -132,7 +132,7 @@ def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, c
     why = f"you have not trusted {project}; look at its .toolkit folder, then trust it: `toolkit trust {project}`"
     assert [str(setting) for setting in merged.ignored] == [
         f"hooks = before *: .toolkit/check.sh (project, {file}:2): {why}",
-        f"hooks = agent_start, agent_end *: /bin/true 'a b' (project, {file}:6): {why}",
+        f"hooks = agent_start, run_ended *: /bin/true 'a b' (project, {file}:6): {why}",
     ]
     assert (len(merged["hooks"]), merged.files) == (1, (user, file))
     assert Dispatcher(catalog, hooks=[ShellHooks(merged["hooks"])]).call_sync("bash", {}).text == "ran"
@@ -229,7 +229,7 @@ def test_every_mistake_in_every_file_is_told_at_once(user, project):
         f"{user}:2: hooks[0]: 'timeout' is not known; did you mean `timeout_seconds`?",
         f"{user}:2: hooks[0]: on: 'befor' is not known; did you mean `before`?",
         f'{user}:2: hooks[0]: command: has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell',
-        f"{user}:6: hooks[1]: on: is missing; say when it runs: before, after, agent_start or agent_end",
+        f"{user}:6: hooks[1]: on: is missing; say when it runs, such as before, after, agent_start or person_asked",
         f"{user}:6: hooks[1]: command: is missing; say what runs",
         f"{file}:4: hooks[1]: timeout_seconds: has to be a number of seconds above 0, at most 86,400; got 0",
     )

@@ -105,7 +105,20 @@ from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
 from toolkit.cli.targets import Target, open_target
 from toolkit.decisions import Changed, Grant
 from toolkit.formats import Definitions, anthropic
-from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
+from toolkit.hooks import (
+    Cache,
+    CallEnded,
+    Deny,
+    Event,
+    Log,
+    LoopGuard,
+    Outcome,
+    Proceed,
+    RateLimit,
+    RunEnded,
+    Stats,
+    ToolStats,
+)
 from toolkit.permissions import MODES, Mode, PermissionRequest, read_rule
 from toolkit.providers import (
     AnthropicProvider,
@@ -113,6 +126,7 @@ from toolkit.providers import (
     Reply,
     Request,
     ScriptedProvider,
+    Usage,
     UserMessage,
     create_provider,
 )
@@ -311,6 +325,12 @@ class Guard:
 
     async def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
         return result
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, CallEnded):
+            assert_type(event.result, ToolResult | None)
+        if isinstance(event, RunEnded):
+            assert_type(event.usage, Usage)
 
 
 def with_options(**options: Unpack[DispatcherOptions]) -> Dispatcher:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..calls.kept_outputs import output_memory
+from ..calls.listeners import tell, tell_around
 from ..calls.truncation import HANDLE_KEY
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
+from ..hooks.events import CatalogChanged, Event, ModelAnswered, ModelAsked, PromptReceived, RunInfo
 from ..providers.base import Reply, Request
 from ..providers.messages import ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
@@ -29,7 +32,7 @@ from .budgets import Ledger
 from .call_watcher import CallWatcher
 from .conversation.run_conversation import RunConversation
 from .conversation.run_inbox import RunInbox
-from .events import CatalogChanged, Compacted, EventListener, UserInput
+from .events import Compacted, EventListener, UserInput
 from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
 from .prompts import ANSWER_PROMPT, FRAME_PROMPT
@@ -62,6 +65,8 @@ class ActiveRun:
         plan: The plan of the model: passed to `exit_plan`, or the text that ended its planning.
         resources: The objects that every call can inject, by type; see `Dispatcher.call`.
         depth: The number of runs that this run is nested in.
+        verb: What the agent was asked to do, for listeners: "run", "resume", "execute" or "sub_run".
+        parent: The id of the run around this sub-run and of its call; None if this is no sub-run.
         tool_names: The names of the tools that a sub-run may call; None if its caller gave no list.
         steps: The steps of the run; None if nothing keeps what came of them.
         agent: The agent that goes on with the conversation, with its `options` and its `toolbox`; None in a sub-run of
@@ -79,6 +84,7 @@ class ActiveRun:
         on_event: EventListener | None = None,
         resources: Mapping[Any, Any] | None = None,
         depth: int = 0,
+        parent: tuple[str, str] | None = None,
         tool_names: tuple[str, ...] | None = None,
         run_id: str | None = None,
         steps: RunSteps | None = None,
@@ -102,6 +108,9 @@ class ActiveRun:
         self.refused_answers = run.refused_answers
         self.resources = resources
         self.depth = depth
+        self.verb = "run" if parent is None else "sub_run"
+        self.parent = parent
+        self._untold_prompts: list[UserMessage] = []
         self.tool_names = tool_names
         self.run_id = run_id or run.id
         self.steps = steps
@@ -112,7 +121,13 @@ class ActiveRun:
         """Append what was said to the run to the conversation, so that the model reads it with its next turn."""
         messages = tuple(self.inbox.take_all())
         self._add_prompts(messages)
+        self._untold_prompts += messages
         return messages
+
+    def add_prompt(self, message: UserMessage) -> None:
+        """Append the prompt to the conversation."""
+        self.conversation.add_prompt(message)
+        self._untold_prompts.append(message)
 
     def _add_prompts(self, messages: Iterable[UserMessage]) -> None:
         for message in messages:
@@ -131,6 +146,44 @@ class ActiveRun:
         removed = tuple(tool for name, tool in before.tools.items() if after.tools.get(name) is not tool)
         if added or removed:
             self.watcher.publish_event(CatalogChanged(added, removed))
+
+    # What the listeners of the dispatcher are told.
+
+    @property
+    def has_listeners(self) -> bool:
+        return bool(self.toolbox.dispatcher.settings.chain.listeners)
+
+    def describe(self) -> RunInfo:
+        """Return what is known about the run from its start."""
+        provider, (parent_id, call_id) = self.options.provider, self.parent or (None, None)
+        return RunInfo(
+            id=self.run_id,
+            session=self.session,
+            verb=self.verb,
+            provider=provider.name,
+            model=provider.model,
+            mode=self.toolbox.mode_of(self.session),
+            parent_id=parent_id,
+            call_id=call_id,
+        )
+
+    async def tell(self, kind: Callable[..., Event], *details: Any) -> None:
+        """Tell the listeners an event of this *kind* about the run, if there are any."""
+        if self.has_listeners:
+            await tell(self.toolbox.dispatcher.settings, kind(self.describe(), *details))
+
+    async def tell_prompts(self) -> None:
+        """Tell the listeners what users have said to the run since this method was last called."""
+        prompts, self._untold_prompts = self._untold_prompts, []
+        for message in prompts:
+            await self.tell(PromptReceived, message)
+
+    async def ask_model(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+        """Return the reply of *ask*, and tell the listeners when the model is asked and when it has answered."""
+        if not self.has_listeners:
+            return await ask()
+        run = self.describe()
+        return await tell_around(self.toolbox.dispatcher.settings, ModelAsked(run), ask, partial(ModelAnswered, run))
 
     # Requests to the model, and its replies.
 
@@ -266,6 +319,7 @@ class ActiveRun:
             is_kept = False
             self.ledger.end_replay()
             said = self.read_inbox() if reads_inbox else ()
+            await self.tell_prompts()
             return with_prompts(await ask(), said)
 
         reply = await self.steps.reply(ask_with_prompts)

@@ -325,7 +325,7 @@ class Agent(Generic[T]):
         take_hand_over(active_run)  # the run may have been cancelled in a turn that had handed it over
         active_run.read_inbox()  # it was said before the prompt
         if prompt is not None:
-            active_run.conversation.add_prompt(build_prompt(prompt, self._toolbox))
+            active_run.add_prompt(build_prompt(prompt, self._toolbox))
         elif not (messages := active_run.conversation.messages) or isinstance(messages[-1], AssistantMessage):
             raise ValueError("the run has nothing to continue; give a prompt")
         return await self._run_with_lifecycle(active_run, order, lambda: run_turns(active_run))
@@ -347,7 +347,7 @@ class Agent(Generic[T]):
         self._toolbox.set_mode(active_run.session, execution_mode)
         active_run.plan, active_run.refused_answers = None, 0
         active_run.read_inbox()
-        active_run.conversation.add_prompt(with_plan(message, run))
+        active_run.add_prompt(with_plan(message, run))
 
         async def work() -> RunEnding:
             if cancelled is not None:

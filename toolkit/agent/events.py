@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from ..context import Progress
 from ..decisions import ApprovalRequest
+from ..hooks.events import CatalogChanged
 from ..providers.base import ProviderChanged, TextDelta, Usage
 from ..providers.messages import AssistantMessage, UserMessage
 from ..results import ToolCall, ToolResult
-from ..spec import Tool
 from .conversation.summaries import Summary
 from .saved.runs import Run
 
@@ -108,14 +108,6 @@ class HandedOver:
 
     previous: str
     agent: str
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogChanged:
-    """The catalog has changed since the run's last event of this kind. A tool that was replaced is in both fields."""
-
-    added: tuple[Tool, ...]
-    removed: tuple[Tool, ...]
 
 
 @dataclass(frozen=True, slots=True)

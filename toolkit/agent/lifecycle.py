@@ -1,54 +1,80 @@
 """
-The start and the end of a run: hooks are called at both, and every end leaves a `Run`.
+The start and the end of a run: hooks may keep it from starting, listeners are told both, and every end leaves a `Run`.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
+from ..calls.listeners import tell_around
 from ..hooks.base import Deny, Halt
+from ..hooks.events import RunEnded, RunInfo, RunStarted, SubRunEnded, SubRunStarted
 from ..values.rendering import describe_value
 from .active_run import ActiveRun, RunEnding
 from .events import Done, RunFailed, RunWaits
 from .saved.runs import Run
 
-__all__ = ["run_with_lifecycle"]
+__all__ = ["run_with_lifecycle", "tell_sub_run"]
 
 _log = logging.getLogger("toolkit")
+
+E = TypeVar("E", RunEnded, SubRunEnded)
 
 
 async def run_with_lifecycle(
     active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str, on_end: Callable[[Run[Any]], object]
 ) -> Run[Any]:
     """
-    Call the hooks for the start, do *work* on *active_run*, call the hooks for the end, and return the run.
+    Call the hooks for the start, do *work* on *active_run*, and return the run. Tell the listeners both ends.
 
     *verb* tells the hooks which method of the agent was called. *on_end* is always called with the run, also if this
     function is cancelled or an unexpected exception is raised.
     """
-    provider = active_run.options.provider
-    details = {
-        "run": active_run.run_id,
-        "verb": verb,
-        "provider": provider.name,
-        "model": provider.model,
-        "mode": active_run.toolbox.mode_of(active_run.session),
-    }
-    try:
-        ending = await _call_start_hooks(active_run, details) or await work()
-    except GeneratorExit as error:  # nothing can be awaited any more, so the hooks are left out
-        _publish_end(active_run, _build_error_ending(error), on_end)
-        raise
-    except BaseException as error:
-        await _finish_run(active_run, _build_error_ending(error), details, on_end)
-        raise
-    return await _finish_run(active_run, ending, details, on_end)
+    active_run.verb = verb
+    start, ended = active_run.describe(), list[Run[Any]]()
+
+    def end(ending: RunEnding) -> Run[Any]:
+        ended.append(_publish_end(active_run, ending, on_end))
+        return ended[0]
+
+    async def live() -> Run[Any]:
+        try:
+            await active_run.tell_prompts()
+            ending = await _call_start_hooks(active_run, start) or await work()
+        except BaseException as error:
+            end(_build_error_ending(error))
+            raise
+        return end(ending)
+
+    def build_end(_: Run[Any] | None, error: BaseException | None) -> RunEnded:
+        # The run has not ended yet if a cancellation came while its start was told.
+        return _describe_end(RunEnded, start, ended[0] if ended else end(_build_error_ending(error)))
+
+    if not active_run.has_listeners:
+        return await live()
+    return await tell_around(active_run.toolbox.dispatcher.settings, RunStarted(start), live, build_end)
 
 
-def _build_error_ending(error: BaseException) -> RunEnding:
+async def tell_sub_run(active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]]) -> RunEnding:
+    """Do *work* on *active_run*, a sub-run, and return how it ended. Tell the listeners both ends."""
+    if not active_run.has_listeners:
+        return await work()
+    start = active_run.describe()
+
+    def build_end(ending: RunEnding | None, error: BaseException | None) -> SubRunEnded:
+        return _describe_end(SubRunEnded, start, active_run.to_run(ending or _build_error_ending(error)))
+
+    return await tell_around(active_run.toolbox.dispatcher.settings, SubRunStarted(start), work, build_end)
+
+
+def _describe_end(kind: type[E], info: RunInfo, run: Run[Any]) -> E:
+    return kind(info, run.status, run.reason, run.turns, run.usage, run.error)
+
+
+def _build_error_ending(error: BaseException | None) -> RunEnding:
     if isinstance(error, Exception):
         return RunEnding(status="failed", reason=describe_value(error), error=error)
     return RunEnding(status="stopped", stop="cancelled", reason="it was cancelled")
@@ -66,27 +92,15 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
     return run
 
 
-async def _finish_run(
-    active_run: ActiveRun, ending: RunEnding, details: Mapping[str, Any], on_end: Callable[[Run[Any]], object]
-) -> Run[Any]:
-    run = _publish_end(active_run, ending, on_end)
-    end_details = {
-        **details,
-        "status": run.status,
-        "reason": run.reason,
-        "turns": run.turns,
-        "usage": run.usage.to_json(),
-    }
-    for hook in active_run.first_toolbox.find_hook_methods("agent_ended"):
-        try:
-            await _await_if_needed(hook(active_run.session, details=end_details))
-        except Exception:  # noqa: BLE001 -- the hook is the host's code, and the run has ended anyway
-            _log.exception("a hook failed where an agent ended")
-    return run
-
-
-async def _call_start_hooks(active_run: ActiveRun, details: Mapping[str, Any]) -> RunEnding | None:
+async def _call_start_hooks(active_run: ActiveRun, info: RunInfo) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
+    details = {
+        "run": info.id,
+        "verb": info.verb,
+        "provider": info.provider,
+        "model": info.model,
+        "mode": info.mode,
+    }
     for hook in active_run.first_toolbox.find_hook_methods("agent_started"):
         try:
             outcome = await _await_if_needed(hook(active_run.session, details=details))

@@ -20,7 +20,7 @@ from .._plumbing.tracebacks import drop_own_traceback
 from ..approvals import ApprovalError
 from ..decisions import Decision
 from ..errors import ProviderError, Transient
-from ..providers.base import ProviderChanged, Reply, StreamEvent, TextDelta
+from ..providers.base import ProviderChanged, Reply, Request, StreamEvent, TextDelta
 from ..results import ToolCall, ToolResult
 from ..values.rendering import replace_surrogates
 from .active_run import ActiveRun, RunEnding
@@ -57,6 +57,7 @@ async def run_turns(active_run: ActiveRun) -> RunEnding:
         active_run.report_catalog_change()
         if not is_paused and active_run.steps is None:  # the model has to go on with what it was saying
             active_run.read_inbox()
+            await active_run.tell_prompts()
         try:
             if await compact_conversation(active_run):
                 continue  # the summary has used tokens and time, so the limits are checked again
@@ -100,10 +101,14 @@ class _OutOfTime(Exception):  # noqa: N818 -- the name says what happened
 
 async def _ask_model(active_run: ActiveRun) -> Reply:
     """Return the model's reply. If the run has a listener, report the text while it arrives."""
-    provider, request = active_run.options.provider, active_run.build_request()
-    seconds_left = active_run.ledger.remaining_seconds()
+    request, seconds_left = active_run.build_request(), active_run.ledger.remaining_seconds()
     if seconds_left == 0:
         raise _OutOfTime
+    return await active_run.ask_model(lambda: _request_reply(active_run, request, seconds_left))
+
+
+async def _request_reply(active_run: ActiveRun, request: Request, seconds_left: float | None) -> Reply:
+    provider = active_run.options.provider
     try:
         async with asyncio.timeout(seconds_left) as timer:
             if not active_run.watcher.has_listener:

@@ -39,6 +39,7 @@ from .budgets import Budget
 from .call_watcher import current_run
 from .final_answers import AnswerFormat, check_name_is_free
 from .hand_overs import restore_agent
+from .lifecycle import tell_sub_run
 from .loop import run_turns, withdraw_requests
 from .options import AgentOptions
 from .resume import Decisions, apply_decisions
@@ -159,9 +160,7 @@ async def _run_child(parent: ActiveRun, context: Context, sub: SubRun, prompt: U
     may_wait = parent.watcher.has_started(sub.call_id)
     try:
         async with _own_provider(child, sub):
-            ending = await run_turns(child)
-            while not may_wait and (requests := child.to_run(ending).requests):
-                ending = await resume_turns(child, deny_all(requests))
+            ending = await tell_sub_run(child, lambda: _run_turns(child, may_wait))
     except BaseException:
         if may_wait and (waiting_result := _hold_if_waiting(parent, context.call, child, sub)) is not None:
             parent.watcher.override_result(waiting_result)
@@ -194,6 +193,14 @@ async def _own_provider(child: ActiveRun, sub: SubRun) -> AsyncIterator[None]:
             await provider.aclose()
 
 
+async def _run_turns(child: ActiveRun, may_wait: bool) -> RunEnding:
+    """Run the turns of *child*. If it cannot wait for a person, deny what it asks for, and go on."""
+    ending = await run_turns(child)
+    while not may_wait and (requests := child.to_run(ending).requests):
+        ending = await resume_turns(child, deny_all(requests))
+    return ending
+
+
 async def resume_turns(active_run: ActiveRun, decisions: Decisions) -> RunEnding:
     """Resume *active_run*, which waits, with *decisions*, and return how it ended."""
     return await apply_decisions(active_run, decisions, _resume_sub_run) or await run_turns(active_run)
@@ -214,10 +221,11 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
     del parent.sub_runs[call.id]
     request_ids = {request.id for request in sub.run.requests}
     plan = parent.toolbox.dispatcher.find_plan(call.name)
+    own_decisions = {key: decision for key, decision in decisions.items() if key in request_ids}
     try:
         async with _own_provider(child, sub):
             ending = await _await_with_timeout(
-                resume_turns(child, {key: decision for key, decision in decisions.items() if key in request_ids}),
+                tell_sub_run(child, lambda: resume_turns(child, own_decisions)),
                 None if plan is None else plan.timeout_seconds,
             )
     except BaseException:
@@ -301,6 +309,7 @@ def _build_child(
         on_event=listener,
         resources=parent.resources,
         depth=depth,
+        parent=(parent.run_id, sub.call_id),
         tool_names=sub.tools,
         run_id=key,
         steps=steps,

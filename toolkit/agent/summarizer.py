@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from ..content import Part, ResourcePart, TextPart
 from ..errors import ProviderError, Transient
+from ..hooks.events import ConversationSummarized
 from ..providers.base import Reply, Request
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from ..values.part_texts import render_part
@@ -65,6 +66,7 @@ async def compact_conversation(active_run: ActiveRun) -> bool:
     characters = conversation.apply_summary(summary, split.kept)
     usage = active_run.usage - usage_before
     active_run.watcher.publish_event(Summarized(summary, len(split.old), characters, usage))
+    await active_run.tell(ConversationSummarized, summary.text, len(split.old), characters, usage)
     return True
 
 
@@ -102,7 +104,7 @@ async def _ask_for_summary(active_run: ActiveRun, prompt: str, earlier: str, pie
 async def _send_request(active_run: ActiveRun, request: Request) -> Reply:
     try:
         async with asyncio.timeout(active_run.ledger.remaining_seconds()) as timer:
-            return await active_run.options.provider.reply(request)
+            return await active_run.ask_model(lambda: active_run.options.provider.reply(request))
     except (ProviderError, Transient) as error:
         raise _NoSummary(str(error)) from error
     except TimeoutError:

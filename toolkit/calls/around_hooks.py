@@ -8,12 +8,14 @@ import inspect
 from collections.abc import Awaitable
 from typing import Any
 
+from ..hooks.base import Replace
 from ..results import ToolResult
 from ..values.rendering import is_unfinished
 from .attempts import finish_value, recover, run_attempts
 from .call_failures import build_failure, build_hook_failure
 from .call_frame import CallFrame
 from .hook_stages import raise_wrong_return
+from .listeners import tell_attempt, tell_outcome
 from .render_result import render, render_hook_result
 from .tool_run import start
 
@@ -32,6 +34,7 @@ async def run_in_hooks(frame: CallFrame, level: int = 0) -> ToolResult:
         return run_in_hooks(frame, level + 1) if level + 1 < len(hooks) else _run_innermost(frame)
 
     value: Any = None
+    result: ToolResult | None = None
     try:
         if not step.is_plain or frame.deadline.at is not None:
             value = await step.run_around(runner, frame.deadline.seconds_left(), shown_call, run)
@@ -39,11 +42,16 @@ async def run_in_hooks(frame: CallFrame, level: int = 0) -> ToolResult:
             value = step.function(shown_call, run)
             if inspect.isawaitable(value):
                 value = await runner.await_hook(value, step)
-        return _accept_value(frame, value)
+        is_own = value is not frame.inner_result
+        result = _accept_value(frame, value)
+        if is_own and frame.plan.has_listeners:
+            await tell_outcome(frame, step, Replace(result))
     except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
         return build_hook_failure(frame, error, step, "around")
+    else:
+        return result
     finally:
-        value = None  # it may hold an error, and the traceback of the error holds this frame
+        value = result = None  # it may hold an error, and the traceback of the error holds this frame
 
 
 async def _run_innermost(frame: CallFrame) -> ToolResult:
@@ -57,6 +65,8 @@ async def _run_innermost(frame: CallFrame) -> ToolResult:
             frame.inner_result = await run_attempts(frame)
         else:
             try:
+                if frame.plan.tells_attempts:
+                    await tell_attempt(frame)
                 value = await start(frame)
                 value = await finish_value(frame, value) if is_unfinished(value) else value
                 frame.inner_result = render(frame, value)

@@ -30,6 +30,7 @@ from ..values.rendering import is_unfinished
 from .attempt import TimedOut, ToolAttempt, build_progress_reporter
 from .call_frame import CallFrame, Interrupt
 from .error_results import build_error_result
+from .listeners import tell_attempt
 from .plan import CallPlan, SelfCancelled, may_run_concurrently
 from .propagation import must_propagate
 from .render_result import render_result
@@ -130,6 +131,9 @@ async def _attempt(frame: CallFrame) -> Any:
     if settings.abandoned.alive:
         await _wait_for_abandoned(frame)
     limit = _find_limit(frame)
+    if plan.tells_attempts:
+        await tell_attempt(frame)
+        limit = _find_limit(frame)
     frame.attempts += 1
     if limit is None and plan.direct_call in ("await", "wait"):
         work = plan.function(**frame.decoded)

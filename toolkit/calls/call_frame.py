@@ -77,6 +77,7 @@ class CallFrame:
         last_attempt: The last attempt that needed more than a plain await.
         last_error: The error of the last attempt, while it is classified.
         shown: The call as the before-hooks have seen it. The after-hooks see the same object.
+        is_told: Whether the listeners are told where the call starts and ends.
         is_given_up: Whether the caller no longer waits for the thread that runs the tool.
         has_run: Whether an around-hook has run the tool.
         inner_result: The last result that the tool or an inner around-hook has given to an around-hook.
@@ -104,6 +105,7 @@ class CallFrame:
     inner_result: ToolResult | None = None
     passing_id = 0
     is_over = False
+    is_told = False
     shown: ShownCall | None = None
 
     def __init__(

@@ -13,6 +13,7 @@ from .argument_check import change_by_hook, check_hook_changes
 from .call_end import stamp
 from .call_failures import build_hook_failure, has_to_raise
 from .call_frame import CallFrame
+from .listeners import tell_outcome
 from .render_result import render_hook_result
 
 __all__ = ["ask_before_hooks", "raise_wrong_return", "tell_after_hooks"]
@@ -34,6 +35,8 @@ async def ask_before_hooks(frame: CallFrame) -> None:
                 answer = await frame.settings.hook_runner.await_hook(answer, step)
             _apply_outcome(frame, answer)
             shown.actual_arguments = frame.arguments
+            if frame.plan.has_listeners and not isinstance(answer, Proceed):
+                await tell_outcome(frame, step, answer)
         except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
             frame.result = build_hook_failure(frame, error, step, "before")
         if frame.result is not None or frame.replacement is not None:
@@ -86,6 +89,8 @@ async def tell_after_hooks(frame: CallFrame) -> None:
                 raise_wrong_return("after", "a result", answer)
             # Make a copy, because the hook may return the same object for every call.
             frame.result = render_hook_result(answer)
+            if frame.plan.has_listeners:
+                await tell_outcome(frame, step, Replace(frame.result))
         except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
             if has_to_raise(frame, error) and frame.approval_case is not None:
                 from .approval.claim import record_cut_short

@@ -8,7 +8,8 @@ The path of every call, from top to bottom.
 the `CallFrame`. A stage that can wait for something is async; the others are plain functions. What is not configured
 for the tool or the dispatcher is not entered, so that a call costs what its stages cost.
 
-Every call ends in a `ToolResult`, also if it fails; `call_failures` says which exceptions pass through.
+Every call ends in a `ToolResult`, also if it fails; `call_failures` says which exceptions pass through. If there are
+listeners, `call_events` tells them where the call starts and ends.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from .render_result import render
 from .tool_run import start
 
 if TYPE_CHECKING:
-    from . import around_hooks, attempts, call_failures, hook_stages
+    from . import around_hooks, attempts, call_events, call_failures, hook_stages, listeners
     from .approval import claim, stage
 else:  # a call that no hook and no judge sees, and that succeeds at once, enters none of these stages
     around_hooks = LazyModule(f"{__package__}.around_hooks")
     attempts = LazyModule(f"{__package__}.attempts")
+    call_events = LazyModule(f"{__package__}.call_events")
     call_failures = LazyModule(f"{__package__}.call_failures")
     hook_stages = LazyModule(f"{__package__}.hook_stages")
+    listeners = LazyModule(f"{__package__}.listeners")
     claim = LazyModule(f"{__package__}.approval.claim")
     stage = LazyModule(f"{__package__}.approval.stage")
 
@@ -41,6 +44,8 @@ __all__ = ["run_call"]
 async def run_call(frame: CallFrame) -> ToolResult:
     """Run one call through its stages."""
     plan = frame.plan
+    if plan.tells_calls and not frame.is_told:
+        return await call_events.tell_call(frame, run_call)
     try:
         if frame.answer is None:
             if not check_quickly(frame):
@@ -60,6 +65,8 @@ async def run_call(frame: CallFrame) -> ToolResult:
             and not (plan.has_around_hooks or frame.is_limited or plan.abandoned.alive)
         ):
             try:
+                if plan.tells_attempts:
+                    await listeners.tell_attempt(frame)
                 value = await start(frame)
                 if type(value) not in FINAL_TYPES and is_unfinished(value):
                     value = await attempts.finish_value(frame, value)

@@ -55,6 +55,9 @@ class CallPlan:
         before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
         after_hooks: The after-hooks, likewise.
         has_around_hooks: Whether there are around-hooks.
+        has_listeners: Whether there are hooks that are told about events.
+        tells_starts: Whether one of them is told where calls start; likewise `tells_attempts`.
+        tells_calls: Whether one of them is told where calls start or end.
         is_direct: Whether the function is called directly, as `direct_call` says. Otherwise the call is made in
             attempts.
         is_recorded: Whether there is an audit log.
@@ -105,7 +108,11 @@ class CallPlan:
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
         self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
         self.has_around_hooks = bool(chain.around)
-        self.defers_text = not (self.after_hooks or self.has_around_hooks or self.needs_redaction)
+        self.has_listeners = bool(chain.listeners)
+        self.tells_starts = chain.has_listener("CallStarted")
+        self.tells_calls = self.tells_starts or chain.has_listener("CallEnded")
+        self.tells_attempts = chain.has_listener("AttemptStarted")
+        self.defers_text = not (self.after_hooks or self.has_around_hooks or self.needs_redaction or self.tells_calls)
         self.direct_call = _choose_direct_call(tool)
         has_limit = self.timeout_seconds is not None and self.direct_call in ("thread", "loop")
         self.is_direct = self.direct_call is not None and not (self.is_recorded or has_limit)

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..catalogs.snapshot import Change
 from ..catalogs.views import CatalogView
 from ..errors import DefinitionError, ToolkitWarning
+from ..hooks.base import Step
 from ..spec import Tool
 from .plan import CallPlan
 from .settings import Settings
@@ -92,7 +93,29 @@ class Planner:
                     )
                     warnings.warn(message, ToolkitWarning, stacklevel=2)
 
-        return self._catalog.subscribe(warn_of_missing), self.drop_plans_on_change()
+        return self._catalog.subscribe(warn_of_missing), self.drop_plans_on_change(), *self.tell_changes()
+
+    def tell_changes(self, known_listeners: Collection[Step] = ()) -> tuple[Callable[[], None], ...]:
+        """
+        Tell each change of the catalog to the listeners, but not to *known_listeners*, and return what stops this.
+
+        The subscription does not keep a dispatcher alive.
+        """
+        known_ids = {id(step.hook) for step in known_listeners}
+        steps = [step for step in self._settings.chain.listeners if id(step.hook) not in known_ids]
+        if not steps:
+            return ()
+        from ..hooks.events import CatalogChanged  # few dispatchers have listeners
+        from .listeners import tell_soon
+
+        find_settings = weakref.ref(self._settings)
+
+        def tell_change(change: Change) -> None:
+            settings = find_settings()
+            if settings is not None:
+                tell_soon(settings, [CatalogChanged(change.added, change.removed)], steps=steps)
+
+        return (self._catalog.subscribe(tell_change),)
 
     def check_resources(self, *, known_tools: Iterable[Tool] = ()) -> None:
         """Raise `DefinitionError` if some tools, other than *known_tools*, need resources that are not provided."""

@@ -16,6 +16,7 @@ from ..catalogs.views import CatalogView
 from ..errors import UnknownTool, find_nearest
 from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
+from .call_events import tell_refused_call, tell_unstarted_call
 from .error_results import build_hook_error_result
 from .plan import CallPlan
 from .propagation import must_propagate
@@ -54,6 +55,11 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
 
     An after-hook may replace the result. *plan* is the plan of the tool, if there is one.
     """
+    finish = partial(_finish, call, result, plan, settings)
+    return await (tell_unstarted_call(call, settings, finish) if settings.chain.listeners else finish())
+
+
+async def _finish(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:
     redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
     for step in settings.chain.after:
         try:
@@ -105,7 +111,9 @@ def is_under_trio(modules: Mapping[str, Any] = sys.modules) -> bool:
         return True
 
 
-async def refuse_under_trio(call: ToolCall | None = None) -> ToolResult:
-    """Return the result of a call under trio. Hooks do not run, because they may need asyncio too."""
-    call_id, name = ("", "") if call is None else (call.id, call.name)
-    return ToolResult.failure("internal", TRIO_REFUSAL, call_id=call_id, tool=name)
+async def refuse_under_trio(call: ToolCall, settings: Settings) -> ToolResult:
+    """Return the result of a call under trio. After-hooks do not run, because they may need asyncio too."""
+    result = ToolResult.failure("internal", TRIO_REFUSAL, call_id=call.id, tool=call.name)
+    if settings.chain.listeners:
+        tell_refused_call(call, settings, result)
+    return result

@@ -151,7 +151,13 @@ class DurableRuns:
         caller = StepCaller(
             dispatcher, scope, Session(id=self._name_session(row), principal=row.principal), key=escape_key(row.id)
         )
-        runner = FlowRunner(graph, caller, max_visits=self._max_visits, find_retries=lambda: self._find_retries(row.id))
+        runner = FlowRunner(
+            graph,
+            caller,
+            name=self._flow,
+            max_visits=self._max_visits,
+            find_retries=lambda: self._find_retries(row.id),
+        )
         outcome = await runner.run(start)
         if isinstance(outcome, Paused):
             requests = [request.to_json() for request in outcome.requests]

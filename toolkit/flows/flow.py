@@ -342,7 +342,7 @@ class Flow(Generic[E]):
         scope = RunScope(steps=memory.steps, secret=memory.secret, dispatcher=memory.dispatcher, decisions=decisions)
         caller = StepCaller(memory.dispatcher, scope, memory.session, key=escape_key(memory.run_id))
         async with memory.steps.take_turn():
-            outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(memory.value)
+            outcome = await FlowRunner(self.graph, caller, name=self.name, max_visits=self.max_visits).run(memory.value)
         for error in scope.refused.values():
             raise error
         if isinstance(outcome, Paused):
@@ -364,7 +364,7 @@ class Flow(Generic[E]):
         async with nested.open(f"the flow `{self.name}`", digest_parts(self.name, json.dumps(start.to_json()))) as run:
             caller = StepCaller(built, scope, own_session, key=run.key, outer=step)
             try:
-                outcome = await FlowRunner(self.graph, caller, max_visits=self.max_visits).run(start)
+                outcome = await FlowRunner(self.graph, caller, name=self.name, max_visits=self.max_visits).run(start)
             except ApprovalError as error:
                 if is_temporary(error):
                     step.failure = error  # the outer run is given back, and goes on a little later

@@ -13,10 +13,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 from typing import TypeAlias
 
+from ..calls.listeners import tell_around
 from ..calls.plan import may_run_concurrently
+from ..hooks.events import FlowEnded, FlowInfo, FlowStarted
 from .graph import Graph, Route, StepNode
 from .outcomes import Failed, Problems
 from .step_calls import StepCaller
@@ -58,11 +61,14 @@ class _FailedVisit:
 
 @dataclass(eq=False)
 class FlowRunner:
-    """Runs a flow from a value to its end. *find_retries* returns after which activations a failed run was retried."""
+    """
+    Runs the flow *name* from a value to its end. *find_retries* returns after which activations a run was retried.
+    """
 
     graph: Graph
     caller: StepCaller
     _: KW_ONLY
+    name: str
     max_visits: int
     find_retries: Callable[[], Awaitable[Sequence[int]]] | None = None
     _visit_counts: Counter[str] = field(init=False, default_factory=Counter)
@@ -76,6 +82,14 @@ class FlowRunner:
 
     async def run(self, value: FlowValue) -> FlowOutcome:
         """Return the value that the flow ends with, or why it does not; raise if an answer has to be applied later."""
+        settings = self.caller.settings
+        if not settings.chain.listeners:
+            return await self._run_to_end(value)
+        flow = FlowInfo(name=self.name, id=self.caller.key, session=self.caller.session)
+        work = partial(self._run_to_end, value)
+        return await tell_around(settings, FlowStarted(flow), work, partial(_build_end, flow))
+
+    async def _run_to_end(self, value: FlowValue) -> FlowOutcome:
         outcome = await self._run(value)
         if isinstance(outcome, Paused) and self.caller.postponed is not None:
             raise self.caller.postponed
@@ -162,7 +176,7 @@ class FlowRunner:
         """
         if len(visits) < 2 or not await self._may_run_together(node, visits):
             return [await self._run_visit(visit, visits, problems, is_alone=True) for visit in visits]
-        limit = asyncio.Semaphore(self.caller.max_concurrency)
+        limit = asyncio.Semaphore(self.caller.settings.max_concurrency)
 
         async def run_within_limit(visit: ItemVisit) -> VisitOutcome:
             async with limit:
@@ -303,3 +317,11 @@ class FlowRunner:
     @property
     def _place(self) -> int:
         return sum(self._visit_counts.values())
+
+
+def _build_end(flow: FlowInfo, outcome: FlowOutcome | None, error: BaseException | None) -> FlowEnded:
+    if isinstance(outcome, Failed):
+        return FlowEnded(flow, "failed", outcome.problems)
+    if error is not None:
+        return FlowEnded(flow, "failed" if isinstance(error, Exception) else "stopped", (), error)
+    return FlowEnded(flow, "waiting" if isinstance(outcome, Paused) else "done")

@@ -76,6 +76,7 @@ class StepCaller:
 
     Attributes:
         key: The key of the run, with which all keys begin.
+        session: The session of the calls.
         spent: What agents inside the steps have used.
         postponed: Why an answer could not be applied now, although it may be right; None if all could be.
         newest_epoch: The newest activation in which one of the calls was made that were needed so far.
@@ -88,14 +89,14 @@ class StepCaller:
         self._dispatcher = dispatcher
         self._scope = scope
         self._steps = RunSteps(scope, key, outer=outer)
-        self._session = session
+        self.session = session
         self.newest_epoch = 0
         self.key = key
         self.spent = Expense()
         self.postponed: ApprovalError | None = None
         self.held_back: set[str] = set()
         self._changed: dict[str, Mapping[str, Any] | None] = {}
-        self.max_concurrency = dispatcher.settings.max_concurrency
+        self.settings = dispatcher.settings
 
     async def call(
         self,
@@ -116,7 +117,7 @@ class StepCaller:
         resources = {Problems: problems or Problems()}
         text = json.dumps(arguments if value is None else value, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:32]
-        call = ToolCall(tool.name, arguments, key, self._session, tool=tool)
+        call = ToolCall(tool.name, arguments, key, self.session, tool=tool)
         self._steps.prepare(call, key)
 
         def prepare(result: ToolResult, spent: Expense) -> ToolResult:
@@ -171,7 +172,7 @@ class StepCaller:
 
     async def wait_until_over(self, tool: Tool) -> bool:
         """Wait for calls of *tool* in this run that were given up and still run; return False if they take too long."""
-        settings, session_id = self._dispatcher.settings, self._session.id
+        settings, session_id = self._dispatcher.settings, self.session.id
         return await settings.abandoned.wait_for(
             lambda call: call.caller[0] == session_id and call.tool == tool.name, settings.timeout_seconds
         )
@@ -200,7 +201,7 @@ class StepCaller:
             step.on_start = keep_changed_arguments
             return prepare(await step.await_result(work(step)), step.nested.spent)
 
-        result = await self._steps.call(key, call, work_unless_held_back, self._session, call_key=call_key, pause=pause)
+        result = await self._steps.call(key, call, work_unless_held_back, self.session, call_key=call_key, pause=pause)
         self.spent += read_spent(result)
         return result
 
@@ -224,7 +225,7 @@ class StepCaller:
         """Deny requests of a flow that has ended, so that a later approval cannot run their calls."""
         for request in requests:
             with contextlib.suppress(ApprovalError):  # it was answered, or has expired
-                await self._dispatcher.resume(request, Decision.deny(reason), session=self._session)
+                await self._dispatcher.resume(request, Decision.deny(reason), session=self.session)
 
     async def _resume(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
         """Return the result of the answered call *key*; None if the request was withdrawn, or is about another tool."""
@@ -243,7 +244,7 @@ class StepCaller:
         if decision is ASK_AGAIN:
             return None
         try:
-            return await self._steps.resume(self._dispatcher, request, decision, self._session, resources, call_id=key)
+            return await self._steps.resume(self._dispatcher, request, decision, self.session, resources, call_id=key)
         except ApprovalError as error:
             if is_temporary(error):
                 raise

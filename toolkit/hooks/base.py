@@ -6,8 +6,9 @@ A hook is any object with one or more of these methods, sync or async:
     before(call) -> Proceed | Modify | Deny | Replace | Ask | Halt
     around(call, run) -> result        run() takes no arguments and gives the result
     after(call, result) -> result
+    on_event(event)                    is told what happens, and decides nothing; see `events`
 
-An agent also calls `agent_started` and `agent_ended` around a run, on the hooks that have them.
+An agent also calls `agent_started` before a run, on the hooks that have it.
 
 Hooks run in the order in which they were given. If a hook raises, the call ends with an error and does not go on.
 A hook may await `run()` again only if the tool is idempotent and not destructive. `blocking = True` moves a sync hook
@@ -48,8 +49,8 @@ __all__ = [
     "prepare_shown_calls",
 ]
 
-AGENT_METHODS = ("agent_started", "agent_ended")
-"""The methods that an agent calls around its runs."""
+AGENT_METHODS = ("agent_started",)
+"""The methods that an agent calls before its runs."""
 
 
 class HookRunner(Protocol):
@@ -288,16 +289,17 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
 
 @record(frozen=True, slots=True)
 class Chain:
-    """The hooks of a dispatcher, as steps by method (`before`, `around`, `after`) and as a whole."""
+    """The hooks of a dispatcher, as steps by method and as a whole. The listeners have `on_event`."""
 
     before: tuple[Step, ...]
     around: tuple[Step, ...]
     after: tuple[Step, ...]
     hooks: tuple[Any, ...] = ()
+    listeners: tuple[Step, ...] = ()
 
     @classmethod
     def of(cls, hooks: Iterable[Any]) -> Chain:
-        steps: dict[str, list[Step]] = {"before": [], "around": [], "after": []}
+        steps: dict[str, list[Step]] = {"before": [], "around": [], "after": [], "on_event": []}
         hooks = tuple(hooks)
         for hook in hooks:
             named_methods = [(name, getattr(hook, name, None)) for name in steps]
@@ -307,7 +309,16 @@ class Chain:
             for name, method in named_methods:
                 if callable(method):
                     steps[name].append(_build_step(hook, method))
-        return cls(tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks)
+        # A hook that is here twice is told once.
+        listeners = {id(step.hook): step for step in steps["on_event"] if _list_events(step.hook) != ()}
+        return cls(
+            tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks, tuple(listeners.values())
+        )
+
+    def has_listener(self, event: str) -> bool:
+        """Return whether a hook is told the events of the class with this name."""
+        wanted = [_list_events(step.hook) for step in self.listeners]
+        return any(kinds is None or event in [kind.__name__ for kind in kinds] for kinds in wanted)
 
 
 def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:
@@ -316,6 +327,14 @@ def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:
     if callable(getattr(hook, "judge", None)):
         return f"judges calls; give it as a permission: Dispatcher(catalog, permissions={type(hook).__name__}(...))"
     return f"has none of {', '.join(methods)}; write a class with one of these methods, and give an instance"
+
+
+def _list_events(hook: Any) -> tuple[type, ...] | None:
+    """Return the classes of the events that *hook* is told; None if it is told all of them."""
+    kinds: tuple[type, ...] | None = getattr(hook, "listens_to", None)
+    if kinds is not None and not (isinstance(kinds, tuple) and all(isinstance(kind, type) for kind in kinds)):
+        raise TypeError(f"the listens_to of {hook!r:.200} has to be a tuple of events, such as (CallEnded,)")
+    return kinds
 
 
 def _build_step(hook: Any, method: Callable[..., Any]) -> Step:

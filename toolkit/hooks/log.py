@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 
-from ..results import ToolCall, ToolResult
+from .events import CallEnded
 
 __all__ = ["Log"]
 
@@ -23,23 +23,26 @@ class Log:
         level: The level for calls that succeed. Failures are logged as warnings.
     """
 
+    listens_to = (CallEnded,)
+
     def __init__(self, logger: logging.Logger | None = None, *, level: int = logging.INFO) -> None:
         self._logger = logger or logging.getLogger("toolkit.calls")
         self._level = level
 
-    def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        level = logging.WARNING if result.is_error else self._level
+    def on_event(self, event: CallEnded) -> None:
+        """Write the record of a call that has ended."""
+        call, result = event.call, event.result
+        level = self._level if event.kind in ("ok", "waiting") else logging.WARNING
         if self._logger.isEnabledFor(level):
             record = {
                 "call_id": call.id,
                 "tool": call.name[:_MAX_NAME_CHARS] if call.tool is None else call.tool.name,
-                "kind": result.kind,
-                "attempts": result.attempts,
-                "duration_seconds": round(result.duration_seconds, 6),
-                "chars": len(result.text),
+                "kind": event.kind,
+                "attempts": None if result is None else result.attempts,
+                "duration_seconds": None if result is None else round(result.duration_seconds, 6),
+                "chars": None if result is None else len(result.text),
                 "session": call.session_key or None,
                 "principal": call.principal,
             }
             text = json.dumps({name: value for name, value in record.items() if value is not None})
             self._logger.log(level, "%s", text, extra={"toolkit": record})
-        return result

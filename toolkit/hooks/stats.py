@@ -11,6 +11,7 @@ from .._plumbing.forks import unlock_in_children
 from .._plumbing.records import record
 from ..results import ToolCall, ToolResult
 from ..values.token_estimates import estimate_tokens
+from .events import CallEnded
 
 __all__ = ["Stats", "ToolStats", "compute_percentile"]
 
@@ -64,6 +65,8 @@ class Stats:
         cost: A function that returns what a call costs; by default the number in the tool's `metadata={"cost": ...}`.
     """
 
+    listens_to = (CallEnded,)
+
     def __init__(
         self,
         *,
@@ -82,21 +85,23 @@ class Stats:
         # Calls may end in several event loops, and another thread may take a snapshot at the same time.
         self._lock = unlock_in_children(threading.Lock())
 
-    def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+    def on_event(self, event: CallEnded) -> None:
+        """Count a call that has ended."""
+        call, result = event.call, event.result
+        chars, attempts = (0, 0) if result is None else (len(result.text), result.attempts)
         with self._lock:
             tally = self._counters_for(call)
             tally.calls += 1
-            tally.chars += len(result.text)
-            tally.retries += max(0, result.attempts - 1)
-            if result.is_error:
-                tally.failures[result.kind] += 1
-            if result.attempts:
+            tally.chars += chars
+            tally.retries += max(0, attempts - 1)
+            if event.kind not in ("ok", "waiting"):
+                tally.failures[event.kind] += 1
+            if result is not None and attempts:
                 tally.seconds.append(result.duration_seconds)
-        if result.attempts:
+        if result is not None and attempts:
             cost = self._cost(call, result)  # The user's function must not run while the lock is held.
             with self._lock:
                 tally.cost += cost
-        return result
 
     def snapshot(self) -> list[ToolStats]:
         """Return the numbers as they are now, a record for each tool in the order of their first calls."""

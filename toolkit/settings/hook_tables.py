@@ -36,7 +36,7 @@ __all__ = ["read_hook_tables"]
 
 _MAX_HOOKS = 100
 _KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "files")
-_REQUIRED_KEYS = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
+_REQUIRED_KEYS = {"on": "when it runs, such as before, after, agent_start or person_asked", "command": "what runs"}
 _ASSIGNMENT = re.compile(r"\w+=")
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolkit.hooks import Ask, Deny, Halt, Modify, Proceed, Replace
 from toolkit.hooks.shell.answers import HookFailed, read_answer
 from toolkit.hooks.shell.process import HookCommandResult
-from toolkit.hooks.shell.records import EVENTS
+from toolkit.hooks.shell.records import POINTS
 
 
 def answer(stdout: object, event: str = "before", code: int = 0, stderr: bytes = b""):
@@ -90,8 +90,8 @@ def test_what_is_no_answer_says_what_is_wrong(said, wrong):
         ("after", "ask"),
         ("agent_start", "replace"),
         ("agent_start", "ask"),
-        ("agent_end", "deny"),
-        ("agent_end", "halt"),
+        ("run_ended", "deny"),
+        ("person_asked", "halt"),
     ],
 )
 def test_what_comes_too_late_or_has_no_call_is_refused(event, action):
@@ -109,7 +109,7 @@ def test_what_comes_too_late_or_has_no_call_is_refused(event, action):
         (-63, "it was ended by signal 63"),
     ],
 )
-@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("event", POINTS)
 def test_another_exit_code_is_a_failure(code, wrong, event):
     """Whatever it printed before."""
     assert problem({"action": "proceed"}, event, code=code, stderr=b" oh\n") == f"{wrong}: oh"
@@ -132,7 +132,7 @@ def test_reasons_are_bounded_and_can_be_sent():
     assert answer({"action": "deny", "reason": "y" * 10_000}) == Deny("y" * 4000)
 
 
-@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(EVENTS))
+@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(POINTS))
 def test_junk_is_a_failure_or_silence(data, event):
     """Nothing that a command prints raises anything else."""
     ended = HookCommandResult(code=0, stdout=data, stderr=data)

@@ -487,12 +487,12 @@ async def test_a_result_that_is_too_long_to_be_shown_is_left(bench):
     assert "too long to be shown" in result.metadata["hooks"][0]["problem"]
 
 
-# Where an agent starts and ends.
+# Where an agent starts.
 
 
 async def test_agent_hooks_are_told_of_the_session(bench):
     """With whatever the agent says about itself."""
-    hooks = ShellHooks([bench.noting(on=["agent_start", "agent_end"])])
+    hooks = ShellHooks([bench.noting(on="agent_start")])
     session = Session(id="s1", principal="ada")
     assert await hooks.agent_started(session, details={"model": "m"}) == Proceed()
     event, environ = bench.told()
@@ -504,12 +504,8 @@ async def test_agent_hooks_are_told_of_the_session(bench):
         "details": {"model": "m"},
     }
     assert (environ["HOOK_EVENT"], environ["HOOK_TOOL_NAME"]) == ("agent_start", "")
-    assert await hooks.agent_ended(principal="bob") == ()
-    assert (bench.told()[0]["event"], bench.told()[0]["session"], bench.told()[0]["principal"]) == (
-        "agent_end",
-        None,
-        "bob",
-    )
+    assert await hooks.agent_started(principal="bob") == Proceed()
+    assert (bench.told()[0]["session"], bench.told()[0]["principal"]) == (None, "bob")
 
 
 @pytest.mark.parametrize(
@@ -538,14 +534,63 @@ async def test_an_agent_starts_though_a_hook_failed_that_may():
     assert isinstance(await ShellHooks(hooks).agent_started(), Halt)
 
 
+# Events.
+
+
+async def test_a_command_is_told_when_a_person_is_asked(bench):
+    """With the call, and with the request as a person sees it."""
+    bench.catalog.tool(name="sign", approval="always")(sign)
+    hook = bench.noting(on="person_asked", tools="sign")
+    result = await bench.dispatcher(hook).call("sign", {"paper": "deed", "key": "hunter2"}, id="c1")
+    event, environ = bench.told()
+    assert (event["event"], event["tool"], event["call_id"]) == ("person_asked", "sign", "c1")
+    assert event["arguments"] == {"paper": "deed", "key": "[redacted]"}
+    assert event["details"]["request"]["id"] == result.request.id
+    assert "hunter2" not in json.dumps(event)
+    assert (environ["HOOK_EVENT"], environ["HOOK_TOOL_NAME"]) == ("person_asked", "sign")
+
+
+def sign(paper: str, key: Annotated[str, Secret]) -> str:
+    """Sign a paper."""
+    return paper
+
+
+async def test_a_command_is_told_how_a_call_ends_that_no_tool_has(bench):
+    """The event has the result, and the kind beside it."""
+    await bench.dispatcher(bench.noting(on="call_ended")).call("nope", {"a": 1})
+    event = bench.told()[0]
+    assert (event["tool"], event["arguments"], event["result"]["kind"]) == ("nope", {"a": 1}, "not_found")
+    assert event["details"] == {"kind": "not_found", "error": None, "verdict": None}
+
+
+async def test_a_command_for_other_tools_is_not_told(bench):
+    """The patterns hold for events too."""
+    await bench.dispatcher(bench.noting(on="call_ended", tools="login")).call("echo", {})
+    assert not (bench.folder / "told.json").exists()
+
+
 @pytest.mark.parametrize(
     ("command", "problem"), [("exit 1", "it exited with code 1"), ("exit 2", "there is nothing to block any more")]
 )
-async def test_a_failure_at_an_agents_end_is_reported(command, problem):
-    """It changes nothing."""
-    (found,) = await ShellHooks([ShellHook(on="agent_end", command=command)]).agent_ended()
-    assert found.startswith("shell hook 1 failed: ")
-    assert problem in found
+async def test_a_failure_at_an_event_is_reported(bench, caplog, command, problem):
+    """It changes nothing, and the hooks after it are told."""
+    result = await bench.dispatcher(ShellHook(on="call_ended", command=command), bench.noting(on="call_ended")).call(
+        "echo", {}
+    )
+    assert (result.text, result.metadata) == ("hi", None)
+    assert f"shell hook 1 failed: {problem}" in caplog.text.replace("it exited with code 2, and ", "")
+    assert bench.told()[0]["event"] == "call_ended"
+
+
+def test_hooks_without_events_are_no_listeners(bench):
+    """So a call does not pay for events."""
+    assert bench.dispatcher(ShellHook(on=["before", "after"], command="true")).settings.chain.listeners == ()
+
+
+async def test_a_command_has_its_own_time_at_an_event(bench):
+    """The limit for listeners of half a minute does not cut it."""
+    hooks = ShellHooks([ShellHook(on="call_ended", command="true", timeout_seconds=600)])
+    assert hooks.event_seconds > 600
 
 
 # Many at once, and nobody waiting.
@@ -606,7 +651,7 @@ def test_hooks_run_for_calls_without_a_loop(bench):
     ("options", "problem"),
     [
         ({"on": "befor"}, "on: 'befor' is not known; did you mean `before`?"),
-        ({"on": []}, "on: has to be one or more of before, after, agent_start, agent_end"),
+        ({"on": []}, "on: has to be one or more of before, after, agent_start, call_started, "),
         ({"on": 3}, "on: has to be one or more of"),
         ({"tools": []}, "tools: has to be a name or a list"),
         ({"tools": ["a b"]}, "tools: 'a b' cannot be right"),
@@ -674,10 +719,11 @@ async def test_a_result_that_others_hold_is_not_changed(command):
     assert (given.text, given.value, given.metadata) == ("x", "x", None)
 
 
-async def test_hooks_given_one_by_one_keep_their_numbers():
+async def test_hooks_given_one_by_one_keep_their_numbers(bench):
     """A failure names the hook as it stands in the list."""
-    hooks = ShellHooks([ShellHook(on="agent_end", command="true"), ShellHook(on="agent_end", command="exit 1")])
-    assert [await each.agent_ended() for each in hooks] == [(), ("shell hook 2 failed: it exited with code 1",)]
+    hooks = ShellHooks([ShellHook(on="before", command="true"), ShellHook(on="before", command="exit 1")])
+    result = await Dispatcher(bench.catalog, hooks=[*hooks]).call("echo", {})
+    assert result.reason.startswith("shell hook 2 failed, so this was blocked: it exited with code 1")
 
 
 async def test_a_call_that_is_not_json_is_blocked(bench):

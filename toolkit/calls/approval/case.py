@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from ...approvals.records import Record
 from ...approvals.store import ApprovalStore
 from ...decisions import ApprovalRequest, AuthRequest, Decision
+from ...hooks.events import PersonAnswered, PersonAsked
 from ...permissions.judgement import Judgement
 from ...policies.redaction import MASK
 from ...questions import AnsweredQuestion, Question
@@ -28,6 +29,7 @@ from ...spec import Tool
 from ...storage.process_owner import has_mark, owner
 from ...values.rendering import as_json
 from ..call_frame import CallFrame
+from ..listeners import tell
 
 __all__ = ["Answered", "ApprovalCase", "Asking", "Unasked", "get_case", "is_marked_claim", "mask_secrets"]
 
@@ -120,15 +122,17 @@ class ApprovalCase:
         await frame.within(self.settings.in_thread(lambda: audit.write(event, **line)))
 
     async def write_asked(self, request: ApprovalRequest) -> None:
-        """Add the line that a person is asked about the call."""
+        """Add the line that a person is asked about the call, and tell the listeners."""
         questions = {"questions": [question.to_json() for question in request.questions]} if request.questions else {}
         asked_by = list(request.asked_by)
         await self.write_line("asked", request=request.id, reason=request.reason, asked_by=asked_by, **questions)
+        if self.plan.has_listeners:
+            await tell(self.settings, PersonAsked(self.frame.show(), request), self.frame)
 
     async def write_answered(
         self, request: ApprovalRequest, decision: Decision, answers: Sequence[AnsweredQuestion]
     ) -> None:
-        """Add the line with the *decision* of a person, and with their *answers* to the questions of the tool."""
+        """Add the line with the *decision* of a person and their *answers* to the questions, and tell the listeners."""
         fields: dict[str, Any] = {"approved": decision.approved, "by": decision.by, "reason": decision.reason}
         fields["grant"] = None if decision.grant is None else decision.grant.shown
         if decision.arguments is not None:
@@ -139,6 +143,8 @@ class ApprovalCase:
         if answers:
             fields["answers"] = [answered.to_json() for answered in answers]
         await self.write_line("answered", request=request.id, **fields)
+        if self.plan.has_listeners:
+            await tell(self.settings, PersonAnswered(self.frame.show(), request, decision), self.frame)
 
     def describe_edits(self) -> dict[str, Any]:
         """Return the field of a line that says what people have changed in the arguments; empty if nothing."""

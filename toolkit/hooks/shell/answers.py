@@ -20,7 +20,6 @@ from ...values.rendering import replace_surrogates
 from ...values.strictjson.checks import find_flaws, loads
 from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
 from .process import HookCommandResult
-from .records import Event
 
 __all__ = ["HookFailed", "read_answer"]
 
@@ -37,12 +36,12 @@ _ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
     "halt": ("reason", Halt),
 }
 
-# After a call, a command can neither ask nor change the arguments. If it denies, the result is withheld.
-_ACTIONS_BY_EVENT: dict[Event, tuple[str, ...]] = {
+# After a call, a command can neither ask nor change the arguments. If it denies, the result is withheld. A command that
+# is told about an event decides nothing.
+_ACTIONS_BY_POINT: dict[str, tuple[str, ...]] = {
     "before": tuple(_ACTIONS),
     "after": ("proceed", "replace", "deny", "halt"),
     "agent_start": ("proceed", "deny", "halt"),
-    "agent_end": ("proceed",),
 }
 
 
@@ -64,21 +63,21 @@ class HookFailed(ToolkitError):  # noqa: N818 -- the name says what happened
         return f"{self.problem}: {self.errors}" if self.errors else self.problem
 
 
-def read_answer(result: HookCommandResult, event: Event) -> Outcome:
+def read_answer(result: HookCommandResult, point: str) -> Outcome:
     """Return the outcome that the command answered; raise `HookFailed` if there is no usable answer."""
-    problem = result.stop_reason or _exit_problem(result.code or 0, event)
+    problem = result.stop_reason or _exit_problem(result.code or 0, point)
     if problem is None:
         if result.code == 2:
             return Deny(_decode_text(result.stderr, _MAX_REASON_CHARS) or "a hook refused it, and gave no reason")
         try:
-            return _read_outcome(result.stdout, event) if result.stdout.strip() else Proceed()
+            return _read_outcome(result.stdout, point) if result.stdout.strip() else Proceed()
         except ValueError as error:
             problem = str(error)
     raise HookFailed(problem, _decode_text(result.stderr, _MAX_ERROR_CHARS))
 
 
-def _exit_problem(code: int, event: Event) -> str | None:
-    if code == 2 and "deny" not in _ACTIONS_BY_EVENT[event]:
+def _exit_problem(code: int, point: str) -> str | None:
+    if code == 2 and "deny" not in _ACTIONS_BY_POINT.get(point, ("proceed",)):
         return "it exited with code 2, and there is nothing to block any more"
     if code in (0, 2):
         return None
@@ -90,7 +89,7 @@ def _exit_problem(code: int, event: Event) -> str | None:
         return f"it was ended by signal {-code}"
 
 
-def _read_outcome(stdout: bytes, event: Event) -> Outcome:
+def _read_outcome(stdout: bytes, point: str) -> Outcome:
     """Return the outcome that *stdout* describes; raise `ValueError` with the mistake if it describes none."""
     try:
         answer = loads(stdout)
@@ -101,7 +100,7 @@ def _read_outcome(stdout: bytes, event: Event) -> Outcome:
     problems = find_flaws(answer)
     if problems:
         raise ValueError(f"it printed JSON that cannot be taken: {problems[0]}")
-    possible = _ACTIONS_BY_EVENT[event]
+    possible = _ACTIONS_BY_POINT.get(point, ("proceed",))
     if "action" not in answer:
         raise ValueError(f'it printed JSON without "action"; write one of {", ".join(possible)}')
     action = answer.pop("action")

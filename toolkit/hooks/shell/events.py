@@ -1,5 +1,5 @@
 """
-The JSON object that describes a call or an agent to a command, with the values of `Secret` parameters masked.
+The JSON object that describes a call, an agent or an event to a command, with the values of `Secret` parameters masked.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from ...policies.redaction import MASK, Redaction, fold_name
@@ -14,27 +15,49 @@ from ...results import ToolCall, ToolResult
 from ...session import Session
 from ...values.rendering import as_json, replace_surrogates
 from ...values.strictjson.checks import is_plain_json
+from ..events import EVENTS, Event
 from .answers import HookFailed
-from .records import Event
 
-__all__ = ["arguments_of", "describe_agent", "describe_call", "encode_event", "restore_secrets", "tool_name_of"]
+__all__ = [
+    "EVENT_NAMES",
+    "arguments_of",
+    "describe_agent",
+    "describe_call",
+    "describe_event",
+    "encode_event",
+    "restore_secrets",
+    "tool_name_of",
+]
+
+EVENT_NAMES: dict[type, str] = {kind: name for name, kind in EVENTS.items()}
 
 _VERSION = 1
 _MAX_INPUT_BYTES = 16 * 1024 * 1024
 
+# What a command sees of the objects in an event. Of any other object it sees the class, because the rest may be secret.
+_SHOWN = {
+    "Decision": ("approved", "by", "reason"),
+    "FlowInfo": ("name", "id"),
+    "Reply": ("stop", "model", "usage"),
+    "RunInfo": ("id", "verb", "provider", "model", "mode", "parent_id", "call_id"),
+    "Tool": ("name",),
+    "UserMessage": ("text",),
+    "Verdict": ("word", "by"),
+}
 
-def describe_call(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
+
+def describe_call(call: ToolCall, arguments: Any, point: str, result: ToolResult | None = None) -> dict[str, Any]:
     """
     Return a call with these *arguments* as a command sees it, and after the call with its *result*.
 
     Raises:
         HookFailed: The arguments or the result cannot be shown as they are.
     """
-    if event == "before" and not is_plain_json(arguments):
+    if point == "before" and not is_plain_json(arguments):
         raise HookFailed("the arguments are not plain JSON, so it cannot be shown what would run")
     data = {
         "version": _VERSION,
-        "event": event,
+        "event": point,
         "tool": replace_surrogates(tool_name_of(call)),
         "arguments": _mask_secrets(call, arguments),
         "call_id": as_json(call.id),
@@ -54,16 +77,44 @@ def describe_call(call: ToolCall, arguments: Any, event: Event, result: ToolResu
 
 
 def describe_agent(
-    event: Event, session: Session | None, principal: str | None, details: Mapping[str, Any] | None
+    point: str, session: Session | None, principal: str | None, details: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the start or end of an agent as a command sees it; *details* are what the agent says about itself."""
+    """Return the start of an agent, or an event, as a command sees it, with its *details*."""
     return {
         "version": _VERSION,
-        "event": event,
+        "event": point,
         "session": None if session is None else as_json(session.id),
         "principal": as_json(session.principal if principal is None and session is not None else principal),
         "details": as_json(dict(details or {})),
     }
+
+
+def describe_event(event: Event) -> dict[str, Any]:
+    """
+    Return *event* as a command sees it. Its `details` have the fields of the event besides the call and its result.
+
+    Raises:
+        HookFailed: The result of the call is too long to be shown.
+    """
+    name, record = EVENT_NAMES[type(event)], {field.name: getattr(event, field.name) for field in fields(event)}
+    call, result = record.pop("call", None), record.pop("result", None)
+    details = {field: _show(value) for field, value in record.items()}
+    if call is not None:
+        return {**describe_call(call, arguments_of(call), name, result), "details": as_json(details)}
+    about = record.get("run") or record.get("flow")
+    return describe_agent(name, None if about is None else about.session, None, details)
+
+
+def _show(value: Any) -> Any:
+    """Return *value*, a field of an event, as a command sees it."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, tuple):
+        return [_show(item) for item in value]
+    kind = type(value).__name__
+    if kind in ("ApprovalRequest", "Usage"):
+        return value.to_json()
+    return {name: _show(getattr(value, name)) for name in _SHOWN[kind]} if kind in _SHOWN else kind
 
 
 def encode_event(event_data: Mapping[str, Any]) -> bytes:

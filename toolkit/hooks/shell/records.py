@@ -9,16 +9,16 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal
 
 from ..._option_checks import explain_unknown_choice
 from ...permissions.patterns.names import NamePattern
+from ..events import EVENTS
 
-__all__ = ["EVENTS", "Event", "ShellHook", "find_mistakes"]
+__all__ = ["POINTS", "ShellHook", "find_mistakes"]
 
-Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
-
-EVENTS: tuple[Event, ...] = get_args(Event)
+POINTS = ("before", "after", "agent_start", *EVENTS)
+"""When a command can run. At the first three it decides; the others are events, which it is told."""
 
 _FAILURE_EFFECTS = ("block", "allow")
 _MAX_SECONDS = 24 * 3600
@@ -28,13 +28,13 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellHook:
     """
-    A command of the user that runs before or after calls, or when an agent starts or ends.
+    A command of the user that decides before or after calls or where an agent starts, or that is told about events.
 
     Attributes:
-        on: One or more of "before", "after", "agent_start", "agent_end".
+        on: One or more of "before", "after", "agent_start" and the names in `EVENTS`, such as "person_asked".
         command: Text for `/bin/sh -c`, or a list that is run as it is.
-        tools: Names as in deny rules: `bash`, `fs_*`, `group:files`, `mcp:github/*`. They do not matter for an event of
-            an agent, which has no tool.
+        tools: Names as in deny rules: `bash`, `fs_*`, `group:files`, `mcp:github/*`. They do not matter for an event
+            that has no tool.
         timeout_seconds: The time after which the command is ended, with everything in its process group.
         on_failure: The effect of a failure before a call, or at an agent's start: "block" or "allow" the call or run.
         env: Names of variables of this process that the command gets, besides PATH, HOME and the like.
@@ -47,7 +47,7 @@ class ShellHook:
         ValueError: Some fields cannot be right; the message names every mistake.
     """
 
-    on: Event | Sequence[Event]
+    on: str | Sequence[str]
     command: str | Sequence[str]
     tools: str | Sequence[str] = "*"
     timeout_seconds: float = 30.0
@@ -96,11 +96,11 @@ def _as_texts(value: Any) -> list[str] | None:
     return items if all(isinstance(item, str) for item in items) else None
 
 
-def _check_events(value: Any) -> str | None:
-    events = _as_texts(value)
-    if not events:
-        return f"has to be one or more of {', '.join(EVENTS)}"
-    return next((explain_unknown_choice(event, EVENTS) for event in events if event not in EVENTS), None)
+def _check_points(value: Any) -> str | None:
+    points = _as_texts(value)
+    if not points:
+        return f"has to be one or more of {', '.join(POINTS)}"
+    return next((explain_unknown_choice(point, POINTS) for point in points if point not in POINTS), None)
 
 
 def _check_tools(value: Any) -> str | None:
@@ -138,7 +138,7 @@ def _check_env(value: Any) -> str | None:
 
 
 _CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "on": _check_events,
+    "on": _check_points,
     "tools": _check_tools,
     "command": _check_command,
     "timeout_seconds": _check_seconds,

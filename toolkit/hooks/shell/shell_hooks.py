@@ -1,12 +1,12 @@
 """
-Hooks that run the user's own commands around calls, and where an agent starts and ends.
+Hooks that run the user's own commands around calls, where an agent starts, and at the events that they name.
 
     ShellHooks([ShellHook(on="before", tools="bash", command="./check.sh")])
 
 A command gets the event as JSON on its standard input, and HOOK_EVENT and HOOK_TOOL_NAME in its environment. Before a
 call, the command may stop the call, change it or ask for a person. If the command fails, the call is blocked, unless
-its hook says otherwise. After a call, a failure of the command is reported, and the result stays as it is. A command
-never sees the values of `Secret` parameters.
+its hook says otherwise. After a call, a failure of the command is reported, and the result stays as it is. At an
+event, a command is told what happens, and decides nothing. A command never sees the values of `Secret` parameters.
 """
 
 from __future__ import annotations
@@ -22,16 +22,28 @@ from ...session import Session
 from ...values.rendering import as_text
 from ...values.visible import make_visible
 from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
+from ..events import EVENTS, Event
 from .answers import HookFailed, read_answer
-from .events import arguments_of, describe_agent, describe_call, encode_event, restore_secrets, tool_name_of
+from .events import (
+    EVENT_NAMES,
+    arguments_of,
+    describe_agent,
+    describe_call,
+    describe_event,
+    encode_event,
+    restore_secrets,
+    tool_name_of,
+)
 from .process import HookCommand, NotRun, build_environment, run_command
-from .records import EVENTS, Event, ShellHook
+from .records import POINTS, ShellHook
 
 __all__ = ["ShellHook", "ShellHooks"]
 
 _log = logging.getLogger("toolkit.hooks")
 
 _MAX_NAME_CHARS = 200
+_ENDING_SECONDS = 5.0
+"""How long it may take to end a command after its time."""
 
 
 class ShellHooks:
@@ -52,9 +64,12 @@ class ShellHooks:
             id(hook): make_visible(hook.source, keep_lines=False) or f"shell hook {number}"
             for number, hook in enumerate(self.hooks, 1)
         }
-        self._hooks_by_event: dict[Event, list[ShellHook]] = {
-            event: [hook for hook in self.hooks if event in hook.on] for event in EVENTS
+        self._hooks_by_point: dict[str, list[ShellHook]] = {
+            point: [hook for hook in self.hooks if point in hook.on] for point in POINTS
         }
+        self.listens_to = tuple(kind for name, kind in EVENTS.items() if self._hooks_by_point[name])
+        # Each command has a time limit of its own, so a dispatcher waits for all of them.
+        self.event_seconds = sum(hook.timeout_seconds + _ENDING_SECONDS for hook in self.hooks)
 
     def __iter__(self) -> Iterator[ShellHooks]:
         """Yield the same hooks, each in a `ShellHooks` object of its own."""
@@ -109,7 +124,19 @@ class ShellHooks:
                 result = _add_note(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
         return result
 
-    # An agent calls these methods where it starts and ends.
+    def on_event(self, event: Event) -> Coroutine[Any, Any, None] | None:
+        """Tell the hooks about *event*."""
+        point, call = EVENT_NAMES[type(event)], getattr(event, "call", None)
+        hooks = self._hooks_by_point[point] if call is None else self._select_hooks(point, call)
+        return self._tell(hooks, point, event) if hooks else None
+
+    async def _tell(self, hooks: list[ShellHook], point: str, event: Event) -> None:
+        call = getattr(event, "call", None)
+        for hook in hooks:
+            try:
+                await _run_hook(hook, point, "" if call is None else tool_name_of(call), describe_event(event))
+            except HookFailed as failure:
+                self._report(hook, failure)
 
     async def agent_started(
         self,
@@ -119,7 +146,7 @@ class ShellHooks:
         details: Mapping[str, Any] | None = None,
     ) -> Proceed | Halt:
         """Tell the hooks that an agent is about to start; return a `Halt` with the reason if it must not start."""
-        for hook in self._hooks_by_event["agent_start"]:
+        for hook in self._hooks_by_point["agent_start"]:
             try:
                 outcome = await _run_hook(
                     hook, "agent_start", "", describe_agent("agent_start", session, principal, details)
@@ -132,25 +159,8 @@ class ShellHooks:
                 return Halt(outcome.reason)
         return Proceed()
 
-    async def agent_ended(
-        self,
-        session: Session | None = None,
-        *,
-        principal: str | None = None,
-        details: Mapping[str, Any] | None = None,
-    ) -> tuple[str, ...]:
-        """Tell the hooks that an agent has ended; return the failures, which have no further effect."""
-        problems = []
-        for hook in self._hooks_by_event["agent_end"]:
-            try:
-                await _run_hook(hook, "agent_end", "", describe_agent("agent_end", session, principal, details))
-            except HookFailed as failure:
-                self._report(hook, failure)
-                problems.append(f"{self._labels[id(hook)]} failed: {failure}")
-        return tuple(problems)
-
-    def _select_hooks(self, event: Event, call: ToolCall) -> list[ShellHook]:
-        hooks, tool = self._hooks_by_event[event], call.tool
+    def _select_hooks(self, point: str, call: ToolCall) -> list[ShellHook]:
+        hooks, tool = self._hooks_by_point[point], call.tool
         if not hooks:
             return hooks
         if tool is None:
@@ -167,20 +177,20 @@ class ShellHooks:
         _log.warning("%s failed: %s", self._labels[id(hook)], make_visible(failure.problem, keep_lines=False))
 
 
-async def _run_hook(hook: ShellHook, event: Event, tool: str, event_data: Mapping[str, Any]) -> Outcome:
+async def _run_hook(hook: ShellHook, point: str, tool: str, event_data: Mapping[str, Any]) -> Outcome:
     """Run the command of *hook* and return its answer; raise `HookFailed` if it fails."""
     # A model can invent a tool name with NUL characters or of any length; an environment variable takes neither.
     name = make_visible(tool, keep_lines=False)[:_MAX_NAME_CHARS]
     command = HookCommand(
         argv=hook.argv,
         stdin=encode_event(event_data),
-        env=build_environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
+        env=build_environment(hook.env, {"HOOK_EVENT": point, "HOOK_TOOL_NAME": name}),
         cwd=hook.cwd,
         timeout_seconds=hook.timeout_seconds,
         prepare=hook.prepare,
     )
     try:
-        return read_answer(await run_command(command), event)
+        return read_answer(await run_command(command), point)
     except NotRun as error:
         raise HookFailed(str(error)) from error
 
