@@ -22,6 +22,8 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
+OAUTH = ("--auth-issuer", "https://login.example", "--auth-audience")
+
 
 @pytest.mark.parametrize(
     ("text", "address"),
@@ -57,9 +59,16 @@ def test_a_file_has_a_token_on_each_line():
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--http", "0.0.0.0:8000"], "it needs a token; give --token-file, or TOOLKIT_MCP_TOKEN"),
+        (
+            ["--http", "0.0.0.0:8000"],
+            "it needs to know its users; give --token-file, TOOLKIT_MCP_TOKEN or --auth-issuer",
+        ),
         (["--http", "nowhere"], "is no address"),
         (["--http", "8000", "--token-file", "missing.txt"], "missing.txt cannot be read"),
+        (["--auth-issuer", "https://login.example"], "send no tokens; give --http"),
+        (["--http", "8000", "--auth-issuer", "https://login.example"], "--auth-issuer and --auth-audience belong"),
+        (["--http", "8000", *OAUTH, "api://shop"], "--auth-audience: give an address"),
+        (["--http", "8000", *OAUTH, "https://shop.example/mcp", "--token-file", "short.txt"], "do not go with them"),
         (["--key-file", "missing.txt"], "--key-file: missing.txt cannot be read"),
         (["--mode", "plan", "--http", "8000", "--token-file", "short.txt"], "needs at least 16"),
         (["--key-file", "short.txt"], "error: a key needs at least 32 bytes, got 5"),
