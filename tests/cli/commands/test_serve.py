@@ -95,10 +95,11 @@ def test_tools_are_served_over_standard_input_and_output(shop):
     assert ran.code == 0
 
 
-def test_a_port_that_is_taken_is_an_error(shop):
+@pytest.mark.parametrize("further", [[], [*OAUTH, "https://shop.example/mcp"]], ids=["", "oauth"])
+def test_a_port_that_is_taken_is_an_error(shop, further):
     """The message comes before any note that the server is there."""
     with socket.create_server(("127.0.0.1", 0)) as other:
-        ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]))
+        ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]), *further)
     assert ran.code == 2
     assert "cannot listen on" in ran.err
     assert "serving" not in ran.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 
@@ -155,6 +156,24 @@ async def test_one_user_with_two_tokens_has_the_scopes_of_each_request(catalog):
             response = await client.post("http://127.0.0.1/mcp", json=message, headers=headers)
             names.append([tool["name"] for tool in response.json()["result"]["tools"]])
     assert names == [["list_orders", "place_order"], ["list_orders"], ["place_order"]]
+
+
+async def test_requests_at_the_same_time_keep_their_users_apart(catalog, requests):
+    """Each call sees the request that it came with."""
+    app = http_app(Dispatcher(catalog), auth=build_auth(), request_headers=["x-tenant"])
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": ENVELOPE, "name": "list_orders"}}
+
+    async def call(client, number):
+        headers = {**HEADERS, "mcp-method": "tools/call", "mcp-name": "list_orders", "x-tenant": f"tenant-{number}"}
+        headers["authorization"] = f"Bearer user-{number}+shop:read+scope-{number}"
+        return (await client.post("http://127.0.0.1/mcp", json=message, headers=headers)).status_code
+
+    async with app.running(), httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
+        assert set(await asyncio.gather(*(call(client, number) for number in range(30)))) == {200}
+    seen = {(request.principal, request.scopes, request.headers["x-tenant"]) for request in requests}
+    assert seen == {
+        (f"user-{number}", frozenset({"shop:read", f"scope-{number}"}), f"tenant-{number}") for number in range(30)
+    }
 
 
 async def test_judges_know_for_whom_the_list_is(catalog):
