@@ -254,3 +254,9 @@ async def test_an_introspection_page_that_fails_refuses_for_now():
     """The client keeps its token."""
     auth = Auth.introspect("http://127.0.0.1:1/x", client_id="a", client_secret="b", audience=None)
     assert (await check(auth, "t-1")).status == 503
+
+
+def test_the_text_of_a_check_shows_no_password(issuer):
+    """Texts of objects are logged."""
+    assert "a secret" not in repr(introspect(issuer)._find_user)
+    assert "a+secret" not in repr(introspect(issuer)._find_user)

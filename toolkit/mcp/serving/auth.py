@@ -160,6 +160,8 @@ class Auth:
         """
         audiences = [] if audience is None else _list_audiences(audience)
         _check_seconds("cache_seconds", cache_seconds)
+        if not (isinstance(client_id, str) and isinstance(client_secret, str)):
+            raise TypeError("client_id and client_secret are texts: by them the authorization server knows this server")
         pages = IssuerPages(check_address(url, "url"))
         credentials = quote_plus(client_id), quote_plus(client_secret)  # as RFC 6749, 2.3.1, wants it
         tokens = IntrospectedTokens(pages, url, credentials, audiences, principal_claim, cache_seconds)
@@ -221,7 +223,9 @@ class Auth:
 
 
 def _list_audiences(audience: str | Sequence[str]) -> list[str]:
-    audiences = [audience] if isinstance(audience, str) else require_list(audience, "audience", "texts")
+    audiences = (
+        [audience] if audience is None or isinstance(audience, str) else require_list(audience, "audience", "texts")
+    )
     if not audiences or not all(isinstance(name, str) and name for name in audiences):
         raise ValueError("audience is a text that is not empty, or a list of them: for whom a token has to be")
     return audiences

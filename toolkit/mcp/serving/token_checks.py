@@ -65,7 +65,7 @@ class KnownTokens:
         return matches[0] if matches else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class JwtTokens:
     """Tokens that *issuer* has signed for one of *audiences*, as `Auth.jwt` explains."""
 
@@ -97,7 +97,7 @@ class JwtTokens:
         return _read_user(claims, self.principal_claim)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IntrospectedTokens:
     """
     Tokens that the authorization server is asked about at *url* (RFC 7662), as `Auth.introspect` explains.
