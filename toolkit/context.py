@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # these modules take long to load, and reading a signature do
 
 __all__ = [
     "AccessChecker",
+    "ClientRequest",
     "Context",
     "Inject",
     "Injected",
@@ -57,6 +58,22 @@ class Progress:
     total: float | None = None
     message: str | None = None
     value: Any = None
+
+
+@record(frozen=True, slots=True, kw_only=True, repr=False)
+class ClientRequest:
+    """
+    The HTTP request that a call came with. Its text shows nothing of it, because texts are logged.
+
+    Attributes:
+        principal: On whose behalf the client acts.
+        scopes: What the token of the client is good for.
+        headers: The headers that `http_app(request_headers=[...])` names, by their names in small letters.
+    """
+
+    principal: str | None = None
+    scopes: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def _build_empty_call() -> ToolCall:
@@ -128,6 +145,9 @@ def _refuse_questions() -> QuestionBook:
 current_run_id: ContextVar[str | None] = ContextVar("toolkit_run_id", default=None)
 """The id of the durable run that the running code belongs to; None if there is none."""
 
+current_request: ContextVar[ClientRequest | None] = ContextVar("toolkit_request", default=None)
+"""The HTTP request that the running code answers; None if there is none."""
+
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
@@ -149,6 +169,7 @@ class Context:
             It is for a tool that could not run again from its start. It is None if the dispatcher has no asker.
         make_key: Returns the `idempotency_key`. The dispatcher sets it.
         run_id: The id of the durable run that the call belongs to; None if there is none.
+        request: The HTTP request that the call came with; None if it did not come over HTTP.
     """
 
     facts: Facts
@@ -164,6 +185,7 @@ class Context:
     ask_at_once: Callable[[Question], Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
     make_key: Callable[[], str] = field(default=lambda: os.urandom(16).hex(), repr=False)
     run_id: str | None = field(default_factory=current_run_id.get)
+    request: ClientRequest | None = field(default_factory=current_request.get, repr=False)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
 

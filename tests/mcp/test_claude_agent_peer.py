@@ -18,7 +18,7 @@ from tests.mcp.conformance.everything_server import tools as everything
 from tests.providers.protocols import Turn
 from tests.providers.stub import KEY, serving
 from toolkit import Catalog, Dispatcher
-from toolkit.mcp import build_server, http_app
+from toolkit.mcp import Auth, build_server, http_app
 from toolkit.results import ToolCall
 
 sdk = pytest.importorskip("claude_agent_sdk", reason="claude-agent-sdk is not installed; it is a peer, and optional")
@@ -133,7 +133,7 @@ async def open_server(way):
     else:
         import uvicorn
 
-        app = http_app(Dispatcher(everything), tokens={TOKEN: "ada"})
+        app = http_app(Dispatcher(everything), auth=Auth.token({TOKEN: "ada"}))
         server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical"))
         running = asyncio.create_task(server.serve())
         while not server.started:

@@ -78,7 +78,7 @@ class Truthy:
     ],
     ids=str,
 )
-async def test_only_true_lets_a_destructive_call_run(says, kind):
+async def test_only_true_lets_a_call_run(says, kind):
     """Not what is merely like it, and not a function that fails."""
     catalog, ran = world()
     result = await Dispatcher(catalog, permissions=PermissionGate(says)).call("wipe", {})
@@ -87,10 +87,19 @@ async def test_only_true_lets_a_destructive_call_run(says, kind):
 
 
 @pytest.mark.parametrize("says", [lambda call: False, async_no, raises], ids=["no", "async", "raises"])
-async def test_what_is_not_destructive_is_not_asked_about(says):
-    """It runs, and may look further while it does."""
+async def test_a_call_that_destroys_nothing_is_asked_about_too(says):
+    """The name of the gate promises no exception."""
     catalog, ran = world()
-    assert (await Dispatcher(catalog, permissions=PermissionGate(says)).call("write", {})).kind == "ok"
+    assert (await Dispatcher(catalog, permissions=PermissionGate(says)).call("write", {})).kind == "denied"
+    assert ran == []
+
+
+async def test_a_gate_can_leave_out_calls_by_the_facts_of_their_tool():
+    """The tool may look further while it runs, and the gate is asked again."""
+    catalog, ran = world()
+    dispatcher = Dispatcher(catalog, permissions=PermissionGate(lambda call: not call.tool.facts.destructive))
+    assert (await dispatcher.call("write", {})).kind == "ok"
+    assert (await dispatcher.call("wipe", {})).kind == "denied"
     assert ran == ["write"]
 
 
@@ -113,7 +122,7 @@ async def test_a_gate_sees_the_call_as_it_would_run():
 async def test_a_refusal_says_who_refused():
     """And what."""
     result = await Dispatcher(world()[0], permissions=PermissionGate(lambda call: False)).call("wipe", {})
-    assert "`wipe` is destructive, and the function of the gate did not return True" in result.text
+    assert "the function of the gate did not return True for `wipe`" in result.text
 
 
 @pytest.mark.parametrize(

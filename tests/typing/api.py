@@ -103,6 +103,7 @@ from toolkit.cli.commands.new_project import ProjectError, make_project, package
 from toolkit.cli.display import AgentDisplay
 from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
 from toolkit.cli.targets import Target, open_target
+from toolkit.context import ClientRequest
 from toolkit.decisions import Changed, Grant
 from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import (
@@ -119,6 +120,7 @@ from toolkit.hooks import (
     Stats,
     ToolStats,
 )
+from toolkit.mcp import Auth, http_app
 from toolkit.permissions import MODES, Mode, PermissionRequest, read_rule
 from toolkit.providers import (
     AnthropicProvider,
@@ -663,6 +665,21 @@ def doubles(catalog: Catalog) -> None:
     assert_type(make_result(3, tool="add"), ToolResult)
     assert_type(make_error("timeout", "too slow"), ToolResult)
     assert_type(make_waiting("may it?", preview="+1"), ToolResult)
+
+
+async def look_up(token: str) -> tuple[str, list[str]] | None:
+    return None
+
+
+def logins(dispatcher: Dispatcher, context: Context) -> None:
+    scopes = {"read": "list_*", "write": ["write", "group:orders"]}
+    auth = Auth.jwt(issuer="https://login.example", audience="https://tools.example/mcp", scopes=scopes)
+    assert_type(auth, Auth)
+    http_app(dispatcher, auth=auth, request_headers=["x-tenant"])
+    http_app(dispatcher, auth=lambda token: token or None)
+    http_app(dispatcher, auth=Auth(look_up, scopes=scopes))
+    assert_type(context.request, ClientRequest | None)
+    assert_type(ClientRequest(headers={}).scopes, frozenset[str])
 
 
 def command_line(result: ToolResult, verdict: Verdict, run: Run, folder: Path) -> None:

@@ -3,6 +3,7 @@ The Model Context Protocol, both ways: a catalog as a server, and the tools of o
 
     serve(dispatcher)         serve the tools of a dispatcher over standard input and output
     http_app(dispatcher)      return an ASGI application that serves them over HTTP
+    Auth.jwt(...)             say who may use that application
     build_server(dispatcher)  return the server itself, for another transport
     Servers(catalog, ...)     use the tools of other servers
 
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from .importing.remote_server import RemoteServer, ServerLimits
     from .importing.server_file import ServerFileError
     from .importing.servers import Servers
+    from .serving.auth import Auth
     from .serving.changes import ResourceChanges
     from .serving.http_app import http_app
     from .serving.stdio import serve
     from .serving.tool_server import build_server
 
 __all__ = [
+    "Auth",
     "Pins",
     "RemoteServer",
     "ResourceChanges",
@@ -42,6 +45,7 @@ _load = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("ServerLimits", "RemoteServer"), "importing.remote_server"),
+        "Auth": "serving.auth",
         "Pins": "importing.pins",
         "ResourceChanges": "serving.changes",
         "ServerFileError": "importing.server_file",

@@ -138,9 +138,9 @@ class Judge(ABC):
 
 class PermissionGate:
     """
-    A judge that denies a destructive call unless *says_yes* returns True.
+    A judge that denies a call unless *says_yes* returns True.
 
-    *says_yes* gets the call with decoded arguments.
+    *says_yes* gets every call, with decoded arguments. `call.tool.facts` says what kind of tool it is.
 
         Dispatcher(catalog, permissions=PermissionGate(lambda call: call.principal == "ada"))
     """
@@ -149,8 +149,6 @@ class PermissionGate:
         self._says_yes = says_yes
 
     def judge(self, request: PermissionRequest) -> Verdict | Awaitable[Verdict]:
-        if not request.tool.facts.destructive:
-            return Verdict("allow", "PermissionGate", f"`{request.tool.name}` is not destructive")
         answer = self._says_yes(request.call)
         return _await_gate(answer, request) if inspect.isawaitable(answer) else _verdict_of_gate(answer, request)
 
@@ -163,11 +161,8 @@ def _verdict_of_gate(answer: object, request: PermissionRequest) -> Verdict:
     # Only True counts as yes, because another truthy object may have been meant as something else.
     if answer is True:
         return Verdict("allow", "PermissionGate", "the function of the gate returned True")
-    return Verdict(
-        "deny",
-        "PermissionGate",
-        f"`{request.tool.name}` is destructive, and the function of the gate did not return True",
-    )
+    reason = f"the function of the gate did not return True for `{request.tool.name}`"
+    return Verdict("deny", "PermissionGate", reason)
 
 
 def check_judge(judge: object) -> None:

@@ -22,6 +22,8 @@ ENVELOPE = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
+OAUTH = ("--auth-issuer", "https://login.example", "--auth-audience")
+
 
 @pytest.mark.parametrize(
     ("text", "address"),
@@ -57,9 +59,16 @@ def test_a_file_has_a_token_on_each_line():
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--http", "0.0.0.0:8000"], "it needs a token; give --token-file, or TOOLKIT_MCP_TOKEN"),
+        (
+            ["--http", "0.0.0.0:8000"],
+            "it needs to know its users; give --token-file, TOOLKIT_MCP_TOKEN or --auth-issuer",
+        ),
         (["--http", "nowhere"], "is no address"),
         (["--http", "8000", "--token-file", "missing.txt"], "missing.txt cannot be read"),
+        (["--auth-issuer", "https://login.example"], "send no tokens; give --http"),
+        (["--http", "8000", "--auth-issuer", "https://login.example"], "--auth-issuer and --auth-audience belong"),
+        (["--http", "8000", *OAUTH, "api://shop"], "--auth-audience: give an address"),
+        (["--http", "8000", *OAUTH, "https://shop.example/mcp", "--token-file", "short.txt"], "do not go with them"),
         (["--key-file", "missing.txt"], "--key-file: missing.txt cannot be read"),
         (["--mode", "plan", "--http", "8000", "--token-file", "short.txt"], "needs at least 16"),
         (["--key-file", "short.txt"], "error: a key needs at least 32 bytes, got 5"),
@@ -86,10 +95,11 @@ def test_tools_are_served_over_standard_input_and_output(shop):
     assert ran.code == 0
 
 
-def test_a_port_that_is_taken_is_an_error(shop):
+@pytest.mark.parametrize("further", [[], [*OAUTH, "https://shop.example/mcp"]], ids=["", "oauth"])
+def test_a_port_that_is_taken_is_an_error(shop, further):
     """The message comes before any note that the server is there."""
     with socket.create_server(("127.0.0.1", 0)) as other:
-        ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]))
+        ran = shop.run("serve", "tools.py", "--http", str(other.getsockname()[1]), *further)
     assert ran.code == 2
     assert "cannot listen on" in ran.err
     assert "serving" not in ran.err

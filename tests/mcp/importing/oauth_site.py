@@ -44,7 +44,7 @@ class OAuthSite:
             """Say who is logged in."""
             return "ada"
 
-        tools = http_app(Dispatcher(catalog), tokens=lambda token: "ada" if token in self.valid else None)
+        tools = http_app(Dispatcher(catalog), auth=lambda token: "ada" if token in self.valid else None)
         pages = [
             Route("/.well-known/oauth-protected-resource/mcp", self._describe_resource),
             Route("/.well-known/oauth-authorization-server", self._describe_authorization),

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.clocks import until
 from tests.mcp.serving.kit import MODES, NEW, OLD, YES, Person, text_of
 from toolkit import Catalog, Context, Dispatcher
-from toolkit.mcp import http_app
+from toolkit.mcp import Auth, http_app
 
 pytestmark = pytest.mark.anyio
 
@@ -162,7 +162,7 @@ async def test_a_page_of_an_allowed_origin_may_use_the_server_in_a_browser(dispa
     """The browser gets the permission before it has sent the token, and lets the page read every response."""
 
     def start():
-        return http_app(dispatcher, tokens=TOKEN, origins=["https://chat.example/"])
+        return http_app(dispatcher, auth=Auth.token(TOKEN), origins=["https://chat.example/"])
 
     response = await ask_for_permission(start(), origin)
     assert (response.status_code, response.content) == (204, b"")
@@ -200,17 +200,24 @@ async def test_other_pages_and_programs_get_no_permission(dispatcher):
         assert (response.status_code, list_permissions(response)) == (status, {})
 
 
-@pytest.mark.parametrize(
-    "header",
-    [None, "", "Bearer", "Bearer ", "Bearer wrong-token-of-some-length", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x"],
-)
-async def test_no_token_and_a_wrong_token_are_refused(dispatcher, calls, header):
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN])
+async def test_a_request_without_a_token_is_refused(dispatcher, calls, header):
     """The answer says what is needed, and the tool does not run."""
     headers = {} if header is None else {"authorization": header}
-    response = await post(http_app(dispatcher, tokens=TOKEN), **headers)
+    response = await post(http_app(dispatcher, auth=Auth.token(TOKEN)), **headers)
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
     assert "bearer token is needed" in response.json()["error"]
+    assert calls == []
+
+
+@pytest.mark.parametrize("token", ["wrong-token-of-some-length", f"{TOKEN}x", "x" * 20_000])
+async def test_a_wrong_token_is_refused(dispatcher, calls, token):
+    """The answer does not repeat it."""
+    response = await post(http_app(dispatcher, auth=Auth.token(TOKEN)), authorization=f"Bearer {token}")
+    assert response.status_code == 401
+    assert 'error="invalid_token"' in response.headers["www-authenticate"]
+    assert token not in f"{response.headers} {response.text}"
     assert calls == []
 
 
@@ -220,12 +227,18 @@ async def find_user(token):
 
 
 @pytest.mark.parametrize(
-    ("tokens", "user"),
-    [(TOKEN, "user"), ({TOKEN: "ada", TOKEN + "2": "bob"}, "ada"), (find_user, "eve"), ({TOKEN: "a"}.get, "a")],
+    ("auth", "user"),
+    [
+        (Auth.token(TOKEN), "user"),
+        (Auth.token({TOKEN: "ada", TOKEN + "2": "bob"}), "ada"),
+        (find_user, "eve"),
+        ({TOKEN: "a"}.get, "a"),
+        (lambda token: ("ada", ["read"]), "ada"),
+    ],
 )
-async def test_the_user_of_the_token_is_the_principal(dispatcher, calls, tokens, user):
+async def test_the_user_of_the_token_is_the_principal(dispatcher, calls, auth, user):
     """A token has one user; the server can be on any address."""
-    app = http_app(dispatcher, host="0.0.0.0", tokens=tokens)
+    app = http_app(dispatcher, host="0.0.0.0", auth=auth)
     response = await post(app, host="tools.example", authorization=f"bearer {TOKEN}")
     assert response.json()["result"]["content"][0]["text"] == user
     assert calls[0][1] == user
@@ -233,19 +246,20 @@ async def test_the_user_of_the_token_is_the_principal(dispatcher, calls, tokens,
 
 async def test_an_unknown_token_of_a_function_is_refused(dispatcher):
     """The function answers None for a token that it does not know."""
-    app = http_app(dispatcher, tokens=find_user)
+    app = http_app(dispatcher, auth=find_user)
     assert (await post(app, authorization="Bearer another")).status_code == 401
 
 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"host": "0.0.0.0"}, "needs a token; give tokens="),
-        ({"host": "tools.example"}, "needs a token"),
+        ({"host": "0.0.0.0"}, "needs to know its users; give auth="),
+        ({"host": "tools.example"}, "needs to know its users"),
         ({"host": ""}, "host is the address"),
-        ({"tokens": "short"}, "has 5 characters, and needs at least 16"),
-        ({"tokens": {}}, "tokens cannot be empty"),
-        ({"tokens": {TOKEN: None}}, "the names of their users"),
+        ({"auth": TOKEN}, "auth is Auth.jwt(...), Auth.introspect(...), Auth.token(...) or a function"),
+        ({"request_headers": "x-tenant"}, "`request_headers` is a list of names"),
+        ({"request_headers": ["x tenant"]}, "is no name of a header"),
+        ({"request_headers": ["Authorization"]}, "'authorization' is for the server alone"),
         ({"path": "mcp"}, "path starts with a slash"),
         ({"max_body_bytes": 0}, "has to be above 0"),
         ({"body_seconds": 0}, "has to be above 0"),
@@ -333,7 +347,7 @@ async def test_a_header_that_decides_something_may_not_stand_twice(dispatcher, c
     sent = []
     headers = [(b"host", b"localhost"), (name.encode(), b"localhost"), (name.encode(), b"evil.example")]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
-    app = http_app(dispatcher, tokens=TOKEN)
+    app = http_app(dispatcher, auth=Auth.token(TOKEN))
     async with app.running():
         await app(scope, None, lambda message: _note(sent, message))
     assert sent[0]["status"] == 400
@@ -384,10 +398,10 @@ async def test_users_have_one_conversation_each_and_others_one_a_call(dispatcher
     """In the newer revision a conversation belongs to a user, also in another process with the same key."""
     tokens, key = {TOKEN: "ada", TOKEN + "2": "bob"}, b"k" * 32
     for token in (TOKEN, TOKEN + "2", TOKEN):
-        await post(http_app(dispatcher, tokens=tokens, key=key), authorization=f"Bearer {token}")
+        await post(http_app(dispatcher, auth=Auth.token(tokens), key=key), authorization=f"Bearer {token}")
     ada, bob, again = [session for *_, session in calls]
     assert ada == again != bob
-    await post(http_app(dispatcher, tokens=tokens, key=b"z" * 32), authorization=f"Bearer {TOKEN}")
+    await post(http_app(dispatcher, auth=Auth.token(tokens), key=b"z" * 32), authorization=f"Bearer {TOKEN}")
     await post(http_app(dispatcher))
     await post(http_app(dispatcher))
     assert len({session for *_, session in calls}) == 5
@@ -397,7 +411,7 @@ SERVER = """
 import sys
 import uvicorn
 from toolkit import Catalog, Context, Dispatcher
-from toolkit.mcp import http_app
+from toolkit.mcp import Auth, http_app
 
 catalog = Catalog()
 
@@ -406,7 +420,7 @@ async def write(text: str, context: Context) -> str:
     "Write."
     return f"{text} by {context.call.principal}"
 
-uvicorn.run(http_app(Dispatcher(catalog), tokens={TOKEN: "ada"}), port=0, log_level="info")
+uvicorn.run(http_app(Dispatcher(catalog), auth=Auth.token({TOKEN: "ada"})), port=0, log_level="info")
 """
 
 

@@ -13,7 +13,7 @@ from starlette.authentication import SimpleUser
 from tests.clocks import until
 from tests.mcp.serving.kit import NEW
 from toolkit import Catalog, Context, Dispatcher
-from toolkit.mcp import http_app
+from toolkit.mcp import Auth, http_app
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +68,7 @@ class Users:
             self.ran.append("write")
             return "written"
 
-        self.app = http_app(Dispatcher(catalog), tokens=TOKENS if way == "token" else None)
+        self.app = http_app(Dispatcher(catalog), auth=Auth.token(TOKENS) if way == "token" else None)
 
     async def send(self, user, message=None, *, method="POST", sent=None, version=OLD_VERSION, more=(), session=None):
         """Send one request as *user*, and return its status and what was sent back."""

@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 
 from toolkit import Catalog, Dispatcher
-from toolkit.mcp import http_app
+from toolkit.mcp import Auth, http_app
 from toolkit.mcp.serving.web_protocol import ImpatientProtocol
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ class HastyProtocol(ImpatientProtocol):
 @pytest.fixture
 async def port():
     """The port of a server with short limits, whose clients need a token."""
-    app = http_app(Dispatcher(Catalog()), tokens=TOKEN, body_seconds=0.1)
+    app = http_app(Dispatcher(Catalog()), auth=Auth.token(TOKEN), body_seconds=0.1)
     config = uvicorn.Config(app, port=0, http=HastyProtocol, log_level="critical", timeout_keep_alive=1)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())

@@ -23,6 +23,7 @@ from ..user_extensions import open_extended_target
 
 if TYPE_CHECKING:
     from ...dispatcher import Dispatcher
+    from ...mcp.serving.auth import Auth
     from ...mcp.serving.http_app import HttpApp
 
 __all__ = ["command", "parse_address", "read_tokens"]
@@ -44,6 +45,8 @@ _file = click.Path(dir_okay=False)
     type=_file,
     help=f"Bearer tokens, one on each line: TOKEN, or USER TOKEN. {_TOKEN_VARIABLE} holds one too.",
 )
+@click.option("--auth-issuer", metavar="URL", help="Accept tokens that this OAuth authorization server signs.")
+@click.option("--auth-audience", metavar="URL", help="The address of this server, for which such tokens have to be.")
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="A web site whose pages may use the server.")
 @click.option(
     "--key-file", type=_file, help=f"The key that all processes of one server share. {_KEY_VARIABLE} holds it too."
@@ -59,6 +62,8 @@ def command(
     target: str,
     address: str | None,
     token_file: str | None,
+    auth_issuer: str | None,
+    auth_audience: str | None,
     origins: tuple[str, ...],
     key_file: str | None,
     store_path: str | None,
@@ -77,8 +82,9 @@ def command(
     changes something asks the user of the client. A client that cannot ask gets a
     refusal. Skills are prompts.
 
-    With --http on any address but loopback, clients need a token. Without a token,
-    every program on this machine may call the tools, and approve its own calls.
+    With --http on any address but loopback, clients need a token: one that you give
+    them (--token-file), or one of your authorization server (--auth-issuer). Without
+    tokens, every program on this machine may call the tools, and approve its own calls.
 
     \b
     Examples:
@@ -101,21 +107,39 @@ def command(
         }
         try:
             if address is None:
+                if auth_issuer is not None or auth_audience is not None:
+                    raise Failure("--auth-issuer: clients of standard input and output send no tokens; give --http")
                 from ...mcp.serving.stdio import serve_stdio
                 from ...mcp.serving.tool_server import build_server
 
                 run = serve_stdio(build_server(dispatcher, **server_options))
             else:
-                run = _serve_http(dispatcher, address, token_file, origins, server_options, output)
+                auth = _find_auth(token_file, auth_issuer, auth_audience)
+                run = _serve_http(dispatcher, address, auth, origins, server_options, output)
         except ValueError as error:
-            raise Failure(str(error).replace("give tokens=...", f"give --token-file, or {_TOKEN_VARIABLE}")) from error
+            remedy = f"give --token-file, {_TOKEN_VARIABLE} or --auth-issuer"
+            raise Failure(str(error).replace("give auth=...", remedy)) from error
         asyncio.run(run)
+
+
+def _find_auth(token_file: str | None, issuer: str | None, audience: str | None) -> Auth | None:
+    """Return the check of tokens that the options ask for; None if there is none."""
+    from ...mcp.serving.auth import Auth
+
+    tokens = read_tokens(_read_secret(token_file, _TOKEN_VARIABLE, "--token-file"))
+    if issuer is None and audience is None:
+        return None if tokens is None else Auth.token(tokens)
+    if issuer is None or audience is None or tokens is not None:
+        raise Failure("--auth-issuer and --auth-audience belong together, and tokens of your own do not go with them")
+    if not audience.startswith(("https://", "http://")):
+        raise Failure("--auth-audience: give an address; for another audience, use Auth.jwt(resource=...) in Python")
+    return Auth.jwt(issuer=issuer, audience=audience)
 
 
 def _serve_http(
     dispatcher: Dispatcher,
     address: str,
-    token_file: str | None,
+    auth: Auth | None,
     origins: tuple[str, ...],
     options: dict[str, Any],
     output: Output,
@@ -124,8 +148,7 @@ def _serve_http(
     from ...mcp.serving.http_app import http_app
 
     host, port = parse_address(address)
-    tokens = read_tokens(_read_secret(token_file, _TOKEN_VARIABLE, "--token-file"))
-    app = http_app(dispatcher, host=host, tokens=tokens, origins=origins, **options)
+    app = http_app(dispatcher, host=host, auth=auth, origins=origins, **options)
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import warnings
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Unpack
 
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from ..._option_checks import require_list
+from ...context import ClientRequest, current_request
 from ...dispatcher import Dispatcher
-from .conversations import SessionOwners
-from .http_guard import HttpGuard, TokenCheck, Tokens, is_loopback
-from .tool_server import ServerOptions, ToolServer, build_server
+from ...errors import ToolkitWarning
+from .auth import METADATA_PATH, Auth, FindUser
+from .conversations import RequestContext, SessionOwners
+from .http_guard import HttpGuard, is_loopback
+from .tool_server import ServerOptions, ToolServer, build_judged_server
 
 __all__ = ["HttpApp", "http_app"]
 
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 _BODY_SECONDS = 30.0
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_SECRET_HEADERS = ("authorization", "cookie")
 
 
 def http_app(
     dispatcher: Dispatcher,
     *,
     host: str = "127.0.0.1",
-    tokens: Tokens | None = None,
+    auth: Auth | FindUser | None = None,
     origins: Sequence[str] = (),
+    request_headers: Sequence[str] = (),
     path: str = "/mcp",
     max_body_bytes: int = _MAX_BODY_BYTES,
     body_seconds: float = _BODY_SECONDS,
@@ -39,24 +48,25 @@ def http_app(
 
     Args:
         dispatcher: The dispatcher that runs the calls, with its policies.
-        host: The address that the application listens on. Every address but loopback needs *tokens*.
-        tokens: The bearer token that clients send; or a dictionary from tokens to the names of their users; or a
-            function that returns the user of a token, or None. The user is the principal of the calls.
+        host: The address that the application listens on. Every address but loopback needs *auth*.
+        auth: Who may use the server: `Auth.jwt(...)`, `Auth.introspect(...)`, `Auth.token(...)`, or a function that
+            returns the user of a token, or None. The user is the principal of the calls.
         origins: The origins of web pages that may use the server, such as "https://chat.example".
+        request_headers: The names of the HTTP headers that tools see in `context.request.headers`.
         path: The path of the only address that the application has.
         max_body_bytes: The largest request that is read.
         body_seconds: How long a client may take to send a request.
         options: The options of the server, which `ServerOptions` explains.
 
     Raises:
-        ValueError: *host* is not loopback, and there are no tokens.
+        ValueError: *host* is not loopback, and *auth* is not given; or another option cannot be used.
     """
     if not isinstance(host, str) or not host:
         raise TypeError(f"host is the address that the application listens on, got {host!r:.60}")
-    if tokens is None and not is_loopback(host):
+    if auth is None and not is_loopback(host):
         raise ValueError(
-            f"a server on {host} can be reached from other machines, so it needs a token; give tokens=..., or listen "
-            "on 127.0.0.1"
+            f"a server on {host} can be reached from other machines, so it needs to know its users; give auth=..., or "
+            "listen on 127.0.0.1"
         )
     if not path.startswith("/"):
         raise ValueError(f"path starts with a slash, got {path!r}")
@@ -64,10 +74,16 @@ def http_app(
         raise ValueError(f"max_body_bytes has to be above 0, got {max_body_bytes!r}")
     if not body_seconds > 0:
         raise ValueError(f"body_seconds has to be above 0, got {body_seconds!r}")
+    auth = auth if auth is None or isinstance(auth, Auth) else Auth(auth)
+    judges = [] if auth is None or auth.scope_judge is None else [auth.scope_judge]
+    server = build_judged_server(dispatcher, judges, options)
+    for mistake in (mistake for judge in judges for mistake in judge.mistakes(dispatcher.catalog)):
+        warnings.warn(mistake, ToolkitWarning, stacklevel=2)
     return HttpApp(
-        build_server(dispatcher, **options),
+        server,
         path,
-        tokens=None if tokens is None else TokenCheck(tokens),
+        auth=auth,
+        request_headers=_check_headers(request_headers),
         is_local=is_loopback(host),
         origins=require_list(origins, "origins", "addresses"),
         max_body_bytes=max_body_bytes,
@@ -83,9 +99,20 @@ class HttpApp:
         server: The server.
     """
 
-    def __init__(self, server: ToolServer, path: str, *, max_body_bytes: int, **guard_options: Any) -> None:
+    def __init__(
+        self,
+        server: ToolServer,
+        path: str,
+        *,
+        auth: Auth | None,
+        request_headers: Sequence[str],
+        max_body_bytes: int,
+        **guard_options: Any,
+    ) -> None:
         self.server = server
         self._path = path
+        self._resource = None if auth is None else auth.describe_resource()
+        self._request_headers = request_headers
         self._manager = StreamableHTTPSessionManager(
             server,
             # The guard has checked the host and the origin.
@@ -94,9 +121,15 @@ class HttpApp:
         )
         self._is_running = False
         self._owners = SessionOwners(server.conversations)
-        server.middleware.append(self._owners)
+        server.middleware += [self._owners, self._note_request]
         self._guard = HttpGuard(
-            self._manager.handle_request, owners=self._owners, max_body_bytes=max_body_bytes, **guard_options
+            self._manager.handle_request,
+            owners=self._owners,
+            auth=auth,
+            find_tool=server.find_tool,
+            request_headers=request_headers,
+            max_body_bytes=max_body_bytes,
+            **guard_options,
         )
 
     @contextlib.asynccontextmanager
@@ -133,11 +166,34 @@ class HttpApp:
                 "the MCP application is not started: the web server has to support lifespan, and an application that "
                 "mounts this one enters `async with app.running():` in its own lifespan"
             )
-        elif scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") != self._path.rstrip("/"):
+        elif (path := scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")) == self._path.rstrip("/"):
+            await self._guard(scope, receive, send)
+        elif self._resource is not None and f"{path}/".startswith(f"{METADATA_PATH}/"):
+            # Every page may read it, as its readers have no token yet.
+            permission = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
+            await JSONResponse(self._resource, headers=permission)(scope, receive, send)
+        else:
             response = PlainTextResponse(f"the address of the MCP server is {self._path}", 404)
             await response(scope, receive, send)
-        else:
-            await self._guard(scope, receive, send)
+
+    async def _note_request(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+        """Let the tools that run for a message see the request that it came with."""
+        scope: Scope = {} if ctx.request is None else ctx.request.scope
+        headers = dict(scope.get("headers", ()))
+        request = ClientRequest(
+            principal=self.server.conversations.principal_of(ctx),
+            scopes=frozenset(getattr(scope.get("auth"), "scopes", ())),
+            headers={
+                name: headers[name.encode()].decode("latin-1")
+                for name in self._request_headers
+                if name.encode() in headers
+            },
+        )
+        token = current_request.set(request)
+        try:
+            return await call_next(ctx)
+        finally:
+            current_request.reset(token)
 
     async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -149,3 +205,14 @@ class HttpApp:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             raise
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _check_headers(names: Sequence[str]) -> list[str]:
+    """Return *names* in small letters."""
+    lowered = [str(name).lower() for name in require_list(names, "request_headers", "names")]
+    for name in lowered:
+        if _HEADER.fullmatch(name) is None:
+            raise ValueError(f"request_headers: {name!r:.60} is no name of a header")
+        if name in _SECRET_HEADERS:
+            raise ValueError(f"request_headers: {name!r} is for the server alone; tools get the user and the scopes")
+    return lowered

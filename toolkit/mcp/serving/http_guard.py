@@ -1,5 +1,5 @@
 """
-The checks on an HTTP request before the protocol sees it: host, origin, token, owner, size, time, strict JSON.
+The checks on an HTTP request before the protocol sees it: host, origin, user, owner, size, time, strict JSON, scope.
 
 A server on the loopback address can be reached by every web page that the user opens, so requests of other origins and
 of other host names are refused. A server on any other address needs a token. A session is for its owner alone.
@@ -8,30 +8,25 @@ of other host names are refused. A server on any other address needs a token. A 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import inspect
 import ipaddress
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp_types import INVALID_REQUEST
+from starlette.authentication import AuthCredentials
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..._plumbing.wording import format_seconds
+from ...spec import Tool
+from .auth import Auth
+from .auth_error import AuthError
 from .conversations import SessionOwners
 from .strict_messages import build_error_message, find_message_id, parse_message
 
-__all__ = ["HttpGuard", "TokenCheck", "Tokens", "is_loopback"]
+__all__ = ["HttpGuard", "is_loopback"]
 
-Tokens: TypeAlias = "str | Mapping[str, str] | Callable[[str], Awaitable[str | None] | str | None]"
-
-_MIN_TOKEN_CHARS = 16
-_DEFAULT_USER = "user"
 _MAX_LENGTH_DIGITS = 20
 _REQUEST_HEADERS = (
     *("Accept", "Authorization", "Content-Type", "Last-Event-ID"),
@@ -65,8 +60,10 @@ class HttpGuard:
 
     Args:
         owners: Knows whose sessions are open.
-        tokens: The check of bearer tokens; None if no token is needed.
+        auth: Finds the users; None if no token is needed.
+        find_tool: Returns the tool of a name, or None.
         is_local: Whether only names of the loopback address are accepted as the host.
+        request_headers: The names of the headers that tools see, in small letters.
     """
 
     def __init__(
@@ -74,15 +71,20 @@ class HttpGuard:
         app: ASGIApp,
         *,
         owners: SessionOwners,
-        tokens: TokenCheck | None,
+        auth: Auth | None,
+        find_tool: Callable[[str], Tool | None],
         is_local: bool,
+        request_headers: Iterable[str],
         origins: Iterable[str],
         max_body_bytes: int,
         body_seconds: float,
     ) -> None:
         self._app = app
         self._owners = owners
-        self._tokens = tokens
+        self._auth = auth
+        self._find_tool = find_tool
+        self._request_headers = tuple(request_headers)
+        self._single_headers = _SINGLE_HEADERS.union(name.encode() for name in self._request_headers)
         self._is_local = is_local
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self._max_body_bytes = max_body_bytes
@@ -91,20 +93,35 @@ class HttpGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        refusal = _check_repetition(scope["headers"], headers) or self._check_addresses(headers)
+        refusal = _check_repetition(scope["headers"], headers, self._single_headers) or self._check_addresses(headers)
         if refusal is None and (origin := headers.get(b"origin")):
             send = _allow_reading(send, origin)
             if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
-                await _build_preflight(headers)(scope, receive, send)  # a browser asks without the token
+                await self._build_preflight(headers)(scope, receive, send)  # a browser asks without the token
                 return
-        refusal = refusal or self._check_length(headers) or await self._check_user(scope, headers)
-        body = refusal or await self._read_body(receive)
-        if isinstance(body, bytes) and scope["method"] == "POST":
-            body = _check_message(body) or body
+        try:
+            refusal = refusal or self._check_length(headers) or await self._check_user(scope, headers)
+            body = refusal or await self._read_body(receive)
+            if isinstance(body, bytes) and scope["method"] == "POST":
+                body = self._check_message(body, scope) or body
+        except AuthError as error:
+            body = _refuse(error.status, str(error), None if self._auth is None else self._auth.build_headers(error))
         if isinstance(body, Response):
             await body(scope, receive, send)
         else:
             await self._app(scope, _replay(body, receive), send)
+
+    def _build_preflight(self, headers: dict[bytes, bytes]) -> Response:
+        """Return the answer to a browser that asks which requests a page may send."""
+        asked = headers.get(b"access-control-request-headers", b"").decode("latin-1")
+        # Arguments that the protocol repeats in headers have names that the tools choose.
+        parameters = [name.strip() for name in asked.split(",") if name.strip().lower().startswith("mcp-param-")]
+        further = {
+            "access-control-allow-methods": "GET, POST, DELETE",
+            "access-control-allow-headers": ", ".join([*_REQUEST_HEADERS, *self._request_headers, *parameters]),
+            "access-control-max-age": "600",
+        }
+        return Response(status_code=204, headers=further)
 
     def _check_addresses(self, headers: dict[bytes, bytes]) -> Response | None:
         host = headers.get(b"host", b"").decode("latin-1")
@@ -125,13 +142,10 @@ class HttpGuard:
         return self._refuse_length() if is_long else None
 
     async def _check_user(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
-        if self._tokens is not None:
+        if self._auth is not None:
             header = headers.get(b"authorization")
-            user = await self._tokens.find_user(None if header is None else header.decode("latin-1"))
-            if user is None:
-                text = "a bearer token is needed: send `Authorization: Bearer TOKEN`"
-                return _refuse(401, text, {"www-authenticate": "Bearer"})
-            scope["user"] = user
+            user = await self._auth.find_user(None if header is None else header.decode("latin-1"))
+            scope["user"], scope["auth"] = user, AuthCredentials(user.scopes)
         if self._owners.may_touch(headers.get(b"mcp-session-id", b""), scope.get("user")):
             return None
         return _refuse_message(404, build_error_message(None, "Session not found", INVALID_REQUEST))
@@ -154,6 +168,16 @@ class HttpGuard:
             text = f"the request was not sent whole within {format_seconds(self._body_seconds)}"
             return _refuse(408, text, {"connection": "close"})
 
+    def _check_message(self, body: bytes, scope: Scope) -> Response | None:
+        try:
+            message = parse_message(body)
+        except ValueError as error:
+            return _refuse_message(400, build_error_message(find_message_id(body), str(error)))
+        tool = None if self._auth is None else self._find_tool(_find_tool_name(message))
+        if self._auth is not None and tool is not None:
+            self._auth.check_scopes(tool, scope["auth"].scopes)
+        return None
+
     def _refuse_length(self) -> Response:
         return _refuse(413, f"a request has at most {self._max_body_bytes:,} bytes")
 
@@ -164,20 +188,21 @@ def _names_this_machine(authority: str) -> bool:
     return match is not None and is_loopback(match[1])
 
 
-def _check_repetition(pairs: list[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> Response | None:
+def _check_repetition(
+    pairs: list[tuple[bytes, bytes]], headers: dict[bytes, bytes], single_headers: frozenset[bytes]
+) -> Response | None:
     if len(pairs) == len(headers):
         return None
     names = [name for name, _ in pairs]
-    repeated = next((name for name in names if name in _SINGLE_HEADERS and names.count(name) > 1), None)
+    repeated = next((name for name in names if name in single_headers and names.count(name) > 1), None)
     return None if repeated is None else _refuse(400, f"the header {repeated.decode()!r} stands twice; send it once")
 
 
-def _check_message(body: bytes) -> Response | None:
-    try:
-        parse_message(body)
-    except ValueError as error:
-        return _refuse_message(400, build_error_message(find_message_id(body), str(error)))
-    return None
+def _find_tool_name(message: Any) -> str:
+    """Return the name of the tool that *message* calls; empty if it calls none."""
+    params = message.get("params") if isinstance(message, dict) and message.get("method") == "tools/call" else None
+    name = params.get("name") if isinstance(params, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _allow_reading(send: Send, origin: bytes) -> Send:
@@ -194,19 +219,6 @@ def _allow_reading(send: Send, origin: bytes) -> Send:
         await send(message)
 
     return send_readable
-
-
-def _build_preflight(headers: dict[bytes, bytes]) -> Response:
-    """Return the answer to a browser that asks which requests a page may send."""
-    names = [name.strip() for name in headers.get(b"access-control-request-headers", b"").decode("latin-1").split(",")]
-    # Arguments that the protocol repeats in headers have names that the tools choose.
-    parameters = [name for name in names if name.lower().startswith("mcp-param-")]
-    further = {
-        "access-control-allow-methods": "GET, POST, DELETE",
-        "access-control-allow-headers": ", ".join([*_REQUEST_HEADERS, *parameters]),
-        "access-control-max-age": "600",
-    }
-    return Response(status_code=204, headers=further)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -229,56 +241,3 @@ def _refuse(status: int, text: str, headers: dict[str, str] | None = None) -> Re
 
 def _refuse_message(status: int, message: bytes) -> Response:
     return Response(message, status, media_type="application/json")
-
-
-class TokenCheck:
-    """
-    Finds the user of a token.
-
-    Args:
-        tokens: One token, whose user is called "user"; or the users by their tokens; or a function, sync or async, that
-            returns the user of a token, or None.
-    """
-
-    def __init__(self, tokens: Tokens) -> None:
-        self._find = tokens if callable(tokens) else None
-        self._users: list[tuple[bytes, AuthenticatedUser]] = []
-        if callable(tokens):
-            return
-        named = {tokens: _DEFAULT_USER} if isinstance(tokens, str) else dict(tokens)
-        if not named:
-            raise ValueError("tokens cannot be empty; give at least one, or none for a server on the loopback address")
-        for token, user in named.items():
-            if not isinstance(token, str) or not isinstance(user, str) or not user:
-                raise TypeError("tokens are a text, or a dictionary from tokens to the names of their users")
-            if len(token) < _MIN_TOKEN_CHARS:
-                raise ValueError(
-                    f"the token of {user!r} has {len(token)} characters, and needs at least {_MIN_TOKEN_CHARS}; make "
-                    "one with secrets.token_urlsafe(32)"
-                )
-            self._users.append((_digest(token), _build_user(token, user)))
-
-    async def find_user(self, header: str | None) -> AuthenticatedUser | None:
-        """Return the user that the `Authorization` header names; None if it is missing or wrong."""
-        scheme, _, token = (header or "").partition(" ")
-        token = token.strip()
-        if scheme.lower() != "bearer" or not token:
-            return None
-        if self._find is not None:
-            answer = self._find(token)
-            user = await answer if inspect.isawaitable(answer) else answer
-            return _build_user(token, user) if user else None
-        digest, match = _digest(token), None
-        # All tokens are compared, so that the time it takes does not show which one is nearly right.
-        for known, known_user in self._users:
-            if hmac.compare_digest(known, digest):
-                match = known_user
-        return match
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
-
-
-def _build_user(token: str, user: str) -> AuthenticatedUser:
-    return AuthenticatedUser(AccessToken(token=token, client_id=user, subject=user, scopes=[]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS
@@ -37,6 +38,8 @@ class ToolListing:
             raise ValueError(f"page_size is a whole number above 0, got {page_size!r}")
         self._page_size = page_size
         self._lists_deferred = lists_deferred
+        # A tool never changes. Users may see different tools, but the definition of a tool is the same for all of them.
+        self._definitions: WeakKeyDictionary[Tool, dict[str, Any]] = WeakKeyDictionary()
 
     def build_page(self, catalog: CatalogView, session: Session, cursor: str | None) -> dict[str, Any]:
         """
@@ -53,10 +56,15 @@ class ToolListing:
         end = start + self._page_size
         # Other users, or the same user a moment later, may see other tools.
         page: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-        page["tools"] = [_define(tool) for tool in tools[start:end]]
+        page["tools"] = [self._find_definition(tool) for tool in tools[start:end]]
         if end < len(tools):
             page["nextCursor"] = base64.urlsafe_b64encode(f"after:{tools[end - 1].name}".encode()).decode()
         return page
+
+    def _find_definition(self, tool: Tool) -> dict[str, Any]:
+        if tool not in self._definitions:
+            self._definitions[tool] = _define(tool)
+        return self._definitions[tool]
 
 
 def has_structured_output(tool: Tool) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -28,8 +28,10 @@ from ...approvals.policy import Approvals
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
+from ...permissions.judge import SupportsJudge
 from ...permissions.policy import Permissions
 from ...session import Session
+from ...spec import Tool
 from .calling import ToolCaller
 from .changes import ChangeNotifier, ResourceChanges
 from .client_log import ClientLog
@@ -40,7 +42,7 @@ from .prompts import PromptCaller, build_completion, build_prompt, describe_prom
 from .resources import ResourceBook, ResourceCaller, Resources
 from .sealed_state import Keys, StateSeal
 
-__all__ = ["ServerOptions", "ToolServer", "build_server"]
+__all__ = ["ServerOptions", "ToolServer", "build_judged_server", "build_server"]
 
 CallerT = TypeVar("CallerT", bound=ToolCaller)
 _ANSWER_SECONDS = 600.0
@@ -106,6 +108,11 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
     Raises:
         ValueError: There is a key for several processes, and the approvals have no store that they could share.
     """
+    return build_judged_server(dispatcher, (), options)
+
+
+def build_judged_server(dispatcher: Dispatcher, judges: Sequence[SupportsJudge], options: ServerOptions) -> ToolServer:
+    """Return a server as `build_server` does, whose calls have to satisfy *judges* as well."""
     if not isinstance(dispatcher, Dispatcher):
         raise TypeError(f"a server wants a dispatcher, got {type(dispatcher).__name__}; write Dispatcher(catalog)")
     names = list(ServerOptions.__annotations__)
@@ -119,7 +126,7 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
             "another process has used it; share a store, such as Approvals(SQLiteApprovals(path), key=...), or leave "
             "key= out and run one process"
         )
-    return ToolServer(dispatcher, options)
+    return ToolServer(dispatcher, options, judges)
 
 
 def _shorten_requests(approvals: Approvals, answer_seconds: float) -> Approvals:
@@ -140,19 +147,19 @@ def _shorten_requests(approvals: Approvals, answer_seconds: float) -> Approvals:
 
 class ToolServer(Server[Any]):
     """
-    The server for the tools of one dispatcher, with *options* that `build_server` has checked.
+    The server for the tools of one dispatcher, with *options* that `build_server` has checked, and further *judges*.
 
     Attributes:
         conversations: The principals and sessions of the calls.
     """
 
-    def __init__(self, dispatcher: Dispatcher, options: ServerOptions) -> None:
+    def __init__(self, dispatcher: Dispatcher, options: ServerOptions, judges: Sequence[SupportsJudge] = ()) -> None:
         self._options = options
         self._answer_seconds = options.get("answer_seconds", _ANSWER_SECONDS)
         self._router = ProgressRouter()
         has_judges = bool(dispatcher.settings.judges.find_all(object))
         self._dispatcher = dispatcher.extended(
-            permissions=None if has_judges else Permissions("default"),
+            permissions=[*([] if has_judges else [Permissions("default")]), *judges] or None,
             on_progress=self._router,
             approvals=_shorten_requests(dispatcher.approvals, self._answer_seconds),
         )
@@ -176,7 +183,8 @@ class ToolServer(Server[Any]):
             get_tool_input_schema=self._find_schema,
             on_subscriptions_listen=self._changes.listen,
         )
-        self._prompt_caller = self._build_caller(PromptCaller, self._dispatcher.extended(self._prompts))
+        self._prompt_dispatcher = self._dispatcher.extended(self._prompts)
+        self._prompt_caller = self._build_caller(PromptCaller, self._prompt_dispatcher)
         self._add_handlers()
 
     def _build_caller(self, kind: type[CallerT], dispatcher: Dispatcher, **further: Any) -> CallerT:
@@ -240,14 +248,20 @@ class ToolServer(Server[Any]):
     def _find_session(self, context: RequestContext) -> Session:
         return self.conversations.session_of(context, self.conversations.principal_of(context))
 
+    def find_tool(self, name: str) -> Tool | None:
+        """Return the tool with this name or alias, or None."""
+        return self._dispatcher.catalog.get(name)
+
     def _find_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool, which says whether some of its arguments are repeated in HTTP headers."""
-        tool = self._dispatcher.catalog.get(name)
+        tool = self.find_tool(name)
         return None if tool is None else tool.schema
 
     async def _list_prompts(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
-        skills = list_skills(self._dispatcher.permitted(self._find_session(context)))
-        tools = [*self._prompts, *(skill for skill in skills if skill.name not in self._prompts.table.tools)]
+        session = self._find_session(context)
+        skills = list_skills(self._dispatcher.permitted(session))
+        functions, names = self._prompt_dispatcher.permitted(session), self._prompts.table.tools
+        tools = [*functions, *(skill for skill in skills if skill.name not in names)]
         prompts = [describe_prompt(tool) for tool in tools]
         return {"resultType": "complete", "prompts": prompts, "ttlMs": 0, "cacheScope": "private"}
 
@@ -259,9 +273,10 @@ class ToolServer(Server[Any]):
 
     async def _complete(self, context: RequestContext, params: CompleteRequestParams) -> dict[str, Any]:
         if isinstance(params.ref, PromptReference):
-            tool = self._prompts.get(params.ref.name)
+            session = self._find_session(context)
+            tool = self._prompt_dispatcher.permitted(session).get(params.ref.name)
             if tool is None:
-                tool = find_skill(self._dispatcher.permitted(self._find_session(context)), params.ref.name)
+                tool = find_skill(self._dispatcher.permitted(session), params.ref.name)
         else:
             tool = self._book.find_template(params.ref.uri)
         return build_completion(tool, params.argument.name, params.argument.value)
