@@ -250,4 +250,4 @@ def _normalise(vector: Sequence[float]) -> _Vector:
 
 
 def _multiply(one: _Vector, other: _Vector) -> float:
-    return sum(map(operator.mul, one, other))
+    return float(sum(map(operator.mul, one, other)))
