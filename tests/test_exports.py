@@ -40,6 +40,7 @@ EXPORTS = [
     "DefinitionError",
     "Dispatcher",
     "DuplicateTool",
+    "EmbeddingRanker",
     "Facts",
     "FilePart",
     "ImagePart",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
     from .calls.resources import PER_CALL
+    from .catalogs.search.embeddings import EmbeddingRanker
     from .catalogs.search.finder import SearchResult, SearchResults
     from .content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
     from .decisions import ApprovalRequest, AuthNeeded, AuthRequest, Decision
@@ -79,6 +80,7 @@ __all__ = [
     "DefinitionError",
     "Dispatcher",
     "DuplicateTool",
+    "EmbeddingRanker",
     "Facts",
     "FilePart",
     "ImagePart",
@@ -139,6 +141,7 @@ __getattr__ = _lazy_getattr(
         "Codec": "values.codecs.base",
         "Definition": "functions.tool_definition",
         "Dispatcher": "dispatcher",
+        "EmbeddingRanker": "catalogs.search.embeddings",
         "PER_CALL": "calls.resources",
         "SafetyChecks": "safety",
         "Session": "session",

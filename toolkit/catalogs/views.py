@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..session import Session
     from . import foreign_names
     from .search import Ranker
+    from .search.embeddings import EmbeddingRanker
     from .search.finder import Finder, SearchResults
 else:
     foreign_names = LazyModule(f"{__package__}.foreign_names")
@@ -167,7 +168,13 @@ class CatalogView:
         return Definitions(map(dict.copy, cached[1]), cached[1].notes)  # a caller may change its definitions
 
     def search(
-        self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        group: str | None = None,
+        ranker: Ranker | EmbeddingRanker | None = None,
+        request: str | None = None,
     ) -> SearchResults:
         """
         Return the tools that fit *query*, the best first, with their scores and the words that matched.
@@ -176,12 +183,14 @@ class CatalogView:
         names the groups that exist.
 
         *ranker* is the caller's own ranking function. It gets the query and the names, and returns scores that are
-        combined with the scores of the index.
+        combined with the scores of the index. An `EmbeddingRanker` adds what the words mean.
+
+        *request* is what the user asked for, in the user's words, if a model wrote the *query*. It counts half.
 
         The first search builds an index, which takes about a second for ten thousand tools. In an event loop, write
         `await asyncio.to_thread(catalog.search, query)`. The dispatcher runs `tool_search` in a thread.
         """
-        return self._search(query, limit, (), group=group, ranker=ranker)
+        return self._search(query, limit, (), group=group, ranker=ranker, request=request)
 
     def _search(
         self, query: str, limit: int, predicates: tuple[Callable[[Tool], bool], ...], **options: Any

@@ -7,9 +7,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
-from toolkit.catalogs.search.fusion import fuse_rankings, score_with_ranker
+from toolkit.catalogs.search.fusion import blend_scores, score_with_ranker
 
 DOCUMENTS = [
     Document(name="read_file", description="Read a text file."),
@@ -43,7 +45,7 @@ def test_both_opinions_count(index):
 
 
 def test_the_scale_of_scores_does_not_matter(index):
-    """Places are compared, not numbers."""
+    """The best score of a ranker counts as 1."""
 
     def ranked(factor):
         return index.search("file", ranker=lambda query, names: {"send_mail": 3 * factor, "write_file": 2 * factor})
@@ -153,8 +155,35 @@ def test_a_ranker_may_use_the_index(index):
     assert names(index.search("file", ranker=lambda query, names: {h.name: h.score for h in index.search("weather")}))
 
 
-def test_first_in_both_is_one():
-    """Scores stay between 0 and 1."""
-    scores = fuse_rankings(["a", "b"], {"a": 5.0, "c": 1.0})
-    assert scores["a"] == 1.0
-    assert 0 < scores["c"] <= scores["b"] < 0.5
+def test_a_tool_that_is_best_in_both_rankings_has_the_full_score():
+    scores = blend_scores({"a": 0.4, "b": 0.2}, {"a": 5.0, "c": 1.0}, 0.4)
+    assert scores == pytest.approx({"a": 1.0, "b": 0.3, "c": 0.08})
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 1)),
+    st.dictionaries(st.sampled_from("abcd"), st.floats(allow_nan=False, allow_infinity=False)),
+    st.floats(0, 1),
+)
+def test_blended_scores_stay_between_0_and_1_and_lose_no_name(ours, theirs, blend):
+    scores = blend_scores(ours, theirs, blend)
+    assert scores.keys() == ours.keys() | theirs.keys()
+    assert all(0 <= score <= 1 + 1e-9 for score in scores.values())
+
+
+@pytest.mark.parametrize("blend", [-0.1, 1.1, "half", float("nan")])
+def test_a_ranker_with_a_wrong_weight_is_refused(index, blend):
+    def ranker(query, names):
+        return {}
+
+    ranker.blend = blend
+    with pytest.raises(ValueError, match="ranker: blend has to be a number from 0 to 1"):
+        index.search("file", ranker=ranker)
+
+
+def test_a_ranker_without_weight_changes_nothing(index):
+    def ranker(query, names):
+        return {"send_mail": 1.0}
+
+    ranker.blend = 0
+    assert names(index.search("text file", ranker=ranker)) == names(index.search("text file"))

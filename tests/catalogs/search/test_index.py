@@ -79,11 +79,6 @@ def test_a_query_that_fits_nothing_finds_nothing(index, query):
     assert index.search(query) == []
 
 
-def test_a_tool_that_has_hardly_anything_of_a_query_is_no_hit(index):
-    """One common word among many that fit nothing is chance."""
-    assert index.search("file " + " ".join(f"qzxv{letter * 4}" for letter in "abcdefghijklmnopqrstuvwxyz")) == []
-
-
 def test_a_tool_far_behind_the_best_is_no_hit():
     """What shares a passing word with the query does not appear beside what was plainly meant."""
     passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))

@@ -100,7 +100,7 @@ def tables(index):
     vocabulary = index._vocabulary
     index.search("unheard")
     vocabulary.find_completions("unheard")
-    vocabulary._find_repairs("unheard")
+    vocabulary.find_repairs("unheard")
     spelling = vocabulary._spelling
     under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._words_by_rest.items()}
     return (
@@ -115,6 +115,7 @@ def tables(index):
         vocabulary._words_by_beginning,
         under,
         spelling._long_words,
+        {root: set(words) for root, words in vocabulary._words_by_root.items()},
     )
 
 

@@ -22,31 +22,31 @@ def vocabulary(**counts):
 def test_a_beginning_stands_for_the_commonest_longer_words():
     """Of many words with the same beginning those count that most tools use."""
     words = vocabulary(temperature=5, template=3, temporary=2, temper=1, tempo=1)
-    assert [word for word, _ in words.find_alternatives("temp")] == ["temperature", "template", "temporary"]
-    assert len(words.find_alternatives("temp")) == MAX_ALTERNATIVES
+    assert [word for word, _ in words.find_completions("temp")] == ["temperature", "template", "temporary"]
+    assert len(words.find_completions("temp")) == MAX_ALTERNATIVES
 
 
 def test_the_commonest_word_is_found_among_two_hundred_that_begin_alike():
     """As many as begin with "con" in a catalog of ten thousand tools."""
     words = {f"con{one}{other}": 1 for one in "abcdefghijklmn" for other in "abcdefghijklmno"}
-    assert vocabulary(**words, control=2).find_alternatives("con")[0][0] == "control"
+    assert vocabulary(**words, control=2).find_completions("con")[0][0] == "control"
 
 
 def test_the_more_is_missing_the_less_a_completion_counts():
     """A word that lacks one letter is nearly written out."""
-    words = dict(vocabulary(documents=1, documentation=1).find_alternatives("document"))
+    words = dict(vocabulary(documents=1, documentation=1).find_completions("document"))
     assert 0 < words["documentation"] < words["documents"] < 1
 
 
 @pytest.mark.parametrize("text", ["t", "te"])
 def test_too_short_a_beginning_stands_for_nothing(text):
     """One or two letters begin too many words."""
-    assert vocabulary(temperature=1).find_alternatives(text) == []
+    assert vocabulary(temperature=1).find_completions(text) == []
 
 
 def test_one_chinese_character_is_completed():
     """There a single character is a word."""
-    assert [word for word, _ in vocabulary(東京=1).find_alternatives("東")] == ["東京"]
+    assert [word for word, _ in vocabulary(東京=1).find_completions("東")] == ["東京"]
 
 
 def test_a_known_word_is_completed_only_by_commoner_ones():
@@ -58,20 +58,20 @@ def test_a_known_word_is_completed_only_by_commoner_ones():
 def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
     """Lookups follow the tools that come and go, also after the first lookup made its tables."""
     words = vocabulary(weather=2)
-    assert [word for word, _ in words.find_alternatives("weahter")] == ["weather"]
-    assert [word for word, _ in words.find_alternatives("weath")] == ["weather"]
+    assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_completions("weath")] == ["weather"]
     words.remove("tool 0", ["weather"])
-    assert [word for word, _ in words.find_alternatives("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
     words.remove("tool 1", ["weather"])
-    assert words.find_alternatives("weahter") == words.find_alternatives("weath") == []
+    assert words.find_repairs("weahter") == words.find_completions("weath") == []
     words.add("tool 2", ["weather"])
-    assert [word for word, _ in words.find_alternatives("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
 
 
 def test_a_slip_in_a_long_word_counts_less_against_it():
     """One wrong letter of four may be another word; one of twelve hardly."""
     words = vocabulary(mail=1, subscription=1)
-    assert words.find_alternatives("mial")[0][1] < words.find_alternatives("subscriptoin")[0][1] < 1
+    assert words.find_repairs("mial")[0][1] < words.find_repairs("subscriptoin")[0][1] < 1
 
 
 @given(st.lists(st.text("abé東", min_size=1, max_size=5), unique=True), st.text("abé東", min_size=1, max_size=4))

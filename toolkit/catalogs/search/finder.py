@@ -22,7 +22,9 @@ from ...errors import DefinitionError
 from ...spec import Tool
 from ...values.visible import make_visible
 from ..snapshot import Table, diff_tables
-from . import Document, Index, Ranker
+from . import Document, Hit, Index, Ranker
+from .embeddings import EmbeddingRanker
+from .fusion import blend_scores
 
 __all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
 
@@ -33,6 +35,10 @@ _MANY_TOOLS = 500
 _MAX_IMPORTED_CHARS = 1_000
 _MAX_SHOWN_GROUPS = 30
 _NO_GROUP = "(none)"
+_REQUEST_WEIGHT = 1 / 3
+"""The weight of the user's request beside the query: half of the query's."""
+_MIN_BLENDED = 20
+"""The number of tools for a query among which a request may change the order."""
 _TOOLS_PER_PAUSE = 10
 """The number of tools that are indexed in about a millisecond."""
 _PAUSE_SECONDS = 1e-5
@@ -122,13 +128,14 @@ class Finder:
         *,
         group: str | None = None,
         predicates: Collection[Callable[[Tool], bool]] = (),
-        ranker: Ranker | None = None,
+        ranker: Ranker | EmbeddingRanker | None = None,
+        request: str | None = None,
     ) -> SearchResults:
         """
         Return the best *limit* tools of *table* for *query*.
 
         With *group*, only tools of this group are returned. Every function in *predicates* has to return true for a
-        tool.
+        tool. The words of *request* count half as much as those of *query*.
 
         Raises:
             TypeError: *query*, *limit* or *group* has the wrong type.
@@ -148,7 +155,12 @@ class Finder:
                 return False
             return all(predicate(tool) for predicate in predicates)
 
-        hits = self._refresh_index(table).search(query, limit, predicate=is_kept, ranker=ranker)
+        if isinstance(ranker, EmbeddingRanker):
+            ranker = ranker.ranker_of(lambda name: f"{name}: {clean_description(tools[name])}")
+        index = self._refresh_index(table)
+        hits = index.search(query, max(limit, _MIN_BLENDED) if request else limit, predicate=is_kept, ranker=ranker)
+        if request:
+            hits = _blend_hits(hits, index.search(request, len(hits) or limit, predicate=is_kept))[:limit]
         matches = [SearchResult(tools[hit.name], hit.score, hit.words) for hit in hits]
 
         def count_groups() -> dict[str, int]:
@@ -179,6 +191,18 @@ class Finder:
         for name in _iterate_with_pauses(dict.fromkeys((*added, *renamed))):
             self._index.add(document_of(tools[name], aliases[name]))
         return self._index
+
+
+def _blend_hits(hits: list[Hit], request_hits: list[Hit]) -> list[Hit]:
+    """Return both lists as one, the best first. The best of *hits* stays the best."""
+    if not hits:
+        return request_hits
+    hit_by_name = {hit.name: hit for hit in (*request_hits, *hits)}
+    scores = blend_scores(
+        {hit.name: hit.score for hit in hits}, {hit.name: hit.score for hit in request_hits}, _REQUEST_WEIGHT
+    )
+    others = sorted(scores.keys() - {hits[0].name}, key=lambda name: (-scores[name], name))
+    return [hits[0], *(hit_by_name[name]._replace(score=min(hits[0].score, scores[name])) for name in others)]
 
 
 def _warn_of_stall(count: int) -> None:

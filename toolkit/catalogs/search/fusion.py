@@ -1,9 +1,9 @@
 """
 The combination of two rankings into one.
 
-The scores of two rankers cannot be compared, but the places in their rankings can: this is reciprocal rank fusion. A
-tool that both rankers put first stays first. A tool that only one of them found is not lost. No score, however large,
-can push the other tools aside.
+The scores of each ranking are scaled so that its best tool has 1, and then added with their weights. A tool that is
+best in both has score 1. A tool that only one of them found is not lost. No score, however large, can push the other
+ranking aside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import SupportsFloat
 
-__all__ = ["Ranker", "fuse_rankings", "score_with_ranker"]
+__all__ = ["Ranker", "blend_of", "blend_scores", "score_with_ranker"]
 
 Ranker = Callable[[str, Sequence[str]], Mapping[str, float]]
 """
@@ -23,22 +23,29 @@ A name that the result leaves out does not fit. A name that was not in *names*, 
 ignored.
 """
 
-SMOOTHING = 60
-"""The usual constant of reciprocal rank fusion. A larger number makes the first places differ less from one another."""
+BLEND = 0.4
+"""The weight of a ranker's scores, from 0 to 1, if the ranker has no number of its own as its attribute `blend`."""
 
 
-def fuse_rankings(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
-    """
-    Return the score of each name from both rankings, 0 to 1. A name that is first in both has score 1.
-
-    Args:
-        ours: The names in the ranking of the index, the best first.
-        theirs: The scores from the caller's ranker. Names with equal scores share a place.
-    """
-    scores = {name: _score_of_place(place) for place, name in enumerate(ours)}
-    for name, place in _places(theirs).items():
-        scores[name] = scores.get(name, 0.0) + _score_of_place(place)
+def blend_scores(ours: Mapping[str, float], theirs: Mapping[str, float], blend: float) -> dict[str, float]:
+    """Return the score of each name from both rankings, 0 to 1. The scores of *theirs* have the weight *blend*."""
+    scores = {name: (1 - blend) * score for name, score in _scale(ours).items()}
+    for name, score in _scale(theirs).items():
+        scores[name] = scores.get(name, 0.0) + blend * score
     return scores
+
+
+def blend_of(ranker: Ranker) -> float:
+    """
+    Return the weight of the scores of *ranker*.
+
+    Raises:
+        ValueError: Its attribute `blend` is not a number from 0 to 1.
+    """
+    blend = getattr(ranker, "blend", BLEND)
+    if not isinstance(blend, int | float) or not 0 <= blend <= 1:
+        raise ValueError(f"the ranker {_ranker_name(ranker)}: blend has to be a number from 0 to 1, got {blend!r:.40}")
+    return float(blend)
 
 
 def score_with_ranker(ranker: Ranker, query: str, names: Sequence[str]) -> dict[str, float]:
@@ -65,18 +72,16 @@ def score_with_ranker(ranker: Ranker, query: str, names: Sequence[str]) -> dict[
     return {name: score for name, score in numbers.items() if isfinite(score)}
 
 
-def _score_of_place(place: int) -> float:
-    return (SMOOTHING + 1) / (SMOOTHING + 1 + place) / 2
-
-
-def _places(scores: Mapping[str, float]) -> dict[str, int]:
-    places: dict[str, int] = {}
-    last_score, place = float("inf"), 0
-    for index, name in enumerate(sorted(scores, key=lambda name: -scores[name])):
-        if scores[name] != last_score:
-            last_score, place = scores[name], index
-        places[name] = place
-    return places
+def _scale(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return *scores* between 0 and 1. The best score becomes 1; 0 stays 0, unless there are scores below it."""
+    if not scores:
+        return {}
+    highest, lowest = max(scores.values()), min(0.0, *scores.values())
+    if highest == lowest:
+        return dict.fromkeys(scores, 1.0)
+    # The halves keep the difference of two very large numbers finite.
+    span = highest / 2 - lowest / 2
+    return {name: (score / 2 - lowest / 2) / span for name, score in scores.items()}
 
 
 def _to_float(ranker: Ranker, name: str, score: SupportsFloat) -> float:

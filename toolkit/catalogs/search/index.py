@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 from ..._plumbing.forks import renew_in_children
 from .documents import Document, read_document
-from .fusion import Ranker, fuse_rankings, score_with_ranker
+from .fusion import Ranker, blend_of, blend_scores, score_with_ranker
 from .query import EXACT_FORM_WEIGHT, ParsedQuery, parse_query
 from .vocabulary import Vocabulary
 from .words import normalise_name
 
 __all__ = ["Hit", "Index"]
 
-CANDIDATE_LOOKUPS = 200
+CANDIDATE_LOOKUPS = 600
 """The number of lookups after which there are enough tools to choose from."""
 
 CANDIDATES = 50
@@ -70,7 +70,7 @@ class Hit(NamedTuple):
     Attributes:
         name: The name of the tool.
         score: The share of the query's full score that the tool has, 0 to 1. It is 1 only if the query is the tool's
-            name. With a ranker, it says how near to the front both rankings put the tool.
+            name. With a ranker, it is the tool's share of the best scores of both rankings.
         words: The words of the query that the tool has, as they were written and in their order. A word that was
             completed or repaired shows this: "wether -> weather".
     """
@@ -200,7 +200,7 @@ class Index:
             limit: The most tools to return.
             predicate: A function that says whether the tool with this name may be shown. A tool that may not be shown
                 does not count towards *limit*, and the other tools are not measured against its score.
-            ranker: The caller's own ranking, which counts as much as the ranking of the index. See `Ranker`.
+            ranker: The caller's own ranking. See `Ranker`.
         """
         if limit < 1:
             return []
@@ -230,7 +230,11 @@ class Index:
             for match in _drop_weak_matches([match for match in matches if match.name in allowed])
         }
         named = {name: index for index, (name, score) in enumerate(ours.items()) if score == 1.0}
-        scores = fuse_rankings(list(ours), score_with_ranker(ranker, query, names))
+        blend = blend_of(ranker)
+        theirs = score_with_ranker(ranker, query, names)
+        scores = blend_scores(ours, theirs, blend) if theirs else ours
+        least = MIN_SHARE_OF_BEST * max(scores.values(), default=0.0)
+        scores = {name: score for name, score in scores.items() if score >= least}
         scores.update(dict.fromkeys(named, 1.0))
 
         def sort_key(name: str) -> tuple[float, int, bool, str]:
@@ -270,13 +274,18 @@ class Index:
     def _scores(self, terms: list[tuple[str, float]], max_tools: int | None) -> dict[str, float]:
         """Return the score of each tool. With *max_tools*, tools that cannot be among so many best may be left out."""
         lists = [(self._worth_by_word[key], weight) for key, weight in terms]
+        scores: dict[str, float] = {}
         rare_count, looked_up = 0, 0
-        for worth_by_tool, _ in lists:
+        for worth_by_tool, weight in lists:
             looked_up += len(worth_by_tool)
-            if rare_count and looked_up > CANDIDATE_LOOKUPS and max_tools is not None:
+            if max_tools is not None and looked_up > CANDIDATE_LOOKUPS and len(scores) >= max(max_tools, CANDIDATES):
                 break
+            if not scores:
+                scores = {name: worth * weight for name, worth in worth_by_tool.items()}
+            else:
+                for name, worth in worth_by_tool.items():
+                    scores[name] = scores.get(name, 0.0) + worth * weight
             rare_count += 1
-        scores = _sum_weights(lists[:rare_count])
         if len(lists) - rare_count > MAX_COMMON_WORDS_FOR_ALL:
             least = _min_score(scores, max_tools and max(max_tools, CANDIDATES), MIN_RATIO_BEFORE_COMMON_WORDS)
             scores = {name: score for name, score in scores.items() if score >= least}
@@ -302,15 +311,6 @@ def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
         del tools[name]
         if not tools:
             del table[key]
-
-
-def _sum_weights(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
-    """Return the sum of each tool's weights in all of *lists*, each multiplied by the weight of its list."""
-    scores: dict[str, float] = {}
-    for worth_by_tool, weight in lists:
-        for name, worth in worth_by_tool.items():
-            scores[name] = scores.get(name, 0.0) + worth * weight
-    return scores
 
 
 def _min_score(scores: dict[str, float], max_tools: int | None, share: float) -> float:

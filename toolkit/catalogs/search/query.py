@@ -1,8 +1,9 @@
 """
 A query in the form in which it is looked up: its words, and the weight of each.
 
-A word has more weight if fewer tools have it. A word that no tool has still counts in the full score. The index looks
-for the words that it may stand for instead, and these have less weight. Neighbouring words also count as a pair. They
+A word has more weight if fewer tools have it. The other words of its family, as `register` beside `registration`, are
+looked up too, with less weight. A word that no tool has still counts in the full score. The index looks for the words
+that it may stand for instead, and these have less weight. Neighbouring words also count as a pair. They
 count as one word if a tool has such a word: "web hook" finds `webhook`. A path or an address says where something is
 and not what it is, so a word that occurs only in a path or an address has less weight.
 """
@@ -29,6 +30,9 @@ PAIR_WEIGHT = 0.3
 EXACT_FORM_WEIGHT = 0.33
 """The extra weight, relative to the word's weight, if a tool has the word in exactly the form that the query has."""
 
+RELATIVE_WEIGHT = 0.7
+"""The weight of another word of the same family, relative to the word itself. A rarer relative has no more weight."""
+
 PATH_FACTOR = 0.7
 """The factor for a word that occurs only in a path or an address."""
 
@@ -38,10 +42,13 @@ SHORT_QUERY_WORDS = 4
 MAX_ABBREVIATION_LETTERS = 6
 """The most letters of a known word that is completed. A longer word means itself."""
 
-MAX_CHARS = 8_000
-"""The most characters of a query that are read. They hold more than a thousand words."""
+MAX_CHARS_AT_START, MAX_CHARS_AT_END = 6_000, 2_000
+"""
+The characters of a longer query that are read. They hold more than a thousand words. What is asked may stand before or
+after a long text that was pasted.
+"""
 
-MAX_RUNS = MAX_CHARS // 2
+MAX_RUNS = (MAX_CHARS_AT_START + MAX_CHARS_AT_END) // 2
 """The most runs of letters that are read. Normalisation can turn one character into a whole sentence."""
 
 MAX_TERMS = 64
@@ -49,6 +56,9 @@ MAX_TERMS = 64
 
 MAX_UNKNOWN = 16
 """The most unknown words for which other words are looked up."""
+
+MAX_COUNTED_UNKNOWN = 8
+"""The most unknown words that count in the full score. So a long text that was pasted hides no known word."""
 
 
 class ParsedQuery(NamedTuple):
@@ -75,14 +85,23 @@ class ParsedQuery(NamedTuple):
 
 def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tool_count: int) -> ParsedQuery:
     """Parse *query* into the terms to look up. *tools_with* has the tools that have each stem and each pair."""
-    query = query[:MAX_CHARS]
+    if len(query) > MAX_CHARS_AT_START + MAX_CHARS_AT_END:
+        query = f"{query[:MAX_CHARS_AT_START]} {query[-MAX_CHARS_AT_END:]}"
     runs = split_runs(query)[:MAX_RUNS]
     path_runs = set(runs).difference(split_runs(_PATH.sub(" ", query))) if "/" in query else ()
     reader = _TermReader(tools_with, vocabulary, is_short=len(runs) <= SHORT_QUERY_WORDS)
     for run in runs:
         reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
     weights = {key: factor * _rarity(len(tools_with[key]), tool_count) for key, factor in reader.factors.items()}
-    full_score = sum(weights.values()) + len(reader.unknown) * _rarity(0, tool_count)
+    for pair in [key for key in weights if " " in key]:
+        # A pair says no more than its two words, however rare it is.
+        limit = PAIR_WEIGHT * sum(_rarity(len(tools_with[word]), tool_count) for word in pair.split(" "))
+        weights[pair] = min(weights[pair], limit)
+    full_score = sum(weights.values()) + min(len(reader.unknown), MAX_COUNTED_UNKNOWN) * _rarity(0, tool_count)
+    for key, word in reader.word_by_relative.items():
+        if key not in weights:
+            count = max(len(tools_with[key]), len(tools_with[word]) if word in tools_with else 0)
+            weights[key] = RELATIVE_WEIGHT * _rarity(count, tool_count)
     exact: list[tuple[str, str, float]] = []
     for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
         weight = EXACT_FORM_WEIGHT * weights[key]
@@ -109,6 +128,7 @@ class _TermReader:
         self.stem_by_text: dict[str, str] = {}
         self.text_by_term: dict[str, str] = {}
         self.text_by_joined_word: dict[str, str] = {}
+        self.word_by_relative: dict[str, str] = {}
         self.unknown: set[str] = set()
 
     def add_run(self, run: str, factor: float) -> None:
@@ -130,6 +150,11 @@ class _TermReader:
 
     def _add_word(self, run: str, text: str, word_stem: str, factor: float) -> None:
         alternatives: Sequence[tuple[str, float]] = ()
+        relatives = self._vocabulary.find_relatives(text)
+        for other in relatives:
+            key = stem(other)
+            self.word_by_relative.setdefault(key, word_stem)
+            self.text_by_term.setdefault(key, f"{run} -> {other}")
         if word_stem in self._tools_with:
             self.stem_by_text[text] = word_stem
             self._add_term(word_stem, factor, run)
@@ -137,10 +162,16 @@ class _TermReader:
                 alternatives = self._vocabulary.find_completions(text)
         elif word_stem not in self.unknown and not word_stem.isdigit():
             self.unknown.add(word_stem)
-            if len(self.unknown) <= MAX_UNKNOWN:
-                alternatives = self._vocabulary.find_alternatives(text)
+            if len(self.unknown) <= MAX_UNKNOWN and not relatives:
+                alternatives = self._vocabulary.find_completions(text) or self._find_repairs(text)
         for other, likeness in alternatives:
             self._add_term(stem(other), likeness, f"{run} -> {other}")
+
+    def _find_repairs(self, text: str) -> list[tuple[str, float]]:
+        """Return the words that *text* may be a slip of. They are what the user meant, so their exact form counts."""
+        repairs = self._vocabulary.find_repairs(text)
+        self.stem_by_text.update((other, stem(other)) for other, _ in repairs)
+        return repairs
 
     def _add_neighbours(self, run: str, text: str, word_stem: str) -> None:
         """Add the pair that this word makes with the word before it, and the two as one word, if a tool has them."""

@@ -4,8 +4,8 @@ The known words that are nearest to a misspelt word.
 One edit is a letter that is wrong, missing or too many, or two letters that are swapped. Two words that differ by one
 edit become equal when each loses at most one letter. So every known word is stored under each text that remains after
 one letter is removed, and a misspelt word is looked up in the same way. The number of lookups does not depend on the
-number of known words. Two edits are allowed in a long word whose first two letters are right. For these, the known long
-words with the same first two letters are compared one by one.
+number of known words. Two edits are allowed in a longer word whose first letter is right. For these, the known longer
+words with the same first letter are compared one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ The fewest and the most letters of a word that can be repaired. Too many shorter
 longer runs are not words.
 """
 
-MIN_LETTERS_FOR_TWO_EDITS = 8
+MIN_LETTERS_FOR_TWO_EDITS = 6
 """The length from which on two edits are allowed."""
 
 MAX_SHARING_WORDS = 64
@@ -33,8 +33,8 @@ long. Also the most words that are compared as two edits away.
 MAX_COMPARED = 300
 """The most words that are compared as one edit away. Only a hostile catalog has more."""
 
-MAX_SCANNED = 500
-"""The most long words with the same first two letters whose letters are compared."""
+MAX_SCANNED = 3_000
+"""The most longer words with the same first letter whose letters are compared."""
 
 
 class Spelling:
@@ -61,7 +61,7 @@ class Spelling:
             else:
                 words.add(word)
         if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
-            self._long_words.setdefault(word[:2], {})[word] = _letters(word)
+            self._long_words.setdefault(word[:1], {})[word] = _letters(word)
 
     def forget(self, word: str) -> None:
         """Remove *word*, which must be known."""
@@ -75,10 +75,10 @@ class Spelling:
             if words == word or not words:
                 del words_by_rest[rest]
         if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
-            similar_words = self._long_words[word[:2]]
+            similar_words = self._long_words[word[:1]]
             del similar_words[word]
             if not similar_words:
-                del self._long_words[word[:2]]
+                del self._long_words[word[:1]]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
         """
@@ -111,7 +111,7 @@ class Spelling:
     def _words_two_edits_away(self, word: str) -> list[str]:
         """Return the long words that may be two edits away."""
         letters = _letters(word)
-        long_words = islice(self._long_words.get(word[:2], {}).items(), MAX_SCANNED)
+        long_words = islice(self._long_words.get(word[:1], {}).items(), MAX_SCANNED)
         # One edit changes at most two of a word's letters.
         return sorted(other for other, other_letters in long_words if (letters ^ other_letters).bit_count() <= 4)[
             :MAX_SHARING_WORDS

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from .spelling import Spelling
+from .word_families import find_root
+from .words import stem
 
 __all__ = ["Vocabulary"]
 
@@ -26,6 +28,8 @@ MAX_ALTERNATIVES = 3
 MAX_SCANNED = 256
 """The most words with the same beginning that are examined."""
 
+_ENDINGS = ("ing", "es", "ed", "s")
+
 _NO_TOOLS: dict[str, None] = {}
 
 
@@ -36,10 +40,12 @@ class Vocabulary:
         self._tools_by_word: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._words_by_beginning: dict[str, list[str]] | None = None
         self._spelling: Spelling | None = None
+        self._words_by_root: dict[str, tuple[str, ...]] | None = None
 
     def add(self, tool: str, texts: Iterable[str]) -> None:
         """Record that *tool* uses these words."""
         users, beginning, spelling = self._tools_by_word, self._words_by_beginning, self._spelling
+        families = self._words_by_root
         for text in texts:
             tools = users[text]
             if not tools:
@@ -47,6 +53,8 @@ class Vocabulary:
                     insort(beginning.setdefault(_beginning(text), []), text)
                 if spelling is not None:
                     spelling.learn(text)
+                if families is not None:
+                    _join_family(families, text)
             tools[tool] = None
 
     def remove(self, tool: str, texts: Iterable[str]) -> None:
@@ -63,14 +71,30 @@ class Vocabulary:
                         del self._words_by_beginning[_beginning(text)]
                 if self._spelling is not None:
                     self._spelling.forget(text)
+                if self._words_by_root is not None:
+                    root = find_root(text)
+                    self._words_by_root[root] = tuple(word for word in self._words_by_root[root] if word != text)
+                    if not self._words_by_root[root]:
+                        del self._words_by_root[root]
 
     def tools_using(self, text: str) -> AbstractSet[str]:
         """Return the tools that use the word in exactly this form."""
         return self._tools_by_word.get(text, _NO_TOOLS).keys()
 
-    def find_alternatives(self, text: str) -> list[tuple[str, float]]:
-        """Return the words that *text*, which no tool uses, may stand for, each with its weight from 0 to 1."""
-        return self.find_completions(text) or self._find_repairs(text)
+    def find_relatives(self, text: str) -> list[str]:
+        """
+        Return the most common other words of the family of *text*: `register` for `registration`.
+
+        The other forms of the same word are left out: they have one stem.
+        """
+        if self._words_by_root is None:
+            families: dict[str, tuple[str, ...]] = {}
+            for word in self._tools_by_word:
+                _join_family(families, word)
+            self._words_by_root = families
+        own_stem = stem(text)
+        family = self._words_by_root.get(find_root(text), ())
+        return self._most_common([word for word in family if stem(word) != own_stem]) if family else []
 
     def find_completions(self, text: str) -> list[tuple[str, float]]:
         """
@@ -94,14 +118,23 @@ class Vocabulary:
         longer = [word for word in words[start:end] if len(self._tools_by_word[word]) > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._most_common(longer)]
 
-    def _find_repairs(self, text: str) -> list[tuple[str, float]]:
+    def find_repairs(self, text: str) -> list[tuple[str, float]]:
+        """Return the most common words that *text* may be a slip of, each with its weight from 0 to 1."""
         if self._spelling is None:
             self._spelling = Spelling(self._tools_by_word)
         edits, near = self._spelling.nearest(text)
+        for ending in _ENDINGS if not near else ():  # a slip in `emails`, where the tools only have `email`
+            if not near and text.endswith(ending):
+                edits, near = self._spelling.nearest(text.removesuffix(ending))
         return [(word, _likeness(edits, text)) for word in self._most_common(near)]
 
     def _most_common(self, words: list[str]) -> list[str]:
         return sorted(words, key=lambda word: (-len(self._tools_by_word[word]), word))[:MAX_ALTERNATIVES]
+
+
+def _join_family(families: dict[str, tuple[str, ...]], word: str) -> None:
+    root = find_root(word)
+    families[root] = (*families.get(root, ()), word)
 
 
 def _beginning(word: str) -> str:

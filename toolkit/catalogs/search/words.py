@@ -131,19 +131,22 @@ def stem(word: str) -> str:
             shortened = word[: -len(ending)] + replacement
             if len(shortened) >= least and _VOWEL.search(shortened):
                 word = shortened
-            break
-    if len(word) > 3 and (word[-1] == "e" or (word[-1] == word[-2] and word[-1] in _DOUBLED)):
+                break
+    if len(word) > 3 and (word[-1] == "e" or word[-2:] in _DOUBLED or (word[-2:] == "ll" and len(word) >= _LL_LETTERS)):
         word = word[:-1]
     return word[:-1] + "i" if word[-1] == "y" else word
 
 
 _VOWEL = re.compile("[aeiouy]")
-_DOUBLED = "bdfgmnprt"
+_DOUBLED = frozenset(2 * letter for letter in "bdfgmnprt")
 """The letters that are doubled before an ending: `running`, but not `calling`."""
+
+_LL_LETTERS = 6
+"""The length from which on a word with a double l at its end loses one: `cancelled`, but `fill` is not `file`."""
 
 _ENDINGS = {
     "s": (
-        ("ations", "ate", 3),
+        ("ations", "ate", 6),
         ("ators", "ate", 3),
         ("ings", "", 3),
         ("ies", "y", 3),
@@ -155,7 +158,7 @@ _ENDINGS = {
         ("es", "e", 3),
         ("s", "", 2),
     ),
-    "n": (("ation", "ate", 3),),
+    "n": (("ation", "ate", 6),),
     "r": (("ator", "ate", 3), ("er", "", 5)),
     "g": (("ing", "", 3),),
     "d": (("ied", "y", 3), ("ed", "", 3)),

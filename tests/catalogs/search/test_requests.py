@@ -1,0 +1,148 @@
+"""
+What people and models type finds the tool that is meant, in `catalog.search` and in `tool_search`.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, Tool
+from toolkit.builtin import tool_search_for
+
+SCHEMA = {"type": "object", "properties": {}}
+
+
+def make_catalog(descriptions):
+    catalog = Catalog()
+    for name, description in descriptions.items():
+        catalog.add(Tool.from_schema(name, description or "Do it.", SCHEMA, lambda arguments: None, defer=True))
+    return catalog
+
+
+def find(catalog, query, limit=5):
+    """Return the names that both ways of searching find."""
+    names = [result.tool.name for result in catalog.search(query, limit)]
+    searching = Catalog()
+    searching.add(tool_search_for(catalog))
+    answer = Dispatcher(searching).call_sync("tool_search", {"query": query, "limit": limit}).unwrap()
+    assert [tool["name"] for tool in answer["tools"]] == names
+    return names
+
+
+def test_a_rare_pair_of_words_does_not_shut_out_other_tools():
+    descriptions = {
+        "lamp_green": "A lamp that is green.",
+        "depot": "Stores boxes, beside the green lamp, in a hall.",
+        **{f"lamp_{number}": f"Lamp number {number}." for number in range(250)},
+        **{f"green_{number}": f"Green number {number}." for number in range(250)},
+    }
+    names = find(make_catalog(descriptions), "green lamp")
+    assert names[0] == "lamp_green"
+    assert len(names) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("users", "create_user"),
+        ("user", "count_users"),
+        ("numbers", "check_number"),
+        ("cancelled", "cancel_order"),
+        ("cancellation", "cancel_order"),
+        ("deletion", "delete_file"),
+        ("registration", "register_device"),
+        ("recommendation", "recommend_item"),
+        ("execution", "execute_query"),
+        ("payments", "pay_bill"),
+        ("deploy", "start_deployment"),
+        ("subscribe", "list_subscriptions"),
+        ("notification", "notify_team"),
+        ("summary", "summarize_text"),
+        ("analyse", "run_analysis"),
+        ("conversion", "convert_units"),
+        ("approve", "ask_approval"),
+    ],
+)
+def test_one_form_of_a_word_finds_the_other(query, name):
+    other_names = ["get_weather", "lend_book", "open_door", "paint_wall"]
+    assert find(make_catalog({name: "", **dict.fromkeys(other_names, "")}), query) == [name]
+
+
+@pytest.mark.parametrize(
+    ("query", "exact", "other"),
+    [
+        ("users", "count_users", "create_user"),
+        ("user", "create_user", "count_users"),
+        ("registration", "start_registration", "register_device"),
+        ("register", "register_device", "start_registration"),
+        ("deletion", "undo_deletion", "delete_file"),
+    ],
+)
+def test_the_exact_form_of_a_word_comes_before_the_others(query, exact, other):
+    assert find(make_catalog({other: "", exact: "", "get_weather": ""}), query) == [exact, other]
+
+
+@pytest.mark.parametrize(
+    ("word", "other"), [("station", "state"), ("version", "convert"), ("comment", "com"), ("format", "form")]
+)
+def test_words_that_only_look_related_are_not(word, other):
+    assert find(make_catalog({f"get_{other}": "", "paint_wall": ""}), word) == []
+
+
+def paste(length, seed):
+    return base64.b64encode(random.Random(seed).randbytes(length * 3 // 4)).decode()
+
+
+@pytest.mark.parametrize("length", [40, 400, 4_000, 40_000])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("template", ["delete {}", "{} delete", "delete this file: {} please"])
+def test_a_long_paste_does_not_hide_a_known_word(length, seed, template):
+    catalog = make_catalog(
+        {"delete_file": "Delete a file.", "read_file": "Read a file.", "get_weather": "Tell the weather."}
+    )
+    assert find(catalog, template.format(paste(length, seed)))[0] == "delete_file"
+
+
+def test_a_misspelt_rare_word_counts_more_than_a_common_one():
+    descriptions = {
+        "set_reminder": "Set a reminder for a time.",
+        **{f"calendar_{number}": "Do something with a calendar entry." for number in range(100)},
+        **{f"tool_{number}": f"Work on the thing {number}." for number in range(400)},
+    }
+    catalog = make_catalog(descriptions)
+    assert find(catalog, "remindre") == ["set_reminder"]
+    assert find(catalog, "calendar remindre")[0] == "set_reminder"
+
+
+@pytest.mark.parametrize("query", ["emials", "emali", "sned emials"])
+def test_a_slip_in_another_form_of_a_word_is_repaired(query):
+    assert find(make_catalog({"send_email": "Send an email.", "open_door": "Open a door."}), query)[0] == "send_email"
+
+
+def test_the_request_of_the_user_counts_half_and_leaves_the_best_tool_first():
+    catalog = make_catalog(
+        {
+            "read_invoice": "Read one thing.",
+            "read_mail": "Read one thing.",
+            "read_news": "Read new articles.",
+        }
+    )
+
+    def names(*arguments, **options):
+        return [result.tool.name for result in catalog.search(*arguments, **options)]
+
+    assert names("read") == ["read_invoice", "read_mail", "read_news"]
+    assert names("read", request="are there new articles") == ["read_invoice", "read_news", "read_mail"]
+    assert names("xyzzy", request="the new articles") == ["read_news"]
+    assert names("read", 1, request="new articles") == ["read_invoice"]
+
+
+@pytest.mark.parametrize(
+    "query", ["", " ", "the of and", "🦊", ".*+?[(", "\x00", "天気", "a" * 1_000_000, "( " * 500_000]
+)
+def test_odd_queries_find_nothing_and_do_no_harm(query):
+    catalog = make_catalog({"delete_file": "Delete a file.", "get_weather": "Tell the weather."})
+    assert find(catalog, query) == []
