@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from ...decisions import AuthNeeded, AuthRequest
 from ...errors import BadArgs, ToolError, Transient
-from .foreign_text import clean_text, explain_address
+from ...catalogs.foreign_text import clean_text, explain_address
 
 __all__ = [
     "Happened",

@@ -20,7 +20,7 @@ from ...errors import DefinitionError, ToolError
 from ...questions import DECLINED, Question
 from ...values.schemas.validator import check_schema
 from .flood_guard import MessageBudget
-from .foreign_text import clean_schema, clean_text, explain_address
+from ...catalogs.foreign_text import clean_schema, clean_text, explain_address
 
 __all__ = ["CallLink", "QuestionRouter"]
 

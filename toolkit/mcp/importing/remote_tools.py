@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from ..._plumbing.wording import format_count
 from ...errors import DefinitionError
 from ...values.strictjson.canonical import digest_parts, encode_canonical
-from .foreign_text import clean_schema, clean_text, explain_name, is_clean
+from ...catalogs.foreign_text import clean_schema, clean_text, explain_name, is_clean
 from .remote_server import ServerLimits
 
 __all__ = ["RemoteListing", "RemoteTool", "leave_out_unusable", "list_tools"]

@@ -28,7 +28,7 @@ from ..._plumbing.wording import format_count
 from ...errors import ToolError
 from ...values.visible import make_visible
 from .call_errors import build_local_error
-from .foreign_text import clean_text
+from ...catalogs.foreign_text import clean_text
 from .remote_server import RemoteServer
 
 __all__ = ["ErrorTail", "MessageLines", "ProcessWatch", "open_stdio"]

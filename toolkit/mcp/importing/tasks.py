@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ...errors import ToolError
 from .call_errors import UnusableAnswer
-from .foreign_text import clean_text
+from ...catalogs.foreign_text import clean_text
 from .questions import CallLink
 
 __all__ = ["TaskCaller", "offers_tasks"]
