@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from click.testing import CliRunner
 
-from toolkit.cli.main import main
+from toolkit.cli.main import cli
 
 PETS = {
     "openapi": "3.1.0",
@@ -57,7 +57,7 @@ def address():
 
 
 def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
+    return CliRunner().invoke(cli, [str(word) for word in words])
 
 
 def test_operations_are_listed(path):
@@ -67,7 +67,7 @@ def test_operations_are_listed(path):
 
 
 def test_an_operation_is_called_at_the_address(path, address):
-    result = run("call", path, "getPet", '{"id": 3}', "--base-url", address, "--yes")
+    result = run("call", path, "getPet", "id=3", "--base-url", address)
     assert result.exit_code == 0, result.output
     assert "/v2/pets/3" in result.output
 

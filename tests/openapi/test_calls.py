@@ -16,7 +16,9 @@ from toolkit.decisions import Decision
 
 from .kit import call, client_for, dispatcher_for, document, echo, reply
 
-PETS = document({"get /pets": {"operationId": "list"}, "post /pets": {"operationId": "add"}, "head /pets": {"operationId": "look"}})
+PETS = document(
+    {"get /pets": {"operationId": "list"}, "post /pets": {"operationId": "add"}, "head /pets": {"operationId": "look"}}
+)
 
 
 def app_for(body=b"", status=200, **headers):
@@ -72,7 +74,9 @@ def test_a_redirect_is_followed_on_the_same_host():
     assert "followed only for GET and HEAD" in call(PETS, "add", app=app).text
 
 
-@pytest.mark.parametrize("location", ["http://evil.test/pets", "https://api.test/pets", "//evil.test", "http://api.test:81/"])
+@pytest.mark.parametrize(
+    "location", ["http://evil.test/pets", "https://api.test/pets", "//evil.test", "http://api.test:81/"]
+)
 def test_a_redirect_to_another_host_is_refused(location):
     result = call(PETS, "list", app=app_for(status=302, location=location))
     assert result.kind == "failed"
@@ -136,7 +140,9 @@ def test_an_argument_cannot_name_another_address(value):
 @pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "\x00", "ä"])
 def test_a_header_cannot_be_broken_out_of(value):
     parameter = {"name": "X-Name", "in": "header", "schema": {"type": "string"}}
-    result = call(document({"get /pets": {"operationId": "list", "parameters": [parameter]}}), "list", {"X-Name": value})
+    result = call(
+        document({"get /pets": {"operationId": "list", "parameters": [parameter]}}), "list", {"X-Name": value}
+    )
     assert result.kind == "bad_args"
 
 
@@ -227,7 +233,9 @@ def test_the_first_requirement_that_can_be_met_is_used():
 
 def test_a_call_without_credentials_waits_for_them_and_goes_on():
     tokens = []
-    dispatcher = dispatcher_for(secured({"oauth": ["read:pets"]}), auth={"oauth": lambda: tokens[-1] if tokens else None})
+    dispatcher = dispatcher_for(
+        secured({"oauth": ["read:pets"]}), auth={"oauth": lambda: tokens[-1] if tokens else None}
+    )
     waiting = dispatcher.call_sync("list", {})
     assert waiting.kind == "waiting"
     assert waiting.request.auth.scopes == ("read:pets",)

@@ -35,12 +35,22 @@ def test_names_are_legal_and_unique_by_a_stated_rule():
         }
     )
     names = [tool.name for tool in catalog]
-    assert names[:6] == ["getPet", "get_pet_2", "get_pets_id", "pets_create_now", "api_web_search", "_n_code"]
-    assert len(names[6]) == 64
+    (long_name,) = [name for name in names if len(name) == 64]
+    assert sorted({*names} - {long_name}) == [
+        "_n_code",
+        "api_web_search",
+        "getPet",
+        "get_pet_2",
+        "get_pets_id",
+        "pets_create_now",
+    ]
+    assert long_name.startswith("xxx")
 
 
 def test_facts_follow_the_method():
-    operations = {f"{method} /pets": {"operationId": method} for method in ("get", "head", "post", "put", "patch", "delete")}
+    operations = {
+        f"{method} /pets": {"operationId": method} for method in ("get", "head", "post", "put", "patch", "delete")
+    }
     facts = {tool.name: tool.facts for tool in load(operations)}
     assert {name for name, fact in facts.items() if fact.read_only} == {"get", "head"}
     assert {name for name, fact in facts.items() if fact.idempotent} == {"get", "head", "put", "delete"}
@@ -93,8 +103,20 @@ def test_operations_are_selected_by_id_tag_or_function():
 
 
 def test_a_body_with_names_of_its_own_is_merged():
-    schema = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
-    tool = load({"post /pets/{id}": {"operationId": "a", "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}], **body(schema)}}).get("a")
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name"],
+    }
+    tool = load(
+        {
+            "post /pets/{id}": {
+                "operationId": "a",
+                "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}],
+                **body(schema),
+            }
+        }
+    ).get("a")
     assert list(tool.schema["properties"]) == ["id", "name", "age"]
     assert tool.schema["required"] == ["id", "name"]
     assert tool.schema["additionalProperties"] is False
@@ -128,7 +150,15 @@ def test_arguments_with_one_name_begin_with_their_place():
 
 
 def test_parameters_of_the_path_are_shared_and_can_be_replaced():
-    data = document({"get /pets": {"operationId": "a", "parameters": [{"name": "n", "in": "query", "schema": {"type": "integer"}}]}}, servers=SERVERS)
+    data = document(
+        {
+            "get /pets": {
+                "operationId": "a",
+                "parameters": [{"name": "n", "in": "query", "schema": {"type": "integer"}}],
+            }
+        },
+        servers=SERVERS,
+    )
     data["paths"]["/pets"]["parameters"] = [
         {"name": "n", "in": "query", "schema": {"type": "string"}},
         {"name": "m", "in": "query", "schema": {"type": "string"}},
@@ -143,14 +173,29 @@ def test_swagger_2_is_read():
             "get /pets/{id}": {
                 "operationId": "get",
                 "parameters": [
-                    {"name": "id", "in": "path", "required": True, "type": "integer", "exclusiveMinimum": True, "minimum": 0},
-                    {"name": "tags", "in": "query", "type": "array", "items": {"type": "string"}, "collectionFormat": "pipes"},
+                    {
+                        "name": "id",
+                        "in": "path",
+                        "required": True,
+                        "type": "integer",
+                        "exclusiveMinimum": True,
+                        "minimum": 0,
+                    },
+                    {
+                        "name": "tags",
+                        "in": "query",
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "collectionFormat": "pipes",
+                    },
                 ],
                 "responses": {"200": {"description": "ok", "schema": {"$ref": "#/definitions/Pet"}}},
             },
             "post /pets": {
                 "operationId": "add",
-                "parameters": [{"name": "pet", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Pet"}}],
+                "parameters": [
+                    {"name": "pet", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Pet"}}
+                ],
             },
             "post /photos": {
                 "operationId": "upload",
@@ -188,8 +233,13 @@ def test_one_bad_operation_is_refused_and_the_others_stay():
         catalog = load(operations)
     assert [tool.name for tool in catalog] == ["good"]
     assert sorted(entry.place for entry in catalog.refused) == [
-        "paths./body.get", "paths./facts.get", "paths./list.get", "paths./many.get", "paths./nameless.get",
-        "paths./pattern.get", "paths./text.post",
+        "paths./body.get",
+        "paths./facts.get",
+        "paths./list.get",
+        "paths./many.get",
+        "paths./nameless.get",
+        "paths./pattern.get",
+        "paths./text.post",
     ]
     assert all(entry.place.split(".")[1] in entry.reason for entry in catalog.refused)
     assert caught[0].filename == __file__
@@ -203,7 +253,9 @@ def test_a_document_without_a_server_needs_an_address():
 
 
 def test_an_output_schema_that_cannot_be_enforced_is_left_out_with_a_note():
-    response = {"200": {"description": "", "content": {"application/json": {"schema": {"type": "string", "pattern": "("}}}}}
+    response = {
+        "200": {"description": "", "content": {"application/json": {"schema": {"type": "string", "pattern": "("}}}}
+    }
     catalog = load({"get /pets": {"operationId": "a", "responses": response}})
     assert catalog.get("a").output_schema is None
     assert "no output schema" in catalog.notes[0]

@@ -111,7 +111,9 @@ def test_a_query_arrives(style, explode, separator, kind, data):
         assert read_items(pairs[0][1].split(separator), kind, False) == value
 
 
-@given(value=st.dictionaries(TEXTS, TEXTS | st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=2), min_size=1, max_size=3))
+@given(
+    value=st.dictionaries(TEXTS, TEXTS | st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=2), min_size=1, max_size=3)
+)
 def test_a_deep_object_arrives(value):
     schema = {"type": "object"}
     parameter = {"name": "value", "in": "query", "style": "deepObject", "explode": True, "schema": schema}
@@ -157,11 +159,20 @@ def body_document(media_type, schema, encoding=None):
     return document({"post /things": {"operationId": "send", "requestBody": {"required": True, "content": content}}})
 
 
-FORM = {"type": "object", "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}}}
+FORM = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}},
+}
 FORMS = st.fixed_dictionaries({"name": TEXTS}, optional={"tags": st.lists(TEXTS, min_size=1, max_size=3)})
 
 
-@given(value=st.recursive(st.none() | st.booleans() | NUMBERS | TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=8))
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | NUMBERS | TEXTS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+        max_leaves=8,
+    )
+)
 def test_a_json_body_arrives(value):
     result = call(body_document("application/json", {}), "send", {"body": value}).unwrap()
     assert json.loads(base64.b64decode(result["body"])) == value
@@ -178,12 +189,18 @@ def test_a_form_arrives(value):
 
 @given(name=TEXTS, content=st.binary(max_size=50))
 def test_a_multipart_body_arrives(name, content):
-    schema = {"type": "object", "properties": {"name": {"type": "string"}, "file": {"type": "string", "format": "binary"}}}
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
+    }
     arguments = {"name": name, "file": base64.b64encode(content).decode()}
     result = call(body_document("multipart/form-data", schema), "send", arguments).unwrap()
     header = f"Content-Type: {result['headers']['content-type']}\r\n\r\n".encode()
     message = email.message_from_bytes(header + base64.b64decode(result["body"]))
-    parts = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True) for part in message.get_payload()}
+    parts = {
+        part.get_param("name", header="content-disposition"): part.get_payload(decode=True)
+        for part in message.get_payload()
+    }
     raw = base64.b64decode(result["body"])
     assert content in raw
     assert parts.keys() == {"name", "file"}

@@ -40,10 +40,17 @@ def convert(schema, version="3.0.0", direction="request", **schemas):
             {"oneOf": [{"type": "string"}]},
         ),
         (
-            {"type": "object", "properties": {"id": {"type": "integer", "readOnly": True}, "n": {}}, "required": ["id"]},
+            {
+                "type": "object",
+                "properties": {"id": {"type": "integer", "readOnly": True}, "n": {}},
+                "required": ["id"],
+            },
             {"type": "object", "properties": {"n": {}}},
         ),
-        ({"type": "array", "items": {"type": "string", "nullable": True}}, {"type": "array", "items": {"type": ["string", "null"]}}),
+        (
+            {"type": "array", "items": {"type": "string", "nullable": True}},
+            {"type": "array", "items": {"type": ["string", "null"]}},
+        ),
     ],
 )
 def test_older_keywords_are_rewritten(schema, converted):
@@ -52,7 +59,11 @@ def test_older_keywords_are_rewritten(schema, converted):
 
 
 def test_a_response_does_not_promise_what_is_only_written():
-    schema = {"type": "object", "properties": {"password": {"type": "string", "writeOnly": True}, "name": {}}, "required": ["password", "name"]}
+    schema = {
+        "type": "object",
+        "properties": {"password": {"type": "string", "writeOnly": True}, "name": {}},
+        "required": ["password", "name"],
+    }
     assert convert(schema, direction="response") == {"type": "object", "properties": {"name": {}}, "required": ["name"]}
     assert "password" in convert(schema)["properties"]
 

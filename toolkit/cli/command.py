@@ -14,8 +14,8 @@ import click
 
 from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import Failure, report_errors
-from .output import Output, OutputFormat
 from .openapi_targets import base_url_option
+from .output import Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
 __all__ = ["SECONDS", "arguments_argument", "read_prompt", "subcommand", "target_argument", "tool_argument"]

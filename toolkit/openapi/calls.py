@@ -174,5 +174,3 @@ def _first_server(owner: Mapping[str, Any]) -> str:
         default = variable.get("default", "") if isinstance(variable, Mapping) else ""
         address = address.replace(f"{{{name}}}", str(default))
     return address
-
-

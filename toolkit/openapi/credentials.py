@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # it takes long to load
 
 __all__ = ["Credential", "Credentials", "Requirement"]
 
-Credential: TypeAlias = "str | tuple[str, str] | httpx.Auth | Callable[[], str | None | Awaitable[str | None]]"
+Credential: TypeAlias = "str | tuple[str, str] | httpx.Auth | Callable[[], str | Awaitable[str | None] | None]"
 """A key or token, a user name with a password, an `httpx.Auth`, or a function that returns a key, or None for none."""
 
 Requirement: TypeAlias = Mapping[str, tuple[str, ...]]

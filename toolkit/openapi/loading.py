@@ -76,7 +76,7 @@ def load_openapi(
 
     Args:
         document: The document as a mapping, the path of a file, or an address.
-        client: The client that sends the requests. With a `base_url`, they go there instead of to the document's server.
+        client: The client that sends the requests. With a `base_url`, they go there and not to the document's server.
         select: The operations to take: a function of the `Operation`, or a collection of operation ids and tags.
         facts: Facts of tools that differ from those of their method: a function of the `Operation`, or a mapping by
             operation id.

@@ -36,7 +36,17 @@ _OWN_HEADERS = frozenset(["accept", "content-type", "authorization"])
 """Headers that a document cannot describe as parameters: the media types and the credentials decide them."""
 
 _SIMPLE_BODY_KEYWORDS = frozenset(
-    ["type", "properties", "required", "additionalProperties", "description", "title", "examples", "default", "$comment"]
+    [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "description",
+        "title",
+        "examples",
+        "default",
+        "$comment",
+    ]
 )
 _MAX_PARAMETERS = 500
 _MAX_TEXT_CHARS = 2_000
@@ -113,9 +123,7 @@ def read_inputs(
         if node.get("in") in _PLACES and (node["in"], node["name"]) not in hidden
     ]
     arguments = [
-        argument
-        for argument in arguments
-        if argument.place != "header" or argument.name.lower() not in _OWN_HEADERS
+        argument for argument in arguments if argument.place != "header" or argument.name.lower() not in _OWN_HEADERS
     ]
     content, is_required, place = _find_body(document, operation, parameters)
     names = Counter(argument.name for argument in arguments)
@@ -146,9 +154,9 @@ def _iter_parameters(document: Document, operation: Operation) -> Iterator[tuple
         nodes = owner.get("parameters", [])
         if not isinstance(nodes, list):
             raise DefinitionError(f"{owner_place}.parameters: expected a list")
-        for index, node in enumerate(nodes):
+        for index, entry in enumerate(nodes):
             place = f"{owner_place}.parameters[{index}]"
-            node, _ = document.follow(node, place)
+            node, _ = document.follow(entry, place)
             name, where = (node.get("name"), node.get("in")) if isinstance(node, Mapping) else (None, None)
             if not isinstance(name, str) or not isinstance(where, str):
                 raise DefinitionError(f"{place}: a parameter has a `name` and says where it is (`in`)")
@@ -280,7 +288,11 @@ def _can_merge(schema: Any, names: Mapping[str, int], is_required: bool) -> bool
     """Return whether the properties of the body can be arguments of their own."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
         return False
-    if not schema["properties"] or not schema.keys() <= _SIMPLE_BODY_KEYWORDS or schema.get("type", "object") != "object":
+    if (
+        not schema["properties"]
+        or not schema.keys() <= _SIMPLE_BODY_KEYWORDS
+        or schema.get("type", "object") != "object"
+    ):
         return False
     if schema.get("additionalProperties", False) is not False:  # properties that have no name here
         return False
@@ -296,8 +308,10 @@ def choose_media_type(media_types: list[str]) -> str:
     for wanted in _MEDIA_TYPES:
         for media_type in media_types:
             plain = media_type.partition(";")[0].strip().lower()
-            if plain == wanted or (wanted[0] == "+" and plain.endswith(wanted)) or (
-                wanted[-1] == "/" and plain.startswith(wanted)
+            if (
+                plain == wanted
+                or (wanted[0] == "+" and plain.endswith(wanted))
+                or (wanted[-1] == "/" and plain.startswith(wanted))
             ):
                 return media_type
     return media_types[0] if isinstance(media_types[0], str) else "application/json"

@@ -13,14 +13,17 @@ from ..errors import DefinitionError
 
 __all__ = ["translate_pattern"]
 
-_LETTERS = frozenset(
-    "L Letter Lu Ll Lt Lm Lo Uppercase_Letter Lowercase_Letter Alphabetic Alpha Upper Lower Uppercase Lowercase".split()
-)
-_DIGITS = frozenset("N Number Nd Decimal_Number Nl No Digit XDigit".split())
-_BOTH = frozenset("Alnum Word ASCII Any Assigned IsAlphabetic ID_Start ID_Continue XID_Start XID_Continue".split())
-_OTHERS = frozenset(
-    "P Pc Pd Pe Pf Pi Po Ps Punctuation Punct S Sc Sk Sm So Symbol Z Zl Zp Zs Separator Space White_Space Blank "
-    "M Mc Me Mn Mark C Cc Cf Cn Co Cs Cntrl Other Emoji Emoji_Presentation Extended_Pictographic Graph Print".split()
+_LETTER_NAMES = """
+L Letter Lu Ll Lt Lm Lo Uppercase_Letter Lowercase_Letter Alphabetic Alpha Upper Lower Uppercase Lowercase
+"""
+_DIGIT_NAMES = "N Number Nd Decimal_Number Nl No Digit XDigit"
+_ALL_NAMES = "Alnum Word ASCII Any Assigned IsAlphabetic ID_Start ID_Continue XID_Start XID_Continue"
+_OTHER_NAMES = """
+P Pc Pd Pe Pf Pi Po Ps Punctuation Punct S Sc Sk Sm So Symbol Z Zl Zp Zs Separator Space White_Space Blank
+M Mc Me Mn Mark C Cc Cf Cn Co Cs Cntrl Other Emoji Emoji_Presentation Extended_Pictographic Graph Print
+"""
+_LETTERS, _DIGITS, _BOTH, _OTHERS = (
+    frozenset(names.split()) for names in (_LETTER_NAMES, _DIGIT_NAMES, _ALL_NAMES, _OTHER_NAMES)
 )
 _SCRIPT = re.compile(r"(?:(?:Script|sc|Script_Extensions|scx|General_Category|gc)=|Is|In)?([A-Za-z_]+)")
 _PROPERTY = re.compile(r"\\([pP])(?:\{(\^?)([^{}]{1,60})\}|([A-Z]))")

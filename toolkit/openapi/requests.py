@@ -107,7 +107,9 @@ def _flatten(value: Any, safe: str = "") -> list[str]:
 def _assign(value: Any, separator: str, safe: str = "") -> str:
     """Return an object as `name=value`, joined by *separator*, or a list joined by it."""
     if isinstance(value, Mapping):
-        return separator.join(f"{_encode(name, safe=safe)}={_encode(_text(item), safe=safe)}" for name, item in value.items())
+        return separator.join(
+            f"{_encode(name, safe=safe)}={_encode(_text(item), safe=safe)}" for name, item in value.items()
+        )
     return separator.join(_flatten(value, safe))
 
 
@@ -220,9 +222,7 @@ def _write_field(name: str, value: Any, body: Body) -> Pairs:
     return _write_pairs(argument, value)
 
 
-def _write_part(
-    name: str, value: Any, body: Body
-) -> Iterable[tuple[str, tuple[str | None, bytes, str | None]]]:
+def _write_part(name: str, value: Any, body: Body) -> Iterable[tuple[str, tuple[str | None, bytes, str | None]]]:
     """Return the parts of a multipart body for one property: a file, a text, or several for a list."""
     if name in body.files:
         for item in value if isinstance(value, list) else [value]:

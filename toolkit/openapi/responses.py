@@ -26,6 +26,9 @@ if TYPE_CHECKING:  # it takes long to load
 __all__ = ["build_result", "read_output_schema", "status_error"]
 
 _MAX_MESSAGE_CHARS = 1_000
+_MAX_DEFINITIONS = 40
+"""The most definitions of an output schema. Some APIs return objects that lead to every other object that they have."""
+
 _MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "errors")
 
 
@@ -56,7 +59,7 @@ def read_output_schema(document: Document, operation: Operation, converter: Sche
         converted = converter.convert(schema, place)
         if not isinstance(converted, Mapping) or not converted:
             return None
-        return dict(converter.add_definitions(converted))
+        return dict(converter.add_definitions(converted, _MAX_DEFINITIONS))
     return None
 
 
@@ -132,8 +135,9 @@ def _find_words(body: bytes) -> str:
     except ValueError:
         return clean_text(text, _MAX_MESSAGE_CHARS) if "<html" not in text[:500].lower() else ""
     if isinstance(data, Mapping):
-        data = data.get("error") if isinstance(data.get("error"), Mapping) else data
-        parts = [data[key] for key in _MESSAGE_KEYS if data.get(key)]
+        inner = data.get("error")
+        words = inner if isinstance(inner, Mapping) else data
+        parts = [words[key] for key in _MESSAGE_KEYS if words.get(key)]
         texts = [part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts]
         if texts:
             return clean_text(": ".join(dict.fromkeys(texts)), _MAX_MESSAGE_CHARS)

@@ -24,7 +24,9 @@ Json: TypeAlias = Any
 
 _LEFT_OUT = {"request": "readOnly", "response": "writeOnly"}
 _MAX_EXAMPLE_CHARS = 200
-_DROPPED = frozenset(["discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"])
+_DROPPED = frozenset(
+    ["discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"]
+)
 _BINARY = {"type": "string", "contentEncoding": "base64"}
 
 
@@ -54,12 +56,12 @@ class SchemaConverter:
         except RecursionError:
             raise DefinitionError(f"{place}: the schema is nested too deeply") from None
 
-    def add_definitions(self, schema: Json) -> Json:
+    def add_definitions(self, schema: Json, max_definitions: int | None = None) -> Json:
         """
         Return *schema* with the definitions that it uses, directly or through others.
 
         Raises:
-            DefinitionError: One of them cannot be converted.
+            DefinitionError: One of them cannot be converted, or there are more than *max_definitions*.
         """
         names: dict[str, None] = {}
         open_names = sorted(_find_names(schema))
@@ -67,6 +69,8 @@ class SchemaConverter:
             name = open_names.pop()
             if name not in names:
                 names[name] = None
+                if max_definitions is not None and len(names) > max_definitions:
+                    raise DefinitionError(f"it has more than {max_definitions} definitions")
                 self._define(name)
                 open_names += self._needs[name]
         if not names:
@@ -133,7 +137,9 @@ class SchemaConverter:
         reference = schema["$ref"]
         self._document.find(reference)  # a wrong reference is reported at its place
         converted: dict[str, Any] = {"$ref": f"#/$defs/{_escape(self._name_of(reference))}"}
-        if not self._document.version.startswith(("2.", "3.0")):  # before 3.1, what stands beside a reference is ignored
+        if not self._document.version.startswith(
+            ("2.", "3.0")
+        ):  # before 3.1, what stands beside a reference is ignored
             beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
             converted |= self._convert(beside, place)
         return converted
@@ -156,12 +162,12 @@ class SchemaConverter:
         if not isinstance(properties, Mapping):
             return
         names = {
-            name
-            for name, item in properties.items()
-            if isinstance(item, Mapping) and item.get(self._left_out) is True
+            name for name, item in properties.items() if isinstance(item, Mapping) and item.get(self._left_out) is True
         }
         if names:
-            converted["properties"] = {name: item for name, item in converted["properties"].items() if name not in names}
+            converted["properties"] = {
+                name: item for name, item in converted["properties"].items() if name not in names
+            }
             if isinstance(required := converted.get("required"), list):
                 converted["required"] = [name for name in required if name not in names]
                 if not converted["required"]:
@@ -225,5 +231,3 @@ def _rewrite_nullable(converted: dict[str, Any], schema: Mapping[str, Any]) -> J
     if any(keyword in converted for keyword in ("allOf", "anyOf", "oneOf", "$ref")):
         return {"anyOf": [converted, {"type": "null"}]}
     return converted
-
-

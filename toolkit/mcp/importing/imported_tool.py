@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import mcp_types as types
 
 from ...catalogs.foreign_names import fold_name, make_legal_name, reason_against
+from ...catalogs.foreign_text import clean_text, explain_address
 from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
 from ...context import Context
 from ...errors import DefinitionError
@@ -22,7 +23,6 @@ from ...facts import FactOptions
 from ...results import ToolResult
 from ...spec import Tool
 from .call_errors import UnusableAnswer
-from ...catalogs.foreign_text import clean_text, explain_address
 from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer
