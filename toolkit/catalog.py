@@ -9,13 +9,14 @@ never wait and never see half a change.
 from __future__ import annotations
 
 import importlib
+import os
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from types import ModuleType
-from typing import Any, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ._plumbing.forks import unlock_in_children
 from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables, has_foreign
@@ -26,6 +27,9 @@ from .facts import Facts, Options, check_name
 from .functions.callables import is_redefinition, is_same_callable, subject_of
 from .functions.namespaces import is_being_defined, is_decorated_in_class_body, is_in_class_body
 from .spec import Tool, get_attached_tool
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
 
 __all__ = ["Catalog", "Tools", "as_catalog", "decorate", "default_catalog"]
 
@@ -52,6 +56,27 @@ class Catalog(CatalogView):
     @property
     def table(self) -> Table:
         return self._table
+
+    @classmethod
+    def from_openapi(
+        cls,
+        document: Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        client: httpx.AsyncClient | None = None,
+        select: Callable[[Any], bool] | Collection[str] | None = None,
+        facts: Callable[[Any], Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] | None = None,
+        auth: Mapping[str, Any] | None = None,
+    ) -> Catalog:
+        """
+        Return the operations of an OpenAPI document as tools. `toolkit.openapi.load_openapi` describes the options.
+
+        Example:
+            Catalog.from_openapi("openapi.yaml", client=httpx.AsyncClient(base_url="https://api.example.com"))
+        """
+        # People look for it here. It is imported by its name, because it stands above the catalog.
+        loader = importlib.import_module(f"{__package__}.openapi")
+        catalog: Catalog = loader.load_openapi(document, client=client, select=select, facts=facts, auth=auth)
+        return catalog
 
     @overload
     def tool(self, function: F, /, **options: Unpack[Options]) -> F: ...

@@ -9,8 +9,10 @@ their author sees all of them.
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import CatalogError, DefinitionError, DuplicateTool
@@ -18,9 +20,13 @@ from ..facts import check_name
 from ..spec import Tool
 from .snapshot import Table, describe_place, is_foreign
 
-__all__ = ["check_foreign_names", "fold_name", "leave_out_misleading", "reason_against"]
+__all__ = ["check_foreign_names", "fold_name", "leave_out_misleading", "make_legal_name", "reason_against"]
 
 _log = logging.getLogger("toolkit")
+
+_MAX_CHARS = 64
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_HASH_CHARS = 6
 
 RESERVED_NAMESPACES = frozenset({"functions", "multi_tool_use", "browser"})
 """
@@ -116,6 +122,21 @@ def reason_against(name: str) -> str | None:
     if fold_name(name) in _RESERVED:
         return "providers and agents have a tool of their own that is called so"
     return None
+
+
+def make_legal_name(name: str, prefix: str = "") -> str:
+    """
+    Return *name*, a text of printable ASCII, as a legal name with *prefix*.
+
+    Characters that a name cannot have become `_`. A name that is too long is cut, and ends with a digest of the whole.
+    """
+    legal = prefix + _ILLEGAL.sub("_", name)
+    if not re.match(r"[A-Za-z_]", legal):
+        legal = f"_{legal}"
+    if len(legal) <= _MAX_CHARS:
+        return legal
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
+    return f"{legal[: _MAX_CHARS - _HASH_CHARS - 1]}_{digest}"
 
 
 def _check_lookalikes(lookalikes: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:

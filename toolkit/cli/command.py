@@ -14,6 +14,7 @@ import click
 
 from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import Failure, report_errors
+from .openapi_targets import base_url_option
 from .output import Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
@@ -71,7 +72,7 @@ def subcommand(
         function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
         takes_target = any(parameter.name == "target" for parameter in function.__click_params__)
         if takes_target:
-            function = command_option(function)
+            function = base_url_option(command_option(function))
         command = click.command(name, cls=TargetCommand if takes_target else None)(function)
         # The help lists the command's own options first.
         command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)

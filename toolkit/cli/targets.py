@@ -7,6 +7,7 @@ Load the target of a command: the tools that its first argument names.
     tools.py, tools.py:catalog   the same for a file
     builtin                      the built-in tools, bound to the current folder
     builtin,tools.py             the tools of several targets
+    openapi.yaml                 the operations of an HTTP API; also `--base-url URL` and `openapi:ADDRESS`
     https://docs.example/mcp     the tools of an MCP server; also `--command "..."`, `.mcp.json` and `mcp:NAME`
 
 Loading a target runs its code.
@@ -27,6 +28,7 @@ from ..errors import CatalogError
 from ..safety import SafetyChecks
 from ..testing.load_target import catalog_of, load_object
 from .completion.known_names import BUILTIN, is_path
+from .openapi_targets import is_document, load_document
 from .server_targets import COMMAND_PREFIX, is_address, is_server, open_server
 
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
@@ -102,6 +104,8 @@ def _open_one(target: str, find_functions: FunctionFinder, settings: MergedSetti
         protection = {} if settings is None else {name: settings[f"files.{name}"] for name in lists}
         with builtin.Workspace(".", **protection) as workspace:
             yield Target(builtin.builtin_catalog(workspace), workspace.safety())
+    elif is_document(target):
+        yield Target(*load_document(target))
     elif is_server(target):
         with open_server(target, settings) as catalog:
             yield Target(catalog)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from toolkit import Catalog, DefinitionError
+from toolkit.catalogs.foreign_text import clean_schema, clean_text, explain_name, is_clean
 from toolkit.formats import FORMATS, definitions_for
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.call_errors import UnusableAnswer
-from toolkit.mcp.importing.foreign_text import clean_schema, clean_text, explain_name, is_clean
 from toolkit.mcp.importing.imported_tool import build_result, build_tool
 from toolkit.mcp.importing.pins import Pins
 from toolkit.mcp.importing.remote_server import read_server

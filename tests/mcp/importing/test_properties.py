@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 
-from toolkit.catalogs.foreign_names import fold_name
+from toolkit.catalogs.foreign_names import fold_name, make_legal_name
+from toolkit.catalogs.foreign_text import _MARKS, clean_schema, clean_text
 from toolkit.mcp import ServerLimits
 from toolkit.mcp.importing.call_errors import build_local_error, read_local_error
-from toolkit.mcp.importing.foreign_text import _MARKS, clean_schema, clean_text
-from toolkit.mcp.importing.imported_tool import NameBook, make_legal_name
+from toolkit.mcp.importing.imported_tool import NameBook
 from toolkit.mcp.importing.remote_tools import RemoteTool
 from toolkit.mcp.importing.stdio_transport import MessageLines
 

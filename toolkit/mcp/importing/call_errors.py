@@ -18,9 +18,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, URL_ELICITATION_REQUIRED
 from pydantic import ValidationError
 
+from ...catalogs.foreign_text import clean_text, explain_address
 from ...decisions import AuthNeeded, AuthRequest
 from ...errors import BadArgs, ToolError, Transient
-from .foreign_text import clean_text, explain_address
 
 __all__ = [
     "Happened",

@@ -26,10 +26,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..._plumbing.distribution import DISTRIBUTION
 from ..._plumbing.wording import format_seconds
+from ...catalogs.foreign_text import clean_text
 from ...errors import ToolError, Transient
 from .call_errors import UnusableAnswer, explain_validation, read_call_error
 from .flood_guard import guard_transport
-from .foreign_text import clean_text
 from .http_client import McpHttpClient
 from .list_watcher import ListWatcher
 from .questions import CallLink, QuestionRouter

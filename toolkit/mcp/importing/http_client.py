@@ -19,10 +19,10 @@ from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from ..._plumbing.wording import format_count
+from ...catalogs.foreign_text import clean_text
 from ...errors import Safety
 from ...policies.classify import parse_retry_after
 from .call_errors import Happened, build_local_error
-from .foreign_text import clean_text
 from .login_hosts import LoginHosts
 from .logins import Logins, StoredLogin
 from .private_json import PrivateFileError

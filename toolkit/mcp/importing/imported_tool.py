@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import mcp_types as types
 
-from ...catalogs.foreign_names import fold_name, reason_against
+from ...catalogs.foreign_names import fold_name, make_legal_name, reason_against
+from ...catalogs.foreign_text import clean_text, explain_address
 from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
 from ...context import Context
 from ...errors import DefinitionError
@@ -24,19 +23,15 @@ from ...facts import FactOptions
 from ...results import ToolResult
 from ...spec import Tool
 from .call_errors import UnusableAnswer
-from .foreign_text import clean_text, explain_address
 from .pins import Pins
 from .questions import CallLink
 from .remote_server import RemoteServer
 from .remote_tools import RemoteTool
 
-__all__ = ["NameBook", "SendCall", "build_result", "build_tool", "make_legal_name"]
+__all__ = ["NameBook", "SendCall", "build_result", "build_tool"]
 
 LabelT = TypeVar("LabelT", str, "str | None")
 
-_MAX_CHARS = 64
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
-_HASH_CHARS = 6
 _MAX_TITLE_CHARS = 300
 _ADVICE = "What it does is done, so do not call it again for that; tell the user."
 _CHANGED = "its server has changed its definition since it was last used"
@@ -167,21 +162,6 @@ _READERS: dict[type, Callable[[Any], Part]] = {
     types.EmbeddedResource: _read_resource,
     types.ResourceLink: _read_link,
 }
-
-
-def make_legal_name(name: str, prefix: str = "") -> str:
-    """
-    Return *name*, a text of printable ASCII, as a legal name with *prefix*.
-
-    Characters that a name cannot have become `_`. A name that is too long is cut, and ends with a digest of the whole.
-    """
-    legal = prefix + _ILLEGAL.sub("_", name)
-    if not re.match(r"[A-Za-z_]", legal):
-        legal = f"_{legal}"
-    if len(legal) <= _MAX_CHARS:
-        return legal
-    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_CHARS]
-    return f"{legal[: _MAX_CHARS - _HASH_CHARS - 1]}_{digest}"
 
 
 class NameBook:

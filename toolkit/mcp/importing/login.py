@@ -17,8 +17,8 @@ from mcp_types.version import LATEST_PROTOCOL_VERSION
 from pydantic import ValidationError
 
 from ..._plumbing.wording import format_seconds
+from ...catalogs.foreign_text import clean_text
 from ...errors import Safety, ToolError
-from .foreign_text import clean_text
 from .login_hosts import LoginHosts
 from .logins import LoginError, Logins, LoginStorage, build_client_metadata
 from .remote_server import RemoteServer

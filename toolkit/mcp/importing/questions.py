@@ -15,12 +15,12 @@ from typing import Any
 
 import mcp_types as types
 
+from ...catalogs.foreign_text import clean_schema, clean_text, explain_address
 from ...context import Context
 from ...errors import DefinitionError, ToolError
 from ...questions import DECLINED, Question
 from ...values.schemas.validator import check_schema
 from .flood_guard import MessageBudget
-from .foreign_text import clean_schema, clean_text, explain_address
 
 __all__ = ["CallLink", "QuestionRouter"]
 

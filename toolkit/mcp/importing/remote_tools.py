@@ -20,9 +20,9 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from ..._plumbing.wording import format_count
+from ...catalogs.foreign_text import clean_schema, clean_text, explain_name, is_clean
 from ...errors import DefinitionError
 from ...values.strictjson.canonical import digest_parts, encode_canonical
-from .foreign_text import clean_schema, clean_text, explain_name, is_clean
 from .remote_server import ServerLimits
 
 __all__ = ["RemoteListing", "RemoteTool", "leave_out_unusable", "list_tools"]

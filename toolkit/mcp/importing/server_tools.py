@@ -14,10 +14,10 @@ from functools import partial
 from typing import TypeAlias
 
 from ..._plumbing.wording import format_count, format_seconds
+from ...catalogs.foreign_text import clean_text
 from ...concurrency.thread_pool import ThreadPool
 from ...errors import DefinitionError
 from ...spec import Tool
-from .foreign_text import clean_text
 from .remote_server import RemoteServer
 from .remote_tools import RemoteListing, RemoteTool
 

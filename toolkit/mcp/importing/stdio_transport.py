@@ -25,10 +25,10 @@ from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from ..._plumbing.wording import format_count
+from ...catalogs.foreign_text import clean_text
 from ...errors import ToolError
 from ...values.visible import make_visible
 from .call_errors import build_local_error
-from .foreign_text import clean_text
 from .remote_server import RemoteServer
 
 __all__ = ["ErrorTail", "MessageLines", "ProcessWatch", "open_stdio"]

@@ -18,9 +18,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 from pydantic import TypeAdapter, ValidationError
 
+from ...catalogs.foreign_text import clean_text
 from ...errors import ToolError
 from .call_errors import UnusableAnswer
-from .foreign_text import clean_text
 from .questions import CallLink
 
 __all__ = ["TaskCaller", "offers_tasks"]

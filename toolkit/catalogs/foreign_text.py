@@ -1,5 +1,5 @@
 """
-The one door for what a server sends: free text is cleaned, and names and values are checked.
+The one door for what a server or a document says: free text is cleaned, and names and values are checked.
 
 Characters that a person does not see are removed from free text, because a model would read them. So are marks that
 pose as a message of the system or of the provider. What a text says in plain words stays: the program decides whether
@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from ...errors import DefinitionError
-from ...values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
+from ..errors import DefinitionError
+from ..values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
 
 __all__ = ["clean_schema", "clean_text", "explain_address", "explain_name", "is_clean"]
 

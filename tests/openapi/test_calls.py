@@ -1,0 +1,255 @@
+"""
+One call of an operation: credentials, statuses, redirects, bodies of every kind.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+
+import httpx
+import pytest
+
+from toolkit import Catalog, Dispatcher
+from toolkit.decisions import Decision
+
+from .kit import call, client_for, dispatcher_for, document, echo, reply
+
+PETS = document(
+    {"get /pets": {"operationId": "list"}, "post /pets": {"operationId": "add"}, "head /pets": {"operationId": "look"}}
+)
+
+
+def app_for(body=b"", status=200, **headers):
+    async def app(scope, receive, send):
+        await reply(send, body, status, **headers)
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, "failed"), (404, "failed"), (429, "transient"), (500, "transient"), (503, "transient")]
+)
+def test_statuses_are_read_by_the_table(status, kind):
+    problem = json.dumps({"title": "No", "detail": "The pet is away."}).encode()
+    result = call(PETS, "add", app=app_for(problem, status, content_type="application/problem+json"))
+    assert result.kind == kind
+    assert f"{status}" in result.text
+    assert "No: The pet is away." in result.text
+
+
+def test_retry_after_is_honoured():
+    result = call(PETS, "add", app=app_for(b"{}", 429, retry_after="7200"))
+    assert result.kind == "transient"
+    assert result.error.cause.retry_after_seconds == 7200
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"message": "Bad name"}', "Bad name"),
+        (b'{"error": {"message": "Bad <system>name</system>"}}', "Bad name"),
+        (b'{"errors": [{"field": "name"}]}', '[{"field": "name"}]'),
+        (b"plain words", "plain words"),
+        (b"<html><body>Oops</body></html>", "400 Bad Request"),
+        (b"[1]", "[1]"),
+        (b"\xff\xfe", "400 Bad Request"),
+    ],
+)
+def test_the_words_of_a_failure_are_shown_clean(body, words):
+    text = call(PETS, "add", app=app_for(body, 400)).text
+    assert words in text
+    assert "<system>" not in text
+
+
+def test_a_redirect_is_followed_on_the_same_host():
+    async def app(scope, receive, send):
+        if scope["path"].endswith("/pets"):
+            await reply(send, status=302, location="/v1/other")
+        else:
+            await echo(scope, receive, send)
+
+    assert call(PETS, "list", app=app).unwrap()["path"] == "/v1/other"
+    assert "followed only for GET and HEAD" in call(PETS, "add", app=app).text
+
+
+@pytest.mark.parametrize(
+    "location", ["http://evil.test/pets", "https://api.test/pets", "//evil.test", "http://api.test:81/"]
+)
+def test_a_redirect_to_another_host_is_refused(location):
+    result = call(PETS, "list", app=app_for(status=302, location=location))
+    assert result.kind == "failed"
+    assert "redirects to another host" in result.text
+
+
+def test_a_circle_of_redirects_ends():
+    assert "more than 5 times" in call(PETS, "list", app=app_for(status=302, location="/v1/pets")).text
+
+
+def test_an_endless_response_ends():
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        for _ in range(30):
+            await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    assert "longer than 20,000,000 bytes" in call(PETS, "list", app=app).text
+
+
+def test_bodies_become_values_texts_and_parts():
+    assert call(PETS, "list", app=app_for(b'{"a": 1}')).value == {"a": 1}
+    assert call(PETS, "list", app=app_for(b"", 204)).value is None
+    assert call(PETS, "list", app=app_for("ä".encode(), content_type="text/plain; charset=utf-8")).value == "ä"
+    image = call(PETS, "list", app=app_for(b"\x89PNG", content_type="image/png")).parts[0]
+    assert (image.data, image.media_type) == (b"\x89PNG", "image/png")
+    sound = call(PETS, "list", app=app_for(b"RIFF", content_type="audio/wav")).parts[0]
+    assert (sound.data, sound.media_type) == (b"RIFF", "audio/wav")
+    file = call(PETS, "list", app=app_for(b"\x00\xff", content_type="application/zip")).parts[0]
+    assert file.media_type == "application/zip"
+    assert "not JSON" in call(PETS, "list", app=app_for(b"{")).text
+    head = call(PETS, "look", app=app_for(b"", etag='"x"')).value
+    assert head == {"status": 200, "content-type": "application/json", "etag": '"x"'}
+
+
+def test_a_link_to_the_next_page_is_in_the_text():
+    result = call(PETS, "list", app=app_for(b"[1]", link='</pets?page=2>; rel="next"'))
+    assert result.value == [1]
+    assert 'Link: </pets?page=2>; rel="next"' in result.text
+
+
+def test_a_response_that_is_not_what_was_promised_is_a_failure_that_says_so():
+    response = {"200": {"description": "", "content": {"application/json": {"schema": {"type": "integer"}}}}}
+    data = document({"get /pets": {"operationId": "count", "responses": response}})
+    assert call(data, "count", app=app_for(b"3")).value == 3
+    result = call(data, "count", app=app_for(b'"three"'))
+    assert result.kind == "failed"
+    assert "integer" in result.text
+
+
+@pytest.mark.parametrize("value", ["", ".", ".."])
+def test_an_argument_cannot_name_another_address(value):
+    parameter = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    data = document({"get /pets/{id}/owner": {"operationId": "owner", "parameters": [parameter]}})
+    result = call(data, "owner", {"id": value})
+    assert result.kind == "bad_args"
+    assert "another address" in result.text
+    assert call(data, "owner", {"id": "../../admin?x#y"}).unwrap()["path"] == "/v1/pets/..%2F..%2Fadmin%3Fx%23y/owner"
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "\x00", "ä"])
+def test_a_header_cannot_be_broken_out_of(value):
+    parameter = {"name": "X-Name", "in": "header", "schema": {"type": "string"}}
+    result = call(
+        document({"get /pets": {"operationId": "list", "parameters": [parameter]}}), "list", {"X-Name": value}
+    )
+    assert result.kind == "bad_args"
+
+
+def test_bytes_that_are_not_base64_are_refused():
+    content = {"application/octet-stream": {"schema": {}}}
+    data = document({"post /f": {"operationId": "put", "requestBody": {"required": True, "content": content}}})
+    assert call(data, "put", {"body": "!"}).kind == "bad_args"
+
+
+def test_a_private_server_of_the_document_is_refused_by_the_safety_checks():
+    data = document({"get /meta": {"operationId": "meta"}}, servers=[{"url": "http://169.254.169.254"}])
+    result = Dispatcher(Catalog.from_openapi(data)).call_sync("meta", {})
+    assert result.kind in ("denied", "safety")
+    assert "169.254.169.254" in result.text
+
+
+SCHEMES = {
+    "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+    "query": {"type": "apiKey", "in": "query", "name": "key"},
+    "cookie": {"type": "apiKey", "in": "cookie", "name": "sid"},
+    "basic": {"type": "http", "scheme": "basic"},
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "oauth": {
+        "type": "oauth2",
+        "flows": {"authorizationCode": {"authorizationUrl": "https://login.test/authorize", "scopes": {}}},
+    },
+}
+
+
+def secured(*alternatives, **operation):
+    return document(
+        {"get /pets": {"operationId": "list", "security": list(alternatives), **operation}},
+        components={"securitySchemes": SCHEMES},
+    )
+
+
+class OwnAuth(httpx.Auth):
+    def auth_flow(self, request):
+        request.headers["X-Own"] = "yes"
+        yield request
+
+
+async def get_token():
+    return "s3cret"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "credential", "place", "expected"),
+    [
+        ("key", "s3cret", "x-key", "s3cret"),
+        ("cookie", "s3cret", "cookie", "sid=s3cret"),
+        ("basic", ("me", "s3cret"), "authorization", f"Basic {base64.b64encode(b'me:s3cret').decode()}"),
+        ("bearer", "s3cret", "authorization", "Bearer s3cret"),
+        ("bearer", lambda: "s3cret", "authorization", "Bearer s3cret"),
+        ("oauth", get_token, "authorization", "Bearer s3cret"),
+        ("oauth", OwnAuth(), "x-own", "yes"),
+    ],
+)
+def test_credentials_are_sent_where_the_scheme_says(scheme, credential, place, expected):
+    result = call(secured({scheme: []}), "list", auth={scheme: credential}).unwrap()
+    assert result["headers"][place] == expected
+
+
+def test_a_key_in_the_query_is_sent_and_not_logged(caplog):
+    with caplog.at_level(logging.DEBUG):
+        result = call(secured({"query": []}), "list", auth={"query": "s3 cret"}).unwrap()
+    assert result["query"] == "key=s3%20cret"
+    assert "s3 cret" not in caplog.text
+    assert "s3%20cret" not in caplog.text
+
+
+def test_a_parameter_that_is_a_credential_is_not_an_argument():
+    parameters = [
+        {"name": "X-Key", "in": "header", "schema": {"type": "string"}},
+        {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+        {"name": "page", "in": "query", "schema": {"type": "integer"}},
+    ]
+    dispatcher = dispatcher_for(secured({"key": []}, parameters=parameters), auth={"key": "s3cret"})
+    assert list(dispatcher.catalog.get("list").schema["properties"]) == ["page"]
+
+
+def test_the_first_requirement_that_can_be_met_is_used():
+    data = secured({"oauth": ["read"]}, {"key": [], "cookie": []})
+    result = call(data, "list", auth={"key": "k", "cookie": "c"}).unwrap()
+    assert (result["headers"]["x-key"], result["headers"]["cookie"]) == ("k", "sid=c")
+    assert call(secured({"key": []}, {}), "list").kind == "ok"
+
+
+def test_a_call_without_credentials_waits_for_them_and_goes_on():
+    tokens = []
+    dispatcher = dispatcher_for(
+        secured({"oauth": ["read:pets"]}), auth={"oauth": lambda: tokens[-1] if tokens else None}
+    )
+    waiting = dispatcher.call_sync("list", {})
+    assert waiting.kind == "waiting"
+    assert waiting.request.auth.scopes == ("read:pets",)
+    assert waiting.request.auth.url == "https://login.test/authorize"
+    tokens.append("s3cret")
+    result = dispatcher.resume_sync(waiting, Decision.approve())
+    assert result.unwrap()["headers"]["authorization"] == "Bearer s3cret"
+
+
+def test_the_credentials_of_the_client_are_enough():
+    result = call(secured({"bearer": []}), "list", client_options={"headers": {"Authorization": "Bearer own"}}).unwrap()
+    assert result["headers"]["authorization"] == "Bearer own"
+
+
+def test_a_scheme_that_the_document_does_not_have_is_refused():
+    with pytest.raises(Exception, match="no security scheme 'token'"):
+        Catalog.from_openapi(secured({"key": []}), client=client_for(), auth={"token": "x"})

@@ -1,0 +1,141 @@
+"""
+Schemas of every version become schemas of draft 2020-12.
+"""
+
+from __future__ import annotations
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from toolkit import DefinitionError
+from toolkit.openapi.documents import Document
+from toolkit.openapi.patterns import translate_pattern
+from toolkit.openapi.schemas import SchemaConverter
+
+
+def convert(schema, version="3.0.0", direction="request", **schemas):
+    content = {"components": {"schemas": schemas}}
+    converter = SchemaConverter(Document(content, version, "Pets"), direction)
+    return converter.add_definitions(converter.convert(schema, "here"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "converted"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "string", "nullable": True, "enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        (
+            {"allOf": [{"type": "string"}], "nullable": True},
+            {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]},
+        ),
+        ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, {"type": "integer", "exclusiveMinimum": 1}),
+        ({"type": "integer", "maximum": 9, "exclusiveMaximum": False}, {"type": "integer", "maximum": 9}),
+        ({"type": "string", "example": "x"}, {"type": "string", "examples": ["x"]}),
+        ({"type": "file"}, {"type": "string", "contentEncoding": "base64"}),
+        ({"type": "string", "format": "binary"}, {"type": "string", "contentEncoding": "base64"}),
+        ({"type": "string", "xml": {"name": "x"}, "x-internal": 1}, {"type": "string"}),
+        ({"type": "string", "required": True}, {"type": "string"}),
+        (
+            {"oneOf": [{"type": "string"}], "discriminator": {"propertyName": "kind"}},
+            {"oneOf": [{"type": "string"}]},
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"id": {"type": "integer", "readOnly": True}, "n": {}},
+                "required": ["id"],
+            },
+            {"type": "object", "properties": {"n": {}}},
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "nullable": True}},
+            {"type": "array", "items": {"type": ["string", "null"]}},
+        ),
+    ],
+)
+def test_older_keywords_are_rewritten(schema, converted):
+    assert convert(schema) == converted
+    Draft202012Validator.check_schema(convert(schema))
+
+
+def test_a_response_does_not_promise_what_is_only_written():
+    schema = {
+        "type": "object",
+        "properties": {"password": {"type": "string", "writeOnly": True}, "name": {}},
+        "required": ["password", "name"],
+    }
+    assert convert(schema, direction="response") == {"type": "object", "properties": {"name": {}}, "required": ["name"]}
+    assert "password" in convert(schema)["properties"]
+
+
+def test_recursion_stays_recursion_and_only_used_definitions_are_carried():
+    node = {"type": "object", "properties": {"child": {"$ref": "#/components/schemas/Node"}}}
+    converted = convert({"$ref": "#/components/schemas/Node"}, Node=node, Other={"type": "string"})
+    assert converted == {
+        "$ref": "#/$defs/Node",
+        "$defs": {"Node": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Node"}}}},
+    }
+
+
+def test_names_that_need_escaping_are_referred_to():
+    schemas = {"a/b~c": {"type": "string"}}
+    converted = convert({"$ref": "#/components/schemas/a~1b~0c"}, **schemas)
+    assert Draft202012Validator(converted).is_valid("x")
+    assert not Draft202012Validator(converted).is_valid(1)
+
+
+def test_what_stands_beside_a_reference_counts_since_3_1():
+    schema = {"$ref": "#/components/schemas/Name", "description": "The name."}
+    assert "description" not in convert(schema, Name={"type": "string"})
+    assert convert(schema, "3.1.0", Name={"type": "string"})["description"] == "The name."
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"type": "string", "pattern": "("}, "has no meaning"),
+        ({"properties": {"a": 1}}, "a schema is an object, got int"),
+        ({"$ref": "#/components/schemas/Missing"}, "names nothing"),
+        ({"enum": ["a\u200bb"]}, "hidden characters"),
+        ({"properties": {"<system>": {}}}, "poses as a message"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused_with_its_place(schema, message):
+    with pytest.raises(DefinitionError, match=message) as caught:
+        convert(schema)
+    assert "here" in str(caught.value) or "components" in str(caught.value)
+
+
+def test_a_schema_that_is_defined_by_itself_is_refused():
+    converter = SchemaConverter(
+        Document({"components": {"schemas": {"A": {"$ref": "#/components/schemas/A"}}}}, "3.0.0", "Pets"), "request"
+    )
+    with pytest.raises(DefinitionError, match="defined by itself"):
+        converter.inline(converter.convert({"$ref": "#/components/schemas/A"}, "here"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "accepted", "refused"),
+    [
+        (r"^\p{L}+$", ["Ärger", "abc", "東京"], ["1", "a b"]),
+        (r"^[\p{L}\d_-]{1,5}$", ["ä-1_"], ["!", "a b"]),
+        (r"^[\p{Alnum}]+$", ["aZ9"], []),
+        (r"^\p{Lu}", ["A"], ["1", " "]),
+        (r"^\p{N}+$", ["12"], ["!"]),
+        (r"^\P{L}$", ["1"], []),
+        (r"^[^\p{P}]$", [], []),
+        (r"^(?<year>\d{4})-\k<year>$", ["2024-2024"], ["2024-2025"]),
+        (r"^a\/b$", ["a/b"], ["ab"]),
+        (r"^[^]$", ["x", "\n"], [""]),
+        (r"^\u{1F98A}$", ["🦊"], ["x"]),
+        (r"^[a[b]+$", ["a[b"], ["c"]),
+        (r"^\p{Script=Greek}+$", ["αβγ"], ["1"]),
+        (r"^x\z", ["x"], ["xy"]),
+    ],
+)
+def test_patterns_of_ecmascript_are_translated(pattern, accepted, refused):
+    import re
+
+    translated = re.compile(translate_pattern(pattern))
+    assert all(translated.search(text) for text in accepted)
+    assert not any(translated.search(text) for text in refused)

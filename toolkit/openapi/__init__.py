@@ -1,0 +1,19 @@
+"""
+An HTTP API as a catalog: each operation of an OpenAPI document is a tool.
+
+    catalog = Catalog.from_openapi("openapi.yaml", client=httpx.AsyncClient(base_url="https://api.example.com"))
+
+OpenAPI 3.0, 3.1, 3.2 and Swagger 2.0 are read. The extra `openapi` installs PyYAML, which only documents in YAML need.
+
+The modules, each of which uses only modules before it:
+
+    documents.py → patterns.py → schemas.py → operations.py → parameters.py → requests.py → credentials.py
+    → responses.py → calls.py → loading.py
+"""
+
+from __future__ import annotations
+
+from .loading import OpenAPICatalog, RefusedOperation, load_openapi
+from .operations import Operation
+
+__all__ = ["OpenAPICatalog", "Operation", "RefusedOperation", "load_openapi"]

@@ -1,0 +1,176 @@
+"""
+One call of an operation: its request is built, sent and answered.
+
+Requests go to the server of the document or to the address that the program gives, and never to a host that an argument
+names. A redirect is followed on the same host only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from ..access import Access, Url
+from ..errors import BadArgs, DefinitionError, ToolError
+from ..providers.http.loop_clients import LoopClients
+from .credentials import Credentials, Requirement
+from .documents import Document
+from .operations import Operation
+from .parameters import Inputs
+from .requests import RequestParts, build_request_parts
+from .responses import build_result, status_error
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
+
+__all__ = ["Caller", "find_server"]
+
+_MAX_RESPONSE_BYTES = 20_000_000
+_MAX_ERROR_BYTES = 20_000
+_MAX_REDIRECTS = 5
+_ACCEPT = "application/json, */*;q=0.8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """
+    The calls of one operation.
+
+    Attributes:
+        server: The address before the path of the operation.
+        is_signed: Whether the client of the program has credentials of its own.
+    """
+
+    operation: Operation
+    inputs: Inputs
+    server: str
+    credentials: Credentials
+    requirements: list[Requirement]
+    clients: LoopClients
+    is_signed: bool
+
+    async def call(self, arguments: dict[str, Any]) -> Any:
+        """Send the request for *arguments*, and return the result."""
+        parts = build_request_parts(self.operation.path, self.inputs, arguments)
+        auth = None if self.is_signed else await self.credentials.apply(self.requirements, parts)
+        client = await self.clients.get()
+        response, body = await self._send(client, self._build_request(client, parts), auth)
+        if not response.is_success:
+            raise status_error(response, body)
+        return build_result(response, body)
+
+    def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
+        """Return the address that a call with *arguments* reaches, for rules and safety checks."""
+        try:
+            parts = build_request_parts(self.operation.path, self.inputs, arguments)
+        except BadArgs:
+            return [Url(self.server)]  # the call itself reports what is wrong
+        return [Url(self._address(parts))]
+
+    def _address(self, parts: RequestParts) -> str:
+        return f"{self.server.rstrip('/')}{parts.path}"
+
+    def _build_request(self, client: httpx.AsyncClient, parts: RequestParts) -> httpx.Request:
+        address = self._address(parts)
+        if parts.query:
+            address = f"{address}?{parts.query_text}"
+        headers = {"Accept": _ACCEPT, **parts.headers}
+        if parts.cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in parts.cookies)
+        return client.build_request(
+            self.operation.method, address, headers=headers, content=parts.content, files=parts.files or None
+        )
+
+    async def _send(
+        self, client: httpx.AsyncClient, request: httpx.Request, auth: httpx.Auth | None
+    ) -> tuple[httpx.Response, bytes]:
+        options = {} if auth is None else {"auth": auth}
+        for _ in range(_MAX_REDIRECTS + 1):
+            response = await client.send(request, stream=True, follow_redirects=False, **options)
+            try:
+                body = await self._read(response)
+            finally:
+                await response.aclose()
+            target = response.headers.get("location")
+            if not response.has_redirect_location or target is None:
+                return response, body
+            address = urljoin(str(request.url), target)
+            if _origin(address) != _origin(str(request.url)):
+                raise ToolError(
+                    f"{self.operation.method} {self.operation.path} redirects to another host, "
+                    f"{_origin(address)[1]!r:.100}, which is refused"
+                )
+            if request.method not in ("GET", "HEAD"):
+                raise ToolError(
+                    f"{self.operation.method} {self.operation.path} is answered with the redirect "
+                    f"{response.status_code}, which is followed only for GET and HEAD"
+                )
+            request = client.build_request(request.method, address, headers=_without_body_headers(request))
+        raise ToolError(f"{self.operation.method} {self.operation.path} redirects more than {_MAX_REDIRECTS} times")
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        limit = _MAX_RESPONSE_BYTES if response.is_success else _MAX_ERROR_BYTES
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > limit:
+                if response.is_success:
+                    raise ToolError(
+                        f"the answer is longer than {limit:,} bytes, and was not read to its end; the call was made"
+                    )
+                break
+        return bytes(body)
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port
+
+
+def _without_body_headers(request: httpx.Request) -> dict[str, str]:
+    return {name: value for name, value in request.headers.items() if name.lower() not in ("host", "content-length")}
+
+
+def find_server(document: Document, operation: Operation, base_url: str) -> str:
+    """
+    Return the address before the path of *operation*: *base_url* if the program gives one, or that of the document.
+
+    Raises:
+        DefinitionError: The document names no server, or one that cannot be reached.
+    """
+    if base_url:
+        return base_url
+    if document.is_swagger:
+        address = _find_swagger_server(document)
+    else:
+        owners = (operation.data, operation.shared, document.data)
+        address = next((found for owner in owners if (found := _first_server(owner))), "")
+    address = urljoin(document.address, address) if document.address.startswith("http") else address
+    if not address.startswith(("https://", "http://")):
+        raise DefinitionError(
+            f"{operation.place}: the document names no server with a whole address, got {address[:200]!r}; "
+            f"give one: `client=httpx.AsyncClient(base_url=...)`"
+        )
+    return address
+
+
+def _find_swagger_server(document: Document) -> str:
+    host, path = document.data.get("host"), document.data.get("basePath", "")
+    schemes = document.data.get("schemes") or ["https"]
+    scheme = "https" if "https" in schemes else schemes[0]
+    return f"{scheme}://{host}{path}" if isinstance(host, str) else str(path)
+
+
+def _first_server(owner: Mapping[str, Any]) -> str:
+    """Return the first server that *owner* lists, with the defaults of its variables."""
+    servers = owner.get("servers")
+    if not isinstance(servers, list) or not servers or not isinstance(servers[0], Mapping):
+        return ""
+    address = str(servers[0].get("url", ""))
+    variables = servers[0].get("variables")
+    for name, variable in (variables if isinstance(variables, Mapping) else {}).items():
+        default = variable.get("default", "") if isinstance(variable, Mapping) else ""
+        address = address.replace(f"{{{name}}}", str(default))
+    return address

@@ -1,0 +1,164 @@
+"""
+The credentials of an API: its `securitySchemes`, and what the program gives for them.
+
+A call whose credentials are missing raises `AuthNeeded`, so that it waits for them and goes on. Credentials are in no
+schema, result, log or approval.
+"""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
+
+from ..decisions import AuthNeeded, AuthRequest
+from ..errors import DefinitionError
+from .documents import Document
+from .operations import Operation
+from .requests import RequestParts
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
+
+__all__ = ["Credential", "Credentials", "Requirement"]
+
+Credential: TypeAlias = "str | tuple[str, str] | httpx.Auth | Callable[[], str | Awaitable[str | None] | None]"
+"""A key or token, a user name with a password, an `httpx.Auth`, or a function that returns a key, or None for none."""
+
+Requirement: TypeAlias = Mapping[str, tuple[str, ...]]
+"""The schemes that are needed together, each with its scopes."""
+
+_MASK = "***"
+
+
+class Credentials:
+    """What the program gives for the security schemes of *document*: *auth* by the name of the scheme."""
+
+    def __init__(self, document: Document, auth: Mapping[str, Credential] | None) -> None:
+        self._title = document.title
+        self._schemes = _read_schemes(document)
+        self._auth = dict(auth or {})
+        self._default = document.data.get("security")
+        self._masking = _QueryMask()
+        if unknown := self._auth.keys() - self._schemes.keys():
+            raise DefinitionError(
+                f"auth: the document has no security scheme {min(unknown)!r}; "
+                f"it has {', '.join(sorted(self._schemes)) or 'none'}"
+            )
+
+    @property
+    def hidden_parameters(self) -> frozenset[tuple[str, str]]:
+        """The parameters that are credentials, by place and name."""
+        return frozenset(
+            (scheme["in"], scheme["name"])
+            for scheme in self._schemes.values()
+            if scheme.get("type") == "apiKey" and isinstance(scheme.get("name"), str) and "in" in scheme
+        )
+
+    def requirements_of(self, operation: Operation) -> list[Requirement]:
+        """Return the alternatives of *operation*, of which one has to be met; an empty list if none is needed."""
+        alternatives = operation.data.get("security", self._default)
+        if not isinstance(alternatives, list):
+            return []
+        return [
+            {name: tuple(scopes) if isinstance(scopes, list) else () for name, scopes in alternative.items()}
+            for alternative in alternatives
+            if isinstance(alternative, Mapping)
+        ]
+
+    async def apply(self, requirements: list[Requirement], parts: RequestParts) -> httpx.Auth | None:
+        """
+        Add the credentials for the first of *requirements* that can be met to *parts*, or return them as `httpx.Auth`.
+
+        Raises:
+            AuthNeeded: None of them can be met.
+        """
+        if not requirements or any(not requirement for requirement in requirements):
+            return None
+        for requirement in requirements:
+            found = {name: await _obtain(self._auth.get(name)) for name in requirement}
+            if all(credential is not None for credential in found.values()):
+                own_auth = None
+                for name, credential in found.items():
+                    own_auth = self._add(self._schemes.get(name, {}), credential, parts) or own_auth
+                return own_auth
+        raise AuthNeeded(self._describe_missing(requirements))
+
+    def _add(self, scheme: Mapping[str, Any], credential: Any, parts: RequestParts) -> httpx.Auth | None:
+        if not isinstance(credential, str | tuple):
+            return credential  # type: ignore[no-any-return]  # an httpx.Auth
+        kind, where = scheme.get("type"), scheme.get("in")
+        if kind == "apiKey" and isinstance(credential, str):
+            if where == "query":
+                self._masking.hide(credential)
+                parts.query.append((quote(scheme["name"], safe=""), quote(credential, safe="")))
+            elif where == "cookie":
+                parts.cookies.append((scheme["name"], credential))
+            else:
+                parts.headers[scheme["name"]] = credential
+        elif kind == "basic" or (kind == "http" and str(scheme.get("scheme")).lower() == "basic"):
+            text = ":".join(credential) if isinstance(credential, tuple) else credential
+            parts.headers["Authorization"] = f"Basic {base64.b64encode(text.encode()).decode()}"
+        else:
+            parts.headers["Authorization"] = f"Bearer {credential if isinstance(credential, str) else credential[1]}"
+        return None
+
+    def _describe_missing(self, requirements: list[Requirement]) -> AuthRequest:
+        requirement = requirements[0]
+        name = next(iter(requirement))
+        flows = self._schemes.get(name, {}).get("flows", self._schemes.get(name, {}))
+        addresses = [flow.get("authorizationUrl") for flow in _iter_flows(flows)]
+        return AuthRequest(
+            provider=self._title,
+            scopes=tuple(scope for scopes in requirement.values() for scope in scopes),
+            url=next((address for address in addresses if isinstance(address, str)), None),
+            reason=f"{self._title} needs credentials; give them as `auth={{{name!r}: ...}}`",
+        )
+
+
+def _read_schemes(document: Document) -> dict[str, Mapping[str, Any]]:
+    if document.is_swagger:
+        schemes = document.data.get("securityDefinitions", {})
+    else:
+        components = document.data.get("components", {})
+        schemes = components.get("securitySchemes", {}) if isinstance(components, Mapping) else {}
+    if not isinstance(schemes, Mapping):
+        return {}
+    followed = {name: document.follow(scheme, f"securitySchemes.{name}")[0] for name, scheme in schemes.items()}
+    return {name: scheme for name, scheme in followed.items() if isinstance(scheme, Mapping)}
+
+
+def _iter_flows(flows: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(flows, Mapping):
+        return []
+    return [flows, *(flow for flow in flows.values() if isinstance(flow, Mapping))]
+
+
+async def _obtain(credential: Any) -> Any:
+    """Return *credential*, or what it returns if it is a function."""
+    if callable(credential) and not hasattr(credential, "auth_flow"):
+        credential = credential()
+    return await credential if inspect.isawaitable(credential) else credential
+
+
+class _QueryMask(logging.Filter):
+    """Hides the keys that are sent in a query from the log of httpx, which writes the whole address."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._secrets: set[str] = set()
+
+    def hide(self, secret: str) -> None:
+        if not self._secrets:
+            logging.getLogger("httpx").addFilter(self)
+        self._secrets.update((secret, quote(secret, safe="")))
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        for secret in self._secrets:
+            message = message.replace(secret, _MASK)
+        record.msg, record.args = message, ()
+        return True

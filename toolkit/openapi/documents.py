@@ -1,0 +1,192 @@
+"""
+Reads an OpenAPI document, and finds what its references name.
+
+References are followed inside the document only. A reference to a file or to the network is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from .._plumbing.distribution import install_hint
+from ..errors import DefinitionError
+
+__all__ = ["Document", "read_document"]
+
+_MAX_BYTES = 100_000_000
+_MAX_REFERENCES = 50
+_MAX_DEPTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """
+    An OpenAPI document.
+
+    Attributes:
+        data: The whole document.
+        version: The version that it states, such as "3.1.0" or "2.0".
+        title: The title of the API.
+        address: The address or the path from which it was read; "" if it was a mapping.
+    """
+
+    data: Mapping[str, Any]
+    version: str
+    title: str
+    address: str = ""
+
+    @property
+    def is_swagger(self) -> bool:
+        return self.version == "2.0"
+
+    def follow(self, node: Any, place: str) -> tuple[Any, str]:
+        """
+        Return what *node* stands for, and its place, if *node* is a reference; else *node* and *place*.
+
+        Raises:
+            DefinitionError: The reference leads outside the document, to nothing, or back to itself.
+        """
+        for _ in range(_MAX_REFERENCES):
+            if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
+                return node, place
+            place = node["$ref"]
+            node = self.find(place)
+        raise DefinitionError(f"the reference {place[:200]!r} leads back to itself")
+
+    def find(self, reference: str) -> Any:
+        """Return the part of the document that *reference* names, such as "#/components/schemas/Pet"."""
+        if not reference.startswith("#"):
+            raise DefinitionError(
+                f"the reference {reference[:200]!r} leads outside the document; put what it names into the document"
+            )
+        node: Any = self.data
+        for part in split_pointer(reference):
+            if isinstance(node, Mapping) and part in node:
+                node = node[part]
+            elif isinstance(node, list) and part.isdigit() and int(part) < len(node):
+                node = node[int(part)]
+            else:
+                raise DefinitionError(f"the reference {reference[:200]!r} names nothing in the document")
+        return node
+
+
+def split_pointer(reference: str) -> list[str]:
+    """Return the steps of a JSON pointer after `#`."""
+    steps = unquote(reference).removeprefix("#").split("/")[1:]
+    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
+
+
+def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> Document:
+    """
+    Return the document that *source* is or names: a mapping, the path of a file, or an address.
+
+    Raises:
+        DefinitionError: It cannot be read, or it is not an OpenAPI document.
+    """
+    if isinstance(source, Mapping):
+        return _check_document(source, "")
+    address = os.fspath(source)
+    if not isinstance(address, str):
+        raise DefinitionError(f"a document is a mapping, a path or an address, got {type(source).__name__}")
+    if address.startswith(("https://", "http://")):
+        text = _fetch(address)
+    else:
+        try:
+            text = Path(address).read_bytes()
+        except OSError as error:
+            raise DefinitionError(f"{address}: the document cannot be read: {error.strerror or error}") from error
+    if len(text) > _MAX_BYTES:
+        raise DefinitionError(f"{address}: the document has {len(text):,} bytes; at most {_MAX_BYTES:,} are read")
+    return _check_document(_parse(text, address), address)
+
+
+def _fetch(address: str) -> bytes:
+    import httpx
+
+    try:
+        with httpx.stream("GET", address, timeout=30, follow_redirects=True) as response:
+            response.raise_for_status()
+            body = bytearray()
+            for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > _MAX_BYTES:
+                    break
+            return bytes(body)
+    except httpx.HTTPError as error:
+        raise DefinitionError(f"{address}: the document cannot be fetched: {error}") from error
+
+
+def _parse(text: bytes, address: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        if text.lstrip()[:1] in (b"{", b"["):
+            raise DefinitionError(f"{address}: the document is not JSON: {error}") from None
+    return _parse_yaml(text, address)
+
+
+def _parse_yaml(text: bytes, address: str) -> Any:
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise DefinitionError(f"{address}: a document in YAML needs PyYAML: {install_hint('openapi')}") from None
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]  # the base is chosen at run time
+        """Reads dates as texts, as JSON does."""
+
+    Loader.yaml_implicit_resolvers = {
+        letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for letter, resolvers in base.yaml_implicit_resolvers.items()
+    }
+    try:
+        data = yaml.load(text, Loader=Loader)  # noqa: S506 -- the loader is a safe one
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DefinitionError(f"{address}: the document is not YAML: {str(error)[:300]}") from None
+    _name_keys(data, address)
+    return data
+
+
+def _name_keys(data: Any, address: str) -> None:
+    """Make texts of all keys, as in JSON: the status `200` of a response is a number in YAML."""
+    visited: set[int] = set()
+    for node in _iter_mappings(data, visited, address):
+        for key in [key for key in node if not isinstance(key, str)]:
+            node[str(key)] = node.pop(key)
+
+
+def _iter_mappings(data: Any, visited: set[int], address: str) -> Iterator[dict[Any, Any]]:
+    open_nodes = [(data, 0)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        if not isinstance(node, dict | list) or id(node) in visited:  # an anchor of YAML may stand in several places
+            continue
+        if depth > _MAX_DEPTH:
+            raise DefinitionError(f"{address}: the document is nested more than {_MAX_DEPTH} levels deep")
+        visited.add(id(node))
+        if isinstance(node, dict):
+            yield node
+        open_nodes += [(child, depth + 1) for child in (node.values() if isinstance(node, dict) else node)]
+
+
+def _check_document(data: Any, address: str) -> Document:
+    subject = address or "the document"
+    if not isinstance(data, Mapping):
+        raise DefinitionError(f"{subject}: an OpenAPI document is an object, got {type(data).__name__}")
+    version = data.get("openapi", data.get("swagger"))
+    if not isinstance(version, str | float) or str(version)[:2] not in ("2.", "3."):
+        raise DefinitionError(
+            f"{subject} is not an OpenAPI document: `openapi` has to be 3.0, 3.1 or 3.2, or `swagger` 2.0, "
+            f"got {version!r:.60}"
+        )
+    if not isinstance(data.get("paths", {}), Mapping):
+        raise DefinitionError(f"{subject}: `paths` has to be an object")
+    information = data.get("info")
+    title = information.get("title") if isinstance(information, Mapping) else None
+    return Document(data, str(version), title if isinstance(title, str) else "api", address)

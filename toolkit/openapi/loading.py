@@ -1,0 +1,235 @@
+"""
+A catalog from an OpenAPI document: each operation becomes a tool, or is refused with its place and the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..catalog import Catalog
+from ..errors import DefinitionError, ToolkitWarning
+from ..facts import FactOptions
+from ..providers.http.loop_clients import LoopClients
+from ..spec import Tool
+from .calls import Caller, find_server
+from .credentials import Credential, Credentials
+from .documents import Document, read_document
+from .operations import Operation, group_of, iter_operations, name_operations
+from .parameters import read_inputs
+from .responses import read_output_schema
+from .schemas import SchemaConverter
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
+
+__all__ = ["OpenAPICatalog", "RefusedOperation", "load_openapi"]
+
+Select: TypeAlias = "Callable[[Operation], bool] | Collection[str]"
+FactsOf: TypeAlias = "Callable[[Operation], Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]"
+
+_MAX_SHOWN_TOOLS = 30
+"""With more operations, all tools are deferred: a model finds them with `tool_search`."""
+
+_EXTENSION = "x-toolkit"
+_READ_ONLY = frozenset(["GET", "HEAD", "OPTIONS", "TRACE", "QUERY"])
+_MAX_NAMED_IN_WARNING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedOperation:
+    """An operation that is no tool: its place in the document, and why."""
+
+    place: str
+    reason: str
+
+
+class OpenAPICatalog(Catalog):
+    """
+    The tools of an HTTP API.
+
+    Attributes:
+        refused: The operations that could not become tools.
+        notes: What was left out of a tool, such as an output schema that cannot be enforced.
+    """
+
+    def __init__(self, *tools: Tool) -> None:
+        super().__init__(*tools)
+        self.refused: tuple[RefusedOperation, ...] = ()
+        self.notes: tuple[str, ...] = ()
+
+
+def load_openapi(
+    document: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    client: httpx.AsyncClient | None = None,
+    select: Select | None = None,
+    facts: FactsOf | None = None,
+    auth: Mapping[str, Credential] | None = None,
+) -> OpenAPICatalog:
+    """
+    Return the tools of the API that *document* describes.
+
+    Args:
+        document: The document as a mapping, the path of a file, or an address.
+        client: The client that sends the requests. With a `base_url`, they go there and not to the document's server.
+        select: The operations to take: a function of the `Operation`, or a collection of operation ids and tags.
+        facts: Facts of tools that differ from those of their method: a function of the `Operation`, or a mapping by
+            operation id.
+        auth: Credentials by the name of the security scheme: a key, a user name and a password, an `httpx.Auth`, or a
+            function that returns a key.
+
+    Raises:
+        DefinitionError: The document cannot be read, or *auth* or *select* names what it does not have.
+    """
+    content = read_document(document)
+    entries = list(iter_operations(content))
+    refused = [RefusedOperation(place, str(reason)) for place, reason in _problems(entries)]
+    operations = [entry for entry in entries if isinstance(entry, Operation)]
+    names = dict(zip((operation.place for operation in operations), name_operations(operations), strict=True))
+    operations = _select(operations, select)
+    _check_facts(operations, facts)
+    builder = _ToolBuilder(content, client, auth, facts, defer=len(operations) > _MAX_SHOWN_TOOLS)
+    tools: list[Tool] = []
+    for operation in operations:
+        try:
+            tools.append(builder.build(operation, names[operation.place]))
+        except DefinitionError as error:
+            refused.append(RefusedOperation(operation.place, str(error)))
+    catalog = OpenAPICatalog(*tools)
+    catalog.refused, catalog.notes = tuple(refused), tuple(builder.notes)
+    if refused:
+        _warn(content, refused)
+    return catalog
+
+
+def _problems(entries: list[Operation | tuple[str, DefinitionError]]) -> list[tuple[str, DefinitionError]]:
+    return [entry for entry in entries if not isinstance(entry, Operation)]
+
+
+def _select(operations: list[Operation], select: Select | None) -> list[Operation]:
+    if select is None:
+        return operations
+    if callable(select):
+        return [operation for operation in operations if select(operation)]
+    if isinstance(select, str):
+        raise DefinitionError(f"select: expected a function or a list of operation ids and tags, got {select!r:.60}")
+    wanted = set(select)
+    known = {name for operation in operations for name in (operation.id, *operation.tags) if name}
+    if unknown := wanted - known:
+        raise DefinitionError(f"select: the document has no operation and no tag {min(unknown)!r}")
+    return [operation for operation in operations if wanted & {operation.id, *operation.tags}]
+
+
+def _check_facts(operations: list[Operation], facts: FactsOf | None) -> None:
+    if facts is None or callable(facts):
+        return
+    if unknown := facts.keys() - {operation.id for operation in operations}:
+        raise DefinitionError(f"facts: no operation that was selected has the id {min(unknown)!r}")
+
+
+def _warn(document: Document, refused: list[RefusedOperation]) -> None:
+    shown = "; ".join(f"{entry.place}: {entry.reason}"[:300] for entry in refused[:_MAX_NAMED_IN_WARNING])
+    more = f"; and {len(refused) - _MAX_NAMED_IN_WARNING} more" if len(refused) > _MAX_NAMED_IN_WARNING else ""
+    warnings.warn(
+        f"{document.title[:100]}: {len(refused)} operations are no tools (`catalog.refused` has all): {shown}{more}",
+        ToolkitWarning,
+        stacklevel=4,
+    )
+
+
+class _ToolBuilder:
+    """What the tools of one document share."""
+
+    def __init__(
+        self,
+        document: Document,
+        client: httpx.AsyncClient | None,
+        auth: Mapping[str, Credential] | None,
+        facts: FactsOf | None,
+        *,
+        defer: bool,
+    ) -> None:
+        self.notes: list[str] = []
+        self._document = document
+        self._facts = facts
+        self._defer = defer
+        self._credentials = Credentials(document, auth)
+        self._requests = SchemaConverter(document, "request")
+        self._responses = SchemaConverter(document, "response")
+        self._clients = LoopClients(client)
+        self._base_url = str(client.base_url).rstrip("/") if client is not None else ""
+        self._is_signed = client is not None and (client.auth is not None or "authorization" in client.headers)
+        self._origin = f"openapi:{re.sub(r'[^A-Za-z0-9_.-]+', '-', document.title).strip('-')[:100] or 'api'}"
+
+    def build(self, operation: Operation, name: str) -> Tool:
+        """
+        Return the tool of *operation*.
+
+        Raises:
+            DefinitionError: It cannot be a tool. The message gives the place.
+        """
+        caller = Caller(
+            operation=operation,
+            inputs=read_inputs(self._document, operation, self._requests, self._credentials.hidden_parameters),
+            server=find_server(self._document, operation, self._base_url),
+            credentials=self._credentials,
+            requirements=self._credentials.requirements_of(operation),
+            clients=self._clients,
+            is_signed=self._is_signed,
+        )
+        facts = self._facts_of(operation, caller)
+        description = f"{operation.description}\n\nDeprecated." if operation.is_deprecated else operation.description
+        try:
+            return self._make(name, description, caller, self._read_output(operation), facts)
+        except DefinitionError as error:
+            raise DefinitionError(f"{operation.place}: {error}") from None
+
+    def _make(
+        self, name: str, description: str, caller: Caller, output_schema: dict[str, Any] | None, facts: FactOptions
+    ) -> Tool:
+        schema = caller.inputs.schema
+        if output_schema is not None:
+            try:
+                return Tool.from_schema(
+                    name, description, schema, caller.call, output_schema=output_schema, origin=self._origin, **facts
+                )
+            except DefinitionError as error:
+                self.notes.append(f"{caller.operation.place}: no output schema: {error}"[:500])
+        return Tool.from_schema(name, description, schema, caller.call, origin=self._origin, **facts)
+
+    def _read_output(self, operation: Operation) -> dict[str, Any] | None:
+        try:
+            return read_output_schema(self._document, operation, self._responses)
+        except DefinitionError as error:
+            self.notes.append(f"{operation.place}: no output schema: {error}"[:500])
+            return None
+
+    def _facts_of(self, operation: Operation, caller: Caller) -> FactOptions:
+        method = operation.method
+        own: dict[str, Any] = {
+            "read_only": method in _READ_ONLY,
+            "idempotent": method in _READ_ONLY or method in ("PUT", "DELETE"),
+            "destructive": method == "DELETE",
+            "open_world": True,
+            "defer": self._defer,
+            "preflight": caller.list_accesses,
+            "metadata": {"openapi": {"method": method, "path": operation.path}},
+        }
+        if group := group_of(operation):
+            own["group"] = group
+        extension = operation.data.get(_EXTENSION, {})
+        if not isinstance(extension, Mapping):
+            raise DefinitionError(f"{operation.place}.{_EXTENSION}: expected an object with facts")
+        own |= extension
+        if callable(self._facts):
+            own |= self._facts(operation)
+        elif self._facts is not None:
+            own |= self._facts.get(operation.id or "", {})
+        if own["read_only"] and own["destructive"] and "read_only" not in extension:
+            own["read_only"] = False
+        return own  # type: ignore[return-value]  # `from_schema` checks the names and the values

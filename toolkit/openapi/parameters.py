@@ -1,0 +1,323 @@
+"""
+The arguments of an operation: one schema for path, query, headers, cookies and body, and the way back.
+
+A body that is an object, and whose properties have names of their own, is merged into the top level. Otherwise the
+argument `body` holds it. If arguments in two places have one name, both names begin with their place: `path_id`,
+`query_id`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from ..catalogs.foreign_text import clean_text
+from ..errors import DefinitionError
+from .documents import Document
+from .operations import Operation
+from .schemas import SchemaConverter
+
+__all__ = ["Argument", "Body", "Inputs", "Place", "choose_media_type", "is_json", "read_inputs"]
+
+Place: TypeAlias = Literal["path", "query", "header", "cookie"]
+
+_PLACES = ("path", "query", "header", "cookie", "querystring")
+_STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
+_COLLECTION_FORMATS = {
+    "csv": ("form", False),
+    "ssv": ("spaceDelimited", False),
+    "tsv": ("tabDelimited", False),
+    "pipes": ("pipeDelimited", False),
+    "multi": ("form", True),
+}
+_OWN_HEADERS = frozenset(["accept", "content-type", "authorization"])
+"""Headers that a document cannot describe as parameters: the media types and the credentials decide them."""
+
+_SIMPLE_BODY_KEYWORDS = frozenset(
+    [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "description",
+        "title",
+        "examples",
+        "default",
+        "$comment",
+    ]
+)
+_MAX_PARAMETERS = 500
+_MAX_TEXT_CHARS = 2_000
+_MEDIA_TYPES = ("application/json", "+json", "application/x-www-form-urlencoded", "multipart/form-data", "text/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """
+    An argument of a call that is a parameter of the request.
+
+    Attributes:
+        key: The name of the argument.
+        name: The name in the request.
+        style: How lists and objects are written: "form", "deepObject" and so on.
+        explode: Whether each item of a list or an object is written on its own.
+        allow_reserved: Whether characters such as `/` stay as they are.
+        is_json: Whether the value is written as JSON.
+    """
+
+    key: str
+    place: str
+    name: str
+    schema: Any
+    required: bool
+    style: str
+    explode: bool
+    allow_reserved: bool = False
+    is_json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """
+    The body of a request.
+
+    Attributes:
+        media_type: The media type that it is sent as.
+        key: The argument that holds it; None if its properties are arguments of their own.
+        properties: The property of the body for each argument that is one.
+        styles: How the properties of a form are written, if the document says so.
+        files: The properties of a form that are files.
+    """
+
+    media_type: str
+    key: str | None
+    properties: Mapping[str, str]
+    styles: Mapping[str, tuple[str, bool]]
+    files: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The arguments of an operation, and its schema."""
+
+    schema: dict[str, Any]
+    arguments: tuple[Argument, ...]
+    body: Body | None
+
+
+def read_inputs(
+    document: Document, operation: Operation, converter: SchemaConverter, hidden: frozenset[tuple[str, str]]
+) -> Inputs:
+    """
+    Return the arguments of *operation*. The parameters *hidden*, by place and name, are credentials and left out.
+
+    Raises:
+        DefinitionError: A parameter or the body cannot be described. The message gives the place.
+    """
+    parameters = list(_iter_parameters(document, operation))
+    arguments = [
+        _read_argument(document, node, place, converter)
+        for node, place in parameters
+        if node.get("in") in _PLACES and (node["in"], node["name"]) not in hidden
+    ]
+    arguments = [
+        argument for argument in arguments if argument.place != "header" or argument.name.lower() not in _OWN_HEADERS
+    ]
+    content, is_required, place = _find_body(document, operation, parameters)
+    names = Counter(argument.name for argument in arguments)
+    body, properties, required = _read_body(content, is_required, place, converter, names)
+    taken = Counter([argument.name for argument in arguments] + list(properties))
+    arguments = [
+        replace(argument, key=argument.name if taken[argument.name] == 1 else f"{argument.place}_{argument.name}")
+        for argument in arguments
+    ]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {argument.key: argument.schema for argument in arguments} | properties,
+    }
+    all_required = [argument.key for argument in arguments if argument.required] + required
+    if len(schema["properties"]) < len(arguments) + len(properties):
+        raise DefinitionError(f"{operation.place}: two arguments have one name")
+    if all_required:
+        schema["required"] = all_required
+    schema["additionalProperties"] = False
+    return Inputs(schema=converter.add_definitions(schema), arguments=tuple(arguments), body=body)
+
+
+def _iter_parameters(document: Document, operation: Operation) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the parameters of *operation*, with those of its path that it does not define itself, and their places."""
+    by_key: dict[tuple[str, str], tuple[Mapping[str, Any], str]] = {}
+    path_place = operation.place.rpartition(".")[0]
+    for owner, owner_place in ((operation.shared, path_place), (operation.data, operation.place)):
+        nodes = owner.get("parameters", [])
+        if not isinstance(nodes, list):
+            raise DefinitionError(f"{owner_place}.parameters: expected a list")
+        for index, entry in enumerate(nodes):
+            place = f"{owner_place}.parameters[{index}]"
+            node, _ = document.follow(entry, place)
+            name, where = (node.get("name"), node.get("in")) if isinstance(node, Mapping) else (None, None)
+            if not isinstance(name, str) or not isinstance(where, str):
+                raise DefinitionError(f"{place}: a parameter has a `name` and says where it is (`in`)")
+            by_key[where, name] = node, place
+    if len(by_key) > _MAX_PARAMETERS:
+        raise DefinitionError(f"{operation.place}: {len(by_key):,} parameters; at most {_MAX_PARAMETERS} are taken")
+    yield from by_key.values()
+
+
+def _read_argument(document: Document, node: Mapping[str, Any], place: str, converter: SchemaConverter) -> Argument:
+    where, name = node["in"], node["name"]
+    schema, is_json_text = node.get("schema"), False
+    if schema is None and isinstance(content := node.get("content"), Mapping) and content:
+        media_type, entry = next(iter(content.items()))
+        schema = entry.get("schema", {}) if isinstance(entry, Mapping) else {}
+        is_json_text = is_json(media_type)
+    if schema is None:  # Swagger 2.0 has the schema in the parameter itself
+        schema = {key: value for key, value in node.items() if key not in ("name", "in", "required", "description")}
+    converted = converter.convert(schema, place)
+    if isinstance(text := node.get("description"), str) and text.strip():
+        converted = {**_as_mapping(converted), "description": clean_text(text, _MAX_TEXT_CHARS)}
+    style, explode = _COLLECTION_FORMATS.get(node.get("collectionFormat", ""), (None, None))
+    if document.is_swagger and style is None:
+        style, explode = _STYLES.get(where, "form"), False
+    style = style or node.get("style") or _STYLES.get(where, "form")
+    explode = node.get("explode", style == "form") if explode is None else explode
+    return Argument(
+        key=name,
+        place=where,
+        name=name,
+        schema=converted,
+        required=where == "path" or node.get("required") is True,
+        style=style,
+        explode=explode is True,
+        allow_reserved=node.get("allowReserved") is True,
+        is_json=is_json_text,
+    )
+
+
+def _as_mapping(schema: Any) -> dict[str, Any]:
+    return dict(schema) if isinstance(schema, Mapping) else ({} if schema is True else {"not": {}})
+
+
+def _find_body(
+    document: Document, operation: Operation, parameters: list[tuple[Mapping[str, Any], str]]
+) -> tuple[Mapping[str, Any], bool, str]:
+    """Return the body's schemas and encodings by media type, whether it is required, and its place."""
+    if document.is_swagger:
+        return _find_swagger_body(document, operation, parameters)
+    place = f"{operation.place}.requestBody"
+    node, _ = document.follow(operation.data.get("requestBody", {}), place)
+    content = node.get("content", {}) if isinstance(node, Mapping) else None
+    if not isinstance(content, Mapping):
+        raise DefinitionError(f"{place}: a body has `content`, an object by media type")
+    return content, node.get("required") is True, place
+
+
+def _find_swagger_body(
+    document: Document, operation: Operation, parameters: list[tuple[Mapping[str, Any], str]]
+) -> tuple[Mapping[str, Any], bool, str]:
+    for node, place in parameters:
+        if node["in"] == "body":
+            media_types = operation.data.get("consumes", document.data.get("consumes"))
+            media_type = choose_media_type(media_types or ["application/json"])
+            return {media_type: {"schema": node.get("schema", {})}}, node.get("required") is True, place
+    fields = [node for node, _ in parameters if node["in"] == "formData"]
+    if not fields:
+        return {}, False, operation.place
+    schema = {
+        "type": "object",
+        "properties": {
+            node["name"]: {key: value for key, value in node.items() if key not in ("name", "in", "required")}
+            for node in fields
+        },
+        "required": [node["name"] for node in fields if node.get("required") is True],
+    }
+    has_file = any(node.get("type") == "file" for node in fields)
+    media_type = "multipart/form-data" if has_file else "application/x-www-form-urlencoded"
+    return {media_type: {"schema": schema}}, bool(schema["required"]), operation.place
+
+
+def _read_body(
+    content: Mapping[str, Any], is_required: bool, place: str, converter: SchemaConverter, names: Mapping[str, int]
+) -> tuple[Body | None, dict[str, Any], list[str]]:
+    """Return the body, the schemas of the arguments that it consists of, and which of them are required."""
+    if not content:
+        return None, {}, []
+    media_type = choose_media_type(list(content))
+    entry = content[media_type] if isinstance(content[media_type], Mapping) else {}
+    place = f"{place}.content.{media_type}.schema"
+    schema = converter.convert(entry.get("schema", {}), place)
+    styles = {
+        name: (item.get("style", "form"), item.get("explode", True) is True)
+        for name, item in (entry.get("encoding") or {}).items()
+        if isinstance(item, Mapping)
+    }
+    is_form = media_type.startswith(("application/x-www-form-urlencoded", "multipart/"))
+    if not (is_form or is_json(media_type)):
+        is_text = media_type.startswith("text/")
+        schema = {"type": "string"} if is_text else {"type": "string", "contentEncoding": "base64"}
+    whole = converter.inline(schema)
+    files = frozenset(_find_files(whole, converter))
+    if _can_merge(whole, names, is_required):
+        properties = dict(whole["properties"])
+        merged = {name: name for name in properties}
+        body = Body(media_type=media_type, key=None, properties=merged, styles=styles, files=files)
+        return body, properties, [name for name in whole.get("required", ()) if name in properties]
+    if is_form and not (isinstance(whole, Mapping) and isinstance(whole.get("properties"), Mapping)):
+        schema = {"type": "object"} if whole in ({}, True) else schema
+    key = "body"
+    while key in names:
+        key = f"{key}_"
+    body = Body(media_type=media_type, key=key, properties={}, styles=styles, files=files)
+    return body, {key: schema}, [key] * is_required
+
+
+def _find_files(schema: Any, converter: SchemaConverter) -> Iterator[str]:
+    """Yield the properties of *schema* that are files, or lists of files."""
+    properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    for name, item in properties.items():
+        whole = converter.inline(item)
+        if isinstance(whole, Mapping) and whole.get("type") == "array":
+            whole = converter.inline(whole.get("items", {}))
+        if isinstance(whole, Mapping) and whole.get("contentEncoding") == "base64":
+            yield name
+
+
+def _can_merge(schema: Any, names: Mapping[str, int], is_required: bool) -> bool:
+    """Return whether the properties of the body can be arguments of their own."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
+        return False
+    if (
+        not schema["properties"]
+        or not schema.keys() <= _SIMPLE_BODY_KEYWORDS
+        or schema.get("type", "object") != "object"
+    ):
+        return False
+    if schema.get("additionalProperties", False) is not False:  # properties that have no name here
+        return False
+    if schema.get("required") and not is_required:  # without a body, nothing is required
+        return False
+    return not any(name in names for name in schema["properties"]) and set(schema.get("required", ())) <= set(
+        schema["properties"]
+    )
+
+
+def choose_media_type(media_types: list[str]) -> str:
+    """Return the media type that is best for a model: JSON, a form, text, or the first one."""
+    for wanted in _MEDIA_TYPES:
+        for media_type in media_types:
+            plain = media_type.partition(";")[0].strip().lower()
+            if (
+                plain == wanted
+                or (wanted[0] == "+" and plain.endswith(wanted))
+                or (wanted[-1] == "/" and plain.startswith(wanted))
+            ):
+                return media_type
+    return media_types[0] if isinstance(media_types[0], str) else "application/json"
+
+
+def is_json(media_type: str) -> bool:
+    """Return whether a body of *media_type* is JSON."""
+    plain = media_type.partition(";")[0].strip().lower()
+    return plain == "application/json" or plain.endswith("+json") or plain in ("*/*", "application/*")

@@ -1,0 +1,243 @@
+"""
+A request from the arguments of a call: each value is written in the place and in the style that the document states.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from ..errors import BadArgs, Problem
+from .parameters import Argument, Body, Inputs, is_json
+
+__all__ = ["RequestParts", "build_request_parts"]
+
+Pairs: TypeAlias = list[tuple[str, str]]
+
+_SAFE_RESERVED = ":/?@!$'()*,;[]"
+"""The reserved characters that cannot be mistaken for the end of a value."""
+
+_DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
+
+
+@dataclass(slots=True)
+class RequestParts:
+    """
+    The parts of a request.
+
+    Attributes:
+        path: The path, with the arguments in it, percent-encoded.
+        query: The names and values of the query, percent-encoded.
+        files: The parts of a multipart body: the name, and the file name, content and media type.
+    """
+
+    path: str
+    query: Pairs = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    cookies: Pairs = field(default_factory=list)
+    content: bytes | None = None
+    files: list[tuple[str, tuple[str | None, bytes, str | None]]] = field(default_factory=list)
+
+    @property
+    def query_text(self) -> str:
+        return "&".join(f"{name}={value}" for name, value in self.query)
+
+
+def build_request_parts(path: str, inputs: Inputs, arguments: Mapping[str, Any]) -> RequestParts:
+    """
+    Return the parts of the request for *arguments*, which fit the schema of *inputs*.
+
+    Raises:
+        BadArgs: A value cannot be written where it belongs.
+    """
+    parts = RequestParts(path)
+    for argument in inputs.arguments:
+        if argument.key not in arguments:
+            continue
+        value = arguments[argument.key]
+        if argument.place == "path":
+            text = _write_path(argument, value)
+            if not text:
+                raise BadArgs(Problem("an empty text would name another address", [argument.key]))
+            parts.path = parts.path.replace(f"{{{argument.name}}}", text)
+        elif argument.place == "query":
+            parts.query += _write_pairs(argument, value)
+        elif argument.place == "querystring":
+            parts.query += [(_encode(name), _encode(_text(item))) for name, item in _iter_items(value)]
+        elif argument.place == "header":
+            parts.headers[argument.name] = _check_header(argument, _write_simple(argument, value))
+        else:
+            parts.cookies += [(name, text) for name, text in _write_pairs(argument, value)]
+    if any(step in (".", "..") for step in parts.path.split("/")):
+        raise BadArgs(Problem("`.` and `..` as a step of the path would name another address"))
+    if inputs.body is not None:
+        _write_body(parts, inputs.body, arguments)
+    return parts
+
+
+def _text(value: Any) -> str:
+    """Return a single value as text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _encode(text: str, *, safe: str = "") -> str:
+    return quote(text.encode("utf-8", "surrogatepass"), safe=safe)
+
+
+def _iter_items(value: Any) -> Iterable[tuple[str, Any]]:
+    return value.items() if isinstance(value, Mapping) else ()
+
+
+def _flatten(value: Any, safe: str = "") -> list[str]:
+    """Return the items of a list, or the names and values of an object in turn, encoded."""
+    if isinstance(value, Mapping):
+        return [_encode(_text(part), safe=safe) for item in value.items() for part in item]
+    return [_encode(_text(item), safe=safe) for item in value]
+
+
+def _assign(value: Any, separator: str, safe: str = "") -> str:
+    """Return an object as `name=value`, joined by *separator*, or a list joined by it."""
+    if isinstance(value, Mapping):
+        return separator.join(
+            f"{_encode(name, safe=safe)}={_encode(_text(item), safe=safe)}" for name, item in value.items()
+        )
+    return separator.join(_flatten(value, safe))
+
+
+def _is_single(value: Any) -> bool:
+    return not isinstance(value, Mapping | list)
+
+
+def _write_path(argument: Argument, value: Any) -> str:
+    if argument.is_json:
+        return _encode(json.dumps(value, ensure_ascii=False))
+    name, explode = _encode(argument.name), argument.explode
+    if argument.style == "matrix":
+        if _is_single(value):
+            return f";{name}={_encode(_text(value))}"
+        if not explode:
+            return f";{name}={','.join(_flatten(value))}"
+        if isinstance(value, Mapping):
+            return f";{_assign(value, ';')}"
+        return "".join(f";{name}={item}" for item in _flatten(value))
+    if argument.style == "label":
+        if _is_single(value):
+            return f".{_encode(_text(value))}"
+        return f".{_assign(value, '.')}" if explode else f".{','.join(_flatten(value))}"
+    if _is_single(value):
+        return _encode(_text(value))
+    return _assign(value, ",") if explode else ",".join(_flatten(value))
+
+
+def _write_simple(argument: Argument, value: Any) -> str:
+    """Return the value of a header, which is not percent-encoded."""
+    if argument.is_json:
+        return json.dumps(value)
+    if _is_single(value):
+        return _text(value)
+    if isinstance(value, Mapping):
+        sign = "=" if argument.explode else ","
+        return ",".join(f"{name}{sign}{_text(item)}" for name, item in value.items())
+    return ",".join(map(_text, value))
+
+
+def _check_header(argument: Argument, text: str) -> str:
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in text) or not text.isascii():
+        raise BadArgs(Problem("a header has printable ASCII characters only", [argument.key]))
+    return text
+
+
+def _write_pairs(argument: Argument, value: Any) -> Pairs:
+    """Return *value* as names and values of a query or of cookies."""
+    name = _encode(argument.name, safe="[]")
+    safe = _SAFE_RESERVED if argument.allow_reserved else ""
+    if argument.is_json:
+        return [(name, _encode(json.dumps(value, ensure_ascii=False), safe=safe))]
+    if _is_single(value):
+        return [(name, _encode(_text(value), safe=safe))]
+    if argument.style == "deepObject":
+        return list(_write_deep(name, value, safe))
+    if argument.explode and argument.style == "form":
+        if isinstance(value, Mapping):
+            return [(_encode(key), _encode(_text(item), safe=safe)) for key, item in value.items()]
+        return [(name, item) for item in _flatten(value, safe)]
+    return [(name, _DELIMITERS.get(argument.style, ",").join(_flatten(value, safe)))]
+
+
+def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _write_deep(f"{name}[{_encode(key)}]", item, safe)
+    elif isinstance(value, list):
+        for item in value:
+            yield name, _encode(_text(item), safe=safe)
+    else:
+        yield name, _encode(_text(value), safe=safe)
+
+
+def _write_body(parts: RequestParts, body: Body, arguments: Mapping[str, Any]) -> None:
+    if body.key is None:
+        value: Any = {name: arguments[key] for key, name in body.properties.items() if key in arguments}
+        if not value and not any(key in arguments for key in body.properties):
+            value = {} if is_json(body.media_type) else None
+    elif body.key in arguments:
+        value = arguments[body.key]
+    else:
+        return
+    if value is None and not is_json(body.media_type):
+        return
+    media_type = body.media_type.partition(";")[0].strip().lower()
+    if media_type.startswith("multipart/"):
+        parts.files = [part for name, item in _iter_items(value) for part in _write_part(name, item, body)]
+        return
+    if is_json(media_type):
+        media_type = "application/json" if "*" in media_type else media_type
+        parts.content = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    elif media_type == "application/x-www-form-urlencoded":
+        pairs = [pair for name, item in _iter_items(value) for pair in _write_field(name, item, body)]
+        parts.content = "&".join(f"{name}={text}" for name, text in pairs).encode()
+    elif media_type.startswith("text/"):
+        parts.content = _text(value).encode("utf-8", "surrogatepass")
+        media_type = f"{media_type}; charset=utf-8"
+    else:
+        parts.content = _decode(value, body.key or "body")
+        media_type = "application/octet-stream" if "*" in media_type else media_type
+    parts.headers["Content-Type"] = media_type
+
+
+def _write_field(name: str, value: Any, body: Body) -> Pairs:
+    if isinstance(value, Mapping) and name not in body.styles:
+        return [(_encode(name), _encode(_text(value)))]
+    style, explode = body.styles.get(name, ("form", True))
+    argument = Argument(key=name, place="query", name=name, schema={}, required=False, style=style, explode=explode)
+    return _write_pairs(argument, value)
+
+
+def _write_part(name: str, value: Any, body: Body) -> Iterable[tuple[str, tuple[str | None, bytes, str | None]]]:
+    """Return the parts of a multipart body for one property: a file, a text, or several for a list."""
+    if name in body.files:
+        for item in value if isinstance(value, list) else [value]:
+            yield name, (name, _decode(item, name), "application/octet-stream")
+    elif isinstance(value, list):
+        for item in value:
+            yield from _write_part(name, item, body)
+    elif isinstance(value, Mapping):
+        yield name, (None, json.dumps(value, ensure_ascii=False).encode(), "application/json")
+    else:
+        yield name, (None, _text(value).encode("utf-8", "surrogatepass"), None)
+
+
+def _decode(value: Any, key: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        raise BadArgs(Problem("expected bytes in base64", [key])) from None
