@@ -24,13 +24,23 @@ from ...values.visible import make_visible
 from ..snapshot import Table, diff_tables
 from . import Document, Index, Ranker
 
-__all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
+__all__ = [
+    "Finder",
+    "SearchResult",
+    "SearchResults",
+    "clean_description",
+    "document_of",
+    "group_of",
+    "is_imported",
+    "shorten_description",
+]
 
 _log = logging.getLogger("toolkit")
 
 _MANY_TOOLS = 500
 """The number of tools that are indexed in about 50 ms."""
 _MAX_IMPORTED_CHARS = 1_000
+_MAX_SHORT_CHARS = 100
 _MAX_SHOWN_GROUPS = 30
 _NO_GROUP = "(none)"
 _TOOLS_PER_PAUSE = 10
@@ -244,6 +254,13 @@ def clean_description(tool: Tool) -> str:
         return text
     cut = f"{text[:_MAX_IMPORTED_CHARS]}..." if len(text) > _MAX_IMPORTED_CHARS else text
     return make_visible(cut)
+
+
+def shorten_description(tool: Tool) -> str:
+    """Return three to six words of the description of *tool*: its first sentence, or the words that it begins with."""
+    words = clean_description(tool).split()[:6]
+    sentence_ends = (count for count, word in enumerate(words, 1) if count >= 3 and word[-1] in ".:;!?")
+    return " ".join(words[: next(sentence_ends, 6)])[:_MAX_SHORT_CHARS].rstrip(".,:;!?")
 
 
 def group_of(tool: Tool) -> str:
