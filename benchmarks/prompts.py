@@ -1,18 +1,22 @@
 """
 What 1,000 tools cost in a prompt: every definition, a summary with search, search alone.
 
+And how much of each request of a run a provider's prompt cache can hold: the beginning that the next request shares.
+
 The tools are the first thousand of `../shared/search-dev`; the tokens those of
 Tekken, the tokenizer that mistral-common brings along.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import warnings
 from pathlib import Path
 from typing import Any
 
+from tests.providers.prefixes import FAMILIES, converse, measure_shares
 from toolkit import Catalog, Session, Tool
 from toolkit.builtin import tool_search_for
 
@@ -51,7 +55,18 @@ def _cleaned(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": properties}
 
 
+def print_shared_prefixes() -> None:
+    """Print how much of each request of ten turns the next one begins with, for each provider."""
+    print("\nHow much of a request the next one begins with, in ten turns with a search and a result that is cut\n")
+    print("| | at least | if no tool is added | tools added |\n|---|--:|--:|--:|")
+    for family in FAMILIES:
+        shares = measure_shares(family, asyncio.run(converse(family)))
+        least, usual = min(shares).share, min(share for share, has_other_tools in shares if not has_other_tools)
+        print(f"| {family} | {least:.1%} | {usual:.1%} | {sum(share.has_other_tools for share in shares)} |")
+
+
 def main() -> None:
+    print_shared_prefixes()
     if not DATA.exists():
         print(f"{DATA} is not there: the tokens of 1,000 definitions were not counted")
         return

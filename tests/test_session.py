@@ -128,3 +128,96 @@ def test_a_session_refuses_what_a_request_could_not_be_stored_with(fields, error
     """The mistake is reported where it was made, not when a stored request is read back."""
     with pytest.raises(error, match=words):
         Session(**fields)
+
+
+# Tools that are not used any more.
+
+
+def test_a_tool_that_is_not_called_leaves_from_the_end():
+    """After as many turns as was said; one that is called begins anew."""
+    session = Session(unload_after=2)
+    session.load("a", "b")
+    session.end_turn("b")
+    session.end_turn()
+    assert session.loaded == ("a", "b")
+    session.end_turn()
+    assert session.loaded == ()
+
+
+def test_a_tool_before_one_that_is_used_stays():
+    """It leaves with those behind it, so that the definitions before them are the same, byte for byte."""
+    session = Session(unload_after=1)
+    session.load("a", "b", "c")
+    session.end_turn("b")
+    assert session.loaded == ("a", "b")
+    session.end_turn("b", "other")
+    assert session.loaded == ("a", "b")
+    session.end_turn()
+    assert session.loaded == ()
+
+
+def test_a_tool_that_left_can_be_loaded_again():
+    session = Session(unload_after=2)
+    session.load("a")
+    session.end_turn()
+    session.end_turn()
+    session.load("a")
+    session.end_turn()
+    assert session.loaded == ("a",)
+
+
+def test_without_the_option_no_tool_leaves():
+    session = Session()
+    session.load("a")
+    for _ in range(100):
+        session.end_turn()
+    assert session.loaded == ("a",)
+    assert session.unloading == {}
+
+
+def test_the_definitions_that_stay_are_the_same(catalog):
+    """Those that leave are the last ones."""
+    session = Session(unload_after=1)
+    session.load("latest", "late")
+    before = catalog.definitions("openai", session=session)
+    session.end_turn("latest")
+    after = catalog.definitions("openai", session=session)
+    assert json.dumps(after) == json.dumps(before[: len(after)])
+    assert len(after) == len(before) - 1
+
+
+def test_a_saved_session_goes_on_counting():
+    session = Session(unload_after=2)
+    session.load("a", "b")
+    session.end_turn("a")
+    again = Session.from_json(json.loads(json.dumps(session.to_json())))
+    assert (again.unload_after, again.unloading) == (2, session.unloading)
+    again.end_turn("a")
+    assert again.loaded == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (0, ValueError, "unload_after has to be at least 1 turn, or None; got 0"),
+        ("3", TypeError, "unload_after cannot be str; give a whole number of turns, or None"),
+        (True, TypeError, "unload_after cannot be bool"),
+    ],
+)
+def test_a_number_of_turns_is_one(value, error, words):
+    with pytest.raises(error, match=words):
+        Session(unload_after=value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"unload_after": 0}, "a number of turns in `unload_after`, got 0"),
+        ({"unload_after": "2"}, "in `unload_after`, got '2'"),
+        ({"unload_after": 2, "idle_turns": ["a"]}, "numbers of turns by name in `idle_turns`"),
+        ({"unload_after": 2, "idle_turns": {"a": "x"}}, "numbers of turns by name in `idle_turns`"),
+    ],
+)
+def test_a_count_that_is_none_is_refused_in_a_saved_session(data, words):
+    with pytest.raises(ValueError, match=words):
+        Session.from_json({"version": 1, "id": "x", "loaded": [], **data})

@@ -27,6 +27,7 @@ _OPTION_TYPES: OptionTypes = {
     "id": ((str,), "a text"),
     "principal": ((str, type(None)), "a text, or None"),
     "state": ((dict,), "a dictionary"),
+    "unload_after": ((int, type(None)), "a whole number of turns, or None"),
 }
 _load_lock = unlock_in_children(threading.Lock())
 
@@ -40,22 +41,29 @@ class Session:
         id: The key for caches, limits and records. It is random unless given.
         principal: On whose behalf the conversation acts.
         state: Data that tools and hooks store for the length of the conversation.
+        unload_after: The number of turns without a call after which a loaded tool leaves the definitions. A tool leaves
+            only from the end, so that the definitions before it stay the same. None keeps all loaded tools.
     """
 
     id: str = field(default_factory=lambda: os.urandom(8).hex())
     principal: str | None = None
     state: dict[str, Any] = field(default_factory=dict)
+    unload_after: int | None = None
     _mode: str | None = field(default=None, init=False, repr=False)
     _grants: tuple[Grant, ...] = field(default=(), init=False, repr=False)
     _loaded: tuple[str, ...] = field(default=(), init=False, repr=False)
+    _idle_turns: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # A request for approval is stored with the id and the principal, and could not be read back with other types.
-        if self.id.__class__ is str and self.principal is None and self.state.__class__ is dict and self.id:
-            return  # the usual session; the checks below take longer than making it
-        check_option_types({"id": self.id, "principal": self.principal, "state": self.state}, _OPTION_TYPES)
+        is_usual = self.principal is None and self.unload_after is None
+        if is_usual and self.id.__class__ is str and self.state.__class__ is dict and self.id:
+            return  # the checks below take longer than making the session
+        check_option_types({option: getattr(self, option) for option in _OPTION_TYPES}, _OPTION_TYPES)
         if not self.id:
             raise ValueError("the id of a session cannot be empty; leave it out, and it is random")
+        if self.unload_after is not None and self.unload_after < 1:
+            raise ValueError(f"unload_after has to be at least 1 turn, or None; got {self.unload_after}")
 
     @property
     def mode(self) -> str | None:
@@ -79,14 +87,45 @@ class Session:
         with _load_lock:
             self._loaded = tuple(dict.fromkeys((*self._loaded, *names)))
 
+    def end_turn(self, *called: str) -> None:
+        """
+        Count a turn of the model in which it called the tools *called*, and unload as `unload_after` says.
+
+        The agent does this after each reply.
+        """
+        if self.unload_after is None:
+            return
+        with _load_lock:
+            turns = {name: 0 if name in called else self._idle_turns.get(name, 0) + 1 for name in self._loaded}
+            kept = list(self._loaded)
+            while kept and turns[kept[-1]] >= self.unload_after:
+                del turns[kept.pop()]
+            self._loaded, self._idle_turns = tuple(kept), turns
+
+    @property
+    def unloading(self) -> dict[str, Any]:
+        """`unload_after`, and for how many turns each tool was not called, as JSON; empty if no tool is unloaded."""
+        if self.unload_after is None:
+            return {}
+        return {"unload_after": self.unload_after, "idle_turns": dict(self._idle_turns)}
+
+    def restore_unloading(self, data: Mapping[str, Any]) -> None:
+        """Continue to count as in *data*, which `unloading` returned, or raise `ValueError`."""
+        after, turns = data.get("unload_after"), data.get("idle_turns", {})
+        if after is not None and (type(after) is not int or after < 1):
+            raise ValueError(f"a saved session has a number of turns in `unload_after`, got {after!r:.80}")
+        if not isinstance(turns, Mapping) or not all(type(number) is int for number in turns.values()):
+            raise ValueError("a saved session has numbers of turns by name in `idle_turns`")
+        self.unload_after, self._idle_turns = after, dict(turns)
+
     def to_json(self) -> dict[str, Any]:
         """
-        Return the fields that may be stored as plain data: the id and the loaded tools.
+        Return the fields that may be stored as plain data: the id, the loaded tools and when they are unloaded.
 
         Mode, grants and principal are left out because they are authority. `state` is left out because tools and hooks
         may put any object in it.
         """
-        return {"version": _VERSION, "id": self.id, "loaded": list(self._loaded)}
+        return {"version": _VERSION, "id": self.id, "loaded": list(self._loaded), **self.unloading}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, principal: str | None = None) -> Self:
@@ -106,6 +145,7 @@ class Session:
             raise ValueError("a saved session has a list of names in `loaded`")
         session = cls(id=key, principal=principal)
         session.load(*loaded)
+        session.restore_unloading(data)
         return session
 
 

@@ -163,6 +163,25 @@ async def test_deferred_tools_are_found_by_the_agents_own_search():
     assert Run.loads(run.dumps()).session.loaded == ("sharpen",)
 
 
+async def test_a_tool_that_the_model_does_not_call_any_more_is_unloaded():
+    """An alias counts as a call. A saved run goes on counting, and the tool can be found again."""
+    shed = Shed("auto")
+
+    @shed.catalog.tool(defer=True, read_only=True, aliases=["whet"])
+    def sharpen() -> str:
+        """Sharpen a saw."""
+        return "sharp"
+
+    look, search = [call("look", what="oak")], [call("tool_search", query="sharpen a saw")]
+    agent = shed.agent([search, [call("whet")], look, "Good."], session=Session(unload_after=3))
+    run = await agent.run("go")
+    assert run.session.loaded == ("sharpen",)
+    other_agent = shed.agent([look, look, search, "Sharp."])
+    await other_agent.run("more", run=Run.loads(run.dumps()))
+    assert [("sharpen" in asked.tools) for asked in agent.asked] == [False, True, True, True]
+    assert [("sharpen" in asked.tools) for asked in other_agent.asked] == [True, False, False, True]
+
+
 async def test_a_search_of_ones_own_is_the_one_that_is_used():
     """There is only one tool of a name."""
     shed = Shed()

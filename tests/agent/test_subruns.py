@@ -114,6 +114,15 @@ async def test_a_sub_run_may_call_no_more_than_it_was_given():
     assert shed.done == []
 
 
+async def test_the_requests_of_a_sub_run_have_the_id_of_its_session():
+    """A provider makes the key of its prompt cache of the id, which has to be the same in every turn."""
+    shed = shed_with_helper("auto", tools=("look",))
+    script = scripted(go=[[call("help", task="sub")], "Fine."], sub=[[call("look", what="oak")], "Hm."])
+    agent = shed.agent(script)
+    run = await agent.run("go")
+    assert [request.session.id for request in agent.asked] == [run.session.id] * 4
+
+
 async def test_a_tool_that_is_given_itself_is_found_by_what_it_is():
     """Whatever it is called here; one that only has its name, or its function, is another."""
     shed = Shed("bypass")

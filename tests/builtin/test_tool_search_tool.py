@@ -11,6 +11,7 @@ import pytest
 
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.builtin import tool_search_for
+from toolkit.catalogs.search.finder import shorten_description
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +99,11 @@ async def test_names_that_nobody_has_are_answered_with_near_ones(catalog):
     """The others are loaded all the same."""
     answer = await searched(Dispatcher(catalog), "select:send_emial,read")
     assert [each["name"] for each in answer["tools"]] == ["read"]
-    assert answer["note"] == "unknown tool `send_emial`; did you mean `send_email`?"
+    assert answer["note"].splitlines() == [
+        "unknown tool `send_emial`; did you mean `send_email`?",
+        "These tools fit the words of the name:",
+        "- `send_email`: Send an email to a person.",
+    ]
 
 
 async def test_only_the_first_names_that_nobody_has_are_answered_with_near_ones(catalog):
@@ -134,6 +139,35 @@ async def test_nothing_found_names_the_groups(catalog):
     answer = await searched(Dispatcher(catalog), "xylophone", session)
     assert answer == {"tools": [], "note": "nothing fits; the groups are mail (2), files (1)"}
     assert session.loaded == ()
+
+
+async def test_what_fits_less_is_named_in_a_few_words(catalog):
+    """Five are told whole and loaded, and fifteen more by name; the model can select them."""
+    text = "Send a fax to people far away."
+    for number in range(30):
+        catalog.add(Tool.from_schema(f"fax_{number}", text, {"type": "object"}, print, defer=True))
+    session = Session()
+    answer = await searched(Dispatcher(catalog), "fax", session)
+    assert len(answer["tools"]) == len(session.loaded) == 5
+    assert len(answer["further"]) == 15
+    assert set(answer["further"].values()) == {"Send a fax to people far"}
+    assert set(answer["further"]).isdisjoint(session.loaded)
+    first = next(iter(answer["further"]))
+    assert (await searched(Dispatcher(catalog), f"select:{first}", session))["tools"][0]["name"] == first
+
+
+@pytest.mark.parametrize(
+    ("description", "words"),
+    [
+        ("Pay a bill. It takes days.", "Pay a bill"),
+        ("Go. Then come back again, please do so.", "Go. Then come back again, please"),
+        ("Pay.", "Pay"),
+        ("Pay it\nby transfer, or by card, or in cash", "Pay it by transfer, or by"),
+        ("x" * 500, "x" * 100),
+    ],
+)
+def test_a_description_is_shortened_to_three_to_six_words(description, words):
+    assert shorten_description(Tool.from_schema("pay", description, {"type": "object"}, print)) == words
 
 
 async def test_a_group_narrows_the_search(catalog):

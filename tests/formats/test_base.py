@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.formats.tools import made, module
-from toolkit import Catalog, tool
+from toolkit import Catalog, Session, tool
 from toolkit.errors import CatalogError
 
 DOTLESS = ["anthropic", "openai", "openai_responses", "bedrock", "mistral"]
@@ -38,14 +38,48 @@ def test_a_dot_stays_where_it_is_legal(name):
     assert "'git.remote.add'" in str(made(name, named("git.remote.add")))
 
 
-@pytest.mark.parametrize("defer", [False, True], ids=["offered", "deferred"])
 @pytest.mark.parametrize("name", DOTLESS)
-def test_two_names_that_become_one_are_refused(name, defer):
-    """A clash is an error that names both tools and the remedy, also before one of them is loaded."""
+def test_two_names_that_become_one_are_refused(name):
+    """A clash is an error that names both tools and the remedy."""
     with pytest.raises(CatalogError) as caught:
-        made(name, named("git.log", "git--log", defer=defer))
-    assert "`git.log` and `git--log`" in str(caught.value)
+        made(name, named("git.log", "git--log"))
+    assert "`git--log` and `git.log`" in str(caught.value)
     assert "rename one" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", DOTLESS)
+def test_a_deferred_tool_whose_name_cannot_be_sent_is_left_out_with_a_note(name):
+    """The other tools of a large catalog can be used, and nothing can load that one."""
+    catalog = named("plain").merged(named("a." + "b" * 62, "git.log", "git--log", defer=True))
+    session = Session()
+    session.load("git.log", "a." + "b" * 62, "git--log")
+    definitions = made(name, catalog, session)
+    assert "git--log" in str(definitions)
+    assert len(definitions) == 2
+    notes = {note.tool: note.text for note in definitions.notes}
+    assert "left out, and cannot be loaded: tools `git--log` and `git.log`" in notes["git.log"]
+    assert "names of at most 64 characters" in notes["a." + "b" * 62]
+    assert catalog.definitions(name, session=session).notes == definitions.notes
+
+
+@pytest.mark.parametrize("native_loading", [False, True])
+@pytest.mark.parametrize("always", ["git.log", "git--log"])
+def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
+    """A call of the name that was sent is a call of that tool, and never of the one that was left out."""
+    other = {"git.log": "git--log", "git--log": "git.log"}[always]
+    catalog = named(other, defer=True).merged(named(always))
+    definitions = made("anthropic", catalog, native_loading=native_loading)
+    assert [note.tool for note in definitions.notes] == [other]
+    naming = module("anthropic").NAMING
+    assert naming.resolve("git--log", catalog)[0] == always
+    assert naming.find_sent(other, catalog) is None
+    assert naming.find_sent(always, catalog) is catalog[always]
+
+
+def test_of_names_with_dots_and_dashes_the_one_that_is_sent_is_called():
+    """Also if the name as it is sent is that of a deferred tool."""
+    catalog = named("a--b--c", defer=True).merged(named("a.b--c"))
+    assert module("openai").NAMING.resolve("a--b--c", catalog)[0] == "a.b--c"
 
 
 @pytest.mark.parametrize("name", DOTTED)

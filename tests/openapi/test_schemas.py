@@ -8,14 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from toolkit import DefinitionError
-from toolkit.openapi.documents import Document
+from toolkit.openapi.documents import ApiDocument
 from toolkit.openapi.patterns import translate_pattern
 from toolkit.openapi.schemas import SchemaConverter
 
 
 def convert(schema, version="3.0.0", direction="request", **schemas):
     content = {"components": {"schemas": schemas}}
-    converter = SchemaConverter(Document(content, version, "Pets"), direction)
+    converter = SchemaConverter(ApiDocument(content, version, "Pets"), direction)
     return converter.add_definitions(converter.convert(schema, "here"))
 
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_converted_is_refused_with_its_place(schema, message):
 
 def test_a_schema_that_is_defined_by_itself_is_refused():
     converter = SchemaConverter(
-        Document({"components": {"schemas": {"A": {"$ref": "#/components/schemas/A"}}}}, "3.0.0", "Pets"), "request"
+        ApiDocument({"components": {"schemas": {"A": {"$ref": "#/components/schemas/A"}}}}, "3.0.0", "Pets"), "request"
     )
     with pytest.raises(DefinitionError, match="defined by itself"):
         converter.inline(converter.convert({"$ref": "#/components/schemas/A"}, "here"))

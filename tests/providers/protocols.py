@@ -11,7 +11,7 @@ from typing import Any
 
 from toolkit import ToolCall
 
-__all__ = ["PROTOCOLS", "Protocol", "Turn", "protocol_of"]
+__all__ = ["BEDROCK", "PROTOCOLS", "Protocol", "Turn", "protocol_of"]
 
 SIGNATURE = "c2lnbmF0dXJl"
 
@@ -25,6 +25,7 @@ class Turn:
 
     Attributes:
         calls: With names as they are on the wire; arguments that are text are sent as they are, where that can be.
+            One with `{"is_search": True}` as its metadata is a search for tools, where there is such a thing.
         thought: What it thinks first; it comes signed, or encrypted.
         stop: The protocol's word for why it stopped; the usual one if empty.
     """
@@ -47,7 +48,8 @@ class Protocol:
 
 def protocol_of(path: str) -> Protocol | None:
     """The protocol that is spoken at *path*."""
-    return next((PROTOCOLS[name] for end, name in _PATHS.items() if end in path), None)
+    known = {**PROTOCOLS, "bedrock": BEDROCK}
+    return next((known[name] for end, name in _PATHS.items() if end in path), None)
 
 
 _PATHS = {
@@ -55,6 +57,7 @@ _PATHS = {
     "/chat/completions": "openai",
     "/responses": "openai_responses",
     "enerateContent": "gemini",
+    "/converse": "bedrock",
 }
 
 
@@ -189,16 +192,10 @@ def responses_whole(turn: Turn, model: str) -> dict[str, Any]:
             {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
         )
     for number, call in enumerate(turn.calls):
-        output.append(
-            {
-                "id": f"fc_{number}",
-                "type": "function_call",
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": written(call.arguments),
-                "status": "completed",
-            }
-        )
+        fields: dict[str, Any] = {"type": "function_call", "name": call.name, "arguments": written(call.arguments)}
+        if call.metadata == {"is_search": True}:
+            fields = {"type": "tool_search_call", "execution": "client", "arguments": call.arguments}
+        output.append({"id": f"fc_{number}", "call_id": call.id, "status": "completed", **fields})
     return {
         "id": "resp_1",
         "object": "response",
@@ -235,7 +232,8 @@ def responses_events(turn: Turn, model: str) -> Iterator[tuple[str, Any]]:
     yield event("response.in_progress", response=begun)
     for index, item in enumerate(whole["output"]):
         at = {"output_index": index, "item_id": item["id"]}
-        empty = {"message": {"content": []}, "function_call": {"arguments": ""}, "reasoning": {}}[item["type"]]
+        empties: dict[str, Any] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+        empty = empties.get(item["type"], {})
         yield event("response.output_item.added", output_index=index, item={**item, **empty})
         if item["type"] == "message":
             part = item["content"][0]
@@ -290,6 +288,23 @@ def _gemini(parts: list[dict[str, Any]], end: Turn | None, model: str) -> dict[s
         counts |= {"candidatesTokenCount": 5, "thoughtsTokenCount": 2, "totalTokenCount": 18}
     return {"candidates": [candidate], "usageMetadata": counts, "modelVersion": model, "responseId": "r_1"}
 
+
+# Bedrock, whole answers alone
+
+
+def bedrock_whole(turn: Turn, model: str) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+    content += [{"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.arguments}} for call in turn.calls]
+    counts = {"inputTokens": 6, "cacheReadInputTokens": 3, "cacheWriteInputTokens": 2, "outputTokens": 7}
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": turn.stop or ("tool_use" if turn.calls else "end_turn"),
+        "usage": {**counts, "totalTokens": 18},
+        "metrics": {"latencyMs": 1},
+    }
+
+
+BEDROCK = Protocol("bedrock", "authorization", bedrock_whole, lambda turn, model: iter(()))
 
 PROTOCOLS = {
     each.name: each

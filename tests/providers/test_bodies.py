@@ -110,7 +110,11 @@ def test_results_with_images_go_back(name):
 )
 def test_the_system_prompt_has_its_place(name, place):
     """Each provider wants it elsewhere."""
-    said = {"openai": {"role": "system", "content": "Be kind."}, "gemini": {"parts": [{"text": "Be kind."}]}}
+    said = {
+        "anthropic": [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
+        "openai": {"role": "system", "content": "Be kind."},
+        "gemini": {"parts": [{"text": "Be kind."}]},
+    }
     body = body_of(name, UserMessage.of("Hi"), system="Be kind.")
     assert place(body) == said.get(name, "Be kind.")
     without = str(body_of(name, UserMessage.of("Hi")))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from toolkit import ProviderError
 from toolkit.providers import Price, Usage
+from toolkit.providers.wire import read_openai_usage
 
 counts = st.integers(0, 10**9)
 usages = st.builds(Usage, input_tokens=counts, output_tokens=counts, cached_tokens=counts, cache_write_tokens=counts)
@@ -83,3 +84,19 @@ def test_tokens_that_a_server_counts_beside_the_input_cost_what_they_cost():
     """Nobody earns money by being asked, and no budget runs backwards."""
     price = Price(input=3, output=15, cached="0.3")
     assert Usage(cached_tokens=1_000_000).cost(price) == Decimal("0.3")
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens_details": {"cached_tokens": 3}},
+        {"cached_tokens": 3},
+        {"prompt_cache_hit_tokens": 3, "prompt_cache_miss_tokens": 8},
+    ],
+    ids=["openai", "moonshot", "deepseek"],
+)
+def test_tokens_from_the_cache_are_counted_under_every_name(usage):
+    """Servers with OpenAI's format do not agree on it."""
+    counts = {"prompt_tokens": 11, "completion_tokens": 7, **usage}
+    expected = Usage(input_tokens=11, output_tokens=7, cached_tokens=3)
+    assert read_openai_usage(counts, "prompt_tokens", "completion_tokens") == expected

@@ -160,6 +160,20 @@ def test_unchanged_session_needs_no_room() -> None:
     assert dump_call(ToolResult("ok"), session, read_state(session))["session"] == {}
 
 
+def test_a_session_goes_on_counting_the_turns_of_its_tools() -> None:
+    session = Session(unload_after=2)
+    session.load("read", "write")
+    session.end_turn("read")
+    again = Session()
+    apply_changes(describe_changes(None, read_state(session)), again)
+    assert again.unloading == session.unloading
+    again.end_turn("read")
+    assert again.loaded == ("read",)
+    assert describe_changes(read_state(session), read_state(session)) == {}
+    apply_changes({"loaded": ["grep"]}, session)
+    assert session.unload_after == 2
+
+
 def test_metadata_that_is_no_json_does_not_prevent_the_record() -> None:
     """The metadata of a hook may hold any object, and the record is JSON nevertheless."""
     result = ToolResult("ok", metadata={"who": object(), "at": (1, 2)}, parts=(ImagePart(b"i", "image/png"),))
@@ -218,6 +232,8 @@ def test_what_is_no_reply_is_refused(record: Any, words: str) -> None:
         ({**CALL, "result": {**CALL["result"], "kind": "odd"}}, "unknown kind 'odd'"),
         ({**CALL, "session": {"sound": 1}}, "unknown 'sound'"),
         ({**CALL, "session": {"loaded": [1]}}, "`loaded` has to be"),
+        ({**CALL, "session": {"unloading": 3}}, "`unloading` has to be"),
+        ({**CALL, "session": {"unloading": {"unload_after": 0}}}, "in `unload_after`, got 0"),
         ({**CALL, "session": {"stamps": {"/a": 1}}}, "`stamps` has to be"),
         ({**CALL, "session": {"grants": [{"tool": "t"}]}}, "`grants` has to be"),
         ({**CALL, "session": {"grants": [{"tool": "t", "scope": "tool"}]}}, "digest of its identity"),

@@ -361,7 +361,7 @@ async def calls(progress: list[Progress]) -> None:
         with_options(retry=RetryPolicy(attempts=2), max_chars=500)
         assert_type(dispatcher.call_sync("bare", '{"a": 1}', id="1", timeout_seconds=2), ToolResult)
         assert_type(dispatcher.call_many_sync([("bare", {"a": 1})], principal="ada"), list[ToolResult])
-        assert_type(dispatcher.resume_sync("id", Decision.approve(), session=Session()), ToolResult)
+        assert_type(dispatcher.resume_sync("id", Decision.approve(), session=Session(unload_after=20)), ToolResult)
         assert_type(dispatcher.resume_sync(result, Decision.approve()), ToolResult)
         assert_type(dispatcher.call_typed_sync(bare, {"a": 1}), bool)
         assert_type(await dispatcher.call_typed(bare, {"a": 1}, timeout_seconds=2), bool)
@@ -601,7 +601,7 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
             assert_type(event.run, Run[Any])
         elif isinstance(event, ToolFinished):
             assert_type(event.result, ToolResult)
-    async with AnthropicProvider("a-model", api_key="key") as remote:
+    async with AnthropicProvider("a-model", api_key="key", cache="1h", native_loading=True) as remote:
         reply = await remote.reply(Request(messages=(UserMessage.of("hi"),), catalog=catalog))
     assert_type(reply, Reply)
     assert_type(reply.usage.input_tokens, int)

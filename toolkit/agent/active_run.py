@@ -252,7 +252,7 @@ class ActiveRun:
             names = tuple(catalog.names()) if has_calls else None
         if names is None:
             return self.session
-        offering = Session()
+        offering = Session(id=self.session.id)  # the id is the key of the provider's prompt cache
         offering.load(*names, *self.session.loaded)
         return offering
 
@@ -260,6 +260,9 @@ class ActiveRun:
         """Add the model's message and return the calls in it. The caller passes their results to `add_results`."""
         self.add_usage(reply, is_turn=True)
         calls = self.conversation.add_reply(reply.message)
+        if self.depth == 0:  # the turns of a sub-run are part of a turn
+            tools = [self.toolbox.dispatcher.catalog.get(call.name) for call in calls]
+            self.session.end_turn(*(tool.name for tool in tools if tool is not None))
         self.watcher.forget_turn()
         turn = self.ledger.spent.turns
         return tuple(ToolCall(call.name, call.arguments, call.id, turn=turn) for call in calls)

@@ -12,7 +12,8 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from ..catalogs.search import Ranker
-from ..catalogs.search.finder import clean_description, group_of, is_imported
+from ..catalogs.search.finder import clean_description, group_of, is_imported, shorten_description
+from ..catalogs.summaries import describe_fitting_tools
 from ..catalogs.views import CatalogView
 from ..context import Context
 from ..decorator import tool
@@ -25,6 +26,7 @@ __all__ = ["tool_search_for"]
 
 _SELECT = "select:"
 _MAX_TOOLS = 50
+_MAX_FURTHER = 15
 _MAX_SUGGESTIONS = 3
 
 
@@ -43,6 +45,7 @@ class Answer(TypedDict):
     """What was found, and what to do if that is nothing."""
 
     tools: list[FoundTool]
+    further: NotRequired[dict[str, str]]
     note: NotRequired[str]
 
 
@@ -66,7 +69,7 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
         """Find further tools, which you can call from then on.
 
         Not every tool is in your list. Say in a few words what you want to do; the answer has the names,
-        descriptions and argument schemas of the tools that fit.
+        descriptions and argument schemas of the tools that fit, and names of further tools to select.
 
         Args:
             query: What the tool should do ("send an email"), or `select:name,name` for tools whose names you know.
@@ -77,15 +80,18 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
             raise BadArgs(f"limit: expected 1 to {_MAX_TOOLS}, got {limit}")
         permitted: CatalogView = context.permissions.permitted(catalog)
         view = permitted.filtered(lambda candidate: candidate.function is not tool_search)
+        further: list[Tool] = []
         if query.strip().startswith(_SELECT):
             tools, note = _select_by_name(view, query.strip().removeprefix(_SELECT))
         else:
-            findings = view.search(query, limit, group=group, ranker=ranker)
-            tools, note = findings.tools, findings.advice
+            findings = view.search(query, limit + _MAX_FURTHER, group=group, ranker=ranker)
+            tools, further, note = findings.tools[:limit], findings.tools[limit:], findings.advice
         tools, broken = _separate_broken(tools)
         known_names = _load_tools(tools, context.session)
         note = "; ".join(filter(None, (note, broken)))
         answer = Answer(tools=[_describe_tool(candidate, candidate.name in known_names) for candidate in tools])
+        if further:
+            answer["further"] = {candidate.name: shorten_description(candidate) for candidate in further}
         if note:
             answer["note"] = note
         return answer
@@ -102,7 +108,11 @@ def _select_by_name(view: CatalogView, names: str) -> tuple[list[Tool], str]:
         if tool is None:
             # The suggestions compare a name with all names, which is slow, so only the first few missing names get
             # them.
-            missing.append(str(UnknownTool(name, view.names() if len(missing) < _MAX_SUGGESTIONS else ())))
+            if len(missing) < _MAX_SUGGESTIONS:
+                fitting = describe_fitting_tools(view.search(name, _MAX_SUGGESTIONS))
+                missing.append(f"{UnknownTool(name, view.names())}{fitting}")
+            else:
+                missing.append(str(UnknownTool(name)))
         else:
             selected[tool.name] = tool
     if not selected and not missing:

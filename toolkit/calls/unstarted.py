@@ -18,6 +18,7 @@ from ..hooks.base import ShownCall
 from ..results import ToolCall, ToolResult
 from .call_events import tell_refused_call, tell_unstarted_call
 from .error_results import build_hook_error_result
+from .kept_outputs import is_output_reader
 from .plan import CallPlan
 from .propagation import must_propagate
 from .settings import Settings
@@ -32,11 +33,16 @@ __all__ = [
 ]
 
 _MAX_SUGGESTIONS = 20
+_MAX_FITTING = 3
 _MANY_NAMES = 200
 
 
 async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Settings) -> ToolResult:
-    """Return the finished result of *call*, whose tool *catalog* does not have, with the names that are nearest."""
+    """
+    Return the finished result of *call*, whose tool *catalog* does not have, with the names that are nearest.
+
+    If some tools are deferred, the model may have guessed a name, so the tools that fit its words are named, too.
+    """
     table = catalog.table
     is_permitted = settings.judges.build_visibility_check(catalog, call.session)
     names = [*table.tools, *table.aliases]
@@ -46,7 +52,15 @@ async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Setting
     # A suggestion must not lead the model to a tool that the rules of this session forbid.
     suggestions = [name for name in near if is_permitted is None or ((tool := table.find(name)) and is_permitted(tool))]
     error = UnknownTool(call.name, suggestions)
-    return await finish_unstarted(call, ToolResult.failure("not_found", str(error), cause=error), None, settings)
+    fitting = ""
+    if any(tool.facts.defer and not is_output_reader(tool) for tool in table.tools.values()):
+        from ..catalogs.summaries import describe_fitting_tools  # few programs need it, and it loads the search
+
+        view = catalog if is_permitted is None else catalog.filtered(is_permitted)
+        fitting = describe_fitting_tools(await asyncio.to_thread(view.search, call.name, _MAX_FITTING))
+    advice = "Call one of these tools, or one of those you were given." if fitting else None
+    result = ToolResult.failure("not_found", f"{error}{fitting}", cause=error, advice=advice)
+    return await finish_unstarted(call, result, None, settings)
 
 
 async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:

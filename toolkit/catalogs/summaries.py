@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 
 from ..spec import Tool
 from ..values.token_estimates import CHARS_PER_TOKEN_OF_NAMES
-from .search.finder import group_of
+from .search.finder import SearchResult, clean_description, group_of
 
-__all__ = ["summarise_tools"]
+__all__ = ["describe_fitting_tools", "summarise_tools"]
 
+_MAX_LINE_CHARS = 160
 _ELLIPSIS_CHARS = len(", ... 999999 more")
 
 
@@ -41,6 +42,15 @@ def summarise_tools(tools: Iterable[Tool], max_tokens: int) -> str:
     if len(shown_groups) < len(groups):
         lines.append(f"... {len(groups) - len(shown_groups)} more groups")
     return "\n".join(lines)
+
+
+def describe_fitting_tools(matches: Iterable[SearchResult]) -> str:
+    """Return a line for each of *matches*, which a search for the words of an unknown name found."""
+    lines = [
+        f"- `{match.tool.name}`: {clean_description(match.tool).strip().partition(chr(10))[0]}"[:_MAX_LINE_CHARS]
+        for match in matches
+    ]
+    return "\n".join(["\nThese tools fit the words of the name:", *lines]) if lines else ""
 
 
 def _groups_that_fit(heads: dict[str, str], room: int) -> Iterator[str]:

@@ -7,16 +7,19 @@ Use `tools=definitions(catalog)`, then `calls(response)`, then `messages += resu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import (
     SEARCH_TOOL_NAME,
+    CacheOption,
     Definitions,
     Naming,
+    Note,
     Offering,
     WireObject,
+    check_cache,
     check_offering,
     list_all_tools,
     list_offered_tools,
@@ -24,7 +27,7 @@ from .base import (
 from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia
 from .responses import build_call, build_response_error, get_field, get_list, has_field
-from .result_content import check_results, get_found_names, media_of, text_of
+from .result_content import check_results, describe_further_findings, get_found_names, media_of, text_of
 from .schemas.anthropic_budget import StrictBudget, strict_schemas
 from .schemas.property_names import use_plain_names
 from .schemas.remarks import prepare_schema
@@ -45,7 +48,8 @@ def definitions(
     strict: bool = False,
     budget: StrictBudget = StrictBudget(),  # noqa: B008 -- a frozen record
     native_loading: bool = False,
-    cache: bool | Literal["5m", "1h"] = True,
+    undeferred: Sequence[str] = (),
+    cache: CacheOption = True,
 ) -> Definitions:
     """
     Return the value for `tools`.
@@ -59,13 +63,18 @@ def definitions(
         native_loading: Whether deferred tools are sent too. The provider keeps them out of the prompt until they are
             found. Our `tool_search` finds them if it is in the catalog (then pass the same value to `results`);
             otherwise the provider's search does.
+        undeferred: With *native_loading*, the deferred tools that are in the prompt all the same, because no result in
+            the conversation refers to them.
         cache: Whether to mark the last definition that is not deferred, so that the provider caches the prompt up to
             it. "5m" or "1h" also sets how long the cache lives.
     """
-    if cache not in (True, False, "5m", "1h"):
-        raise ValueError(f'cache: expected True, False, "5m" or "1h", got {cache!r}')
-    tools = list_all_tools(catalog, NAMING) if native_loading else list_offered_tools(catalog, session, NAMING)
-    schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
+    check_cache(cache)
+    notes: list[Note] = []
+    if native_loading:
+        tools = list_all_tools(catalog, NAMING, notes, undeferred)
+    else:
+        tools = list_offered_tools(catalog, session, NAMING, notes)
+    schemas = strict_schemas(tools, budget, notes) if strict else {}
     entries: list[dict[str, Any]] = []
     for tool in tools:
         definition: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
@@ -73,7 +82,7 @@ def definitions(
         definition["input_schema"] = use_plain_names(schema, tool, notes)
         if tool.name in schemas:
             definition["strict"] = True
-        if native_loading and tool.facts.defer:
+        if native_loading and tool.facts.defer and tool.name not in undeferred:
             definition["defer_loading"] = True
         entries.append(definition)
     stable = sum(not tool.facts.defer for tool in tools)
@@ -81,9 +90,13 @@ def definitions(
         entries.insert(0, dict(_SEARCH_TOOL))
         stable += 1
     if cache and stable:
-        mark = {"type": "ephemeral"} if cache is True else {"type": "ephemeral", "ttl": cache}
-        entries[stable - 1]["cache_control"] = mark
+        entries[stable - 1]["cache_control"] = build_cache_mark(cache)
     return Definitions(entries, notes)
+
+
+def build_cache_mark(cache: CacheOption) -> dict[str, Any]:
+    """Return the value of `cache_control`. A text in *cache* is the lifetime of the cache."""
+    return {"type": "ephemeral"} if cache is True else {"type": "ephemeral", "ttl": cache}
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -112,16 +125,19 @@ def results(
     """
     Return one user message with all results of a turn.
 
-    With *native_loading*, the tools that our `tool_search` found are sent as references. With *catalog*, only tools
-    that it still has are sent.
+    With *native_loading*, the tools that our `tool_search` found are sent as references, and what it answered besides
+    as a text after all results. With *catalog*, only tools that it still has are sent.
     """
     if catalog is not None:
         check_offering(catalog)
-    blocks = []
+    blocks, texts = [], []
     for result in check_results(results):
         names = (get_found_names(result) or []) if native_loading else []
-        blocks.append(_block(result, [name for name in names if catalog is None or catalog.get(name) is not None]))
-    return [{"role": "user", "content": blocks}] if blocks else []
+        names = [name for name in names if catalog is None or NAMING.find_sent(name, catalog) is not None]
+        blocks.append(_block(result, names))
+        if names and (text := describe_further_findings(result)):
+            texts.append({"type": "text", "text": text})
+    return [{"role": "user", "content": [*blocks, *texts]}] if blocks else []
 
 
 def _block(result: ToolResult, names: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .base import Definitions, Naming, Offering, WireObject, list_offered_tools
+from .base import CacheOption, Definitions, Naming, Note, Offering, WireObject, check_cache, list_offered_tools
 from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia
 from .responses import build_call, build_response_error, get_field, get_list, has_field
@@ -36,7 +36,7 @@ def definitions(
     *,
     strict: bool = False,
     budget: StrictBudget = StrictBudget(),  # noqa: B008 -- a frozen record
-    cache: bool = False,
+    cache: CacheOption = False,
 ) -> Definitions:
     """
     Return the value for `toolConfig["tools"]`. If it is empty, leave `toolConfig` out.
@@ -47,9 +47,12 @@ def definitions(
         strict: The same as for `anthropic`. Bedrock uses the same subset of JSON Schema and the same budget.
         budget: The limits for strict tools in one request.
         cache: Whether to put a cache point after the last definition that is not deferred. Not every model accepts one.
+            "5m" or "1h" also sets how long the cache lives.
     """
-    tools = list_offered_tools(catalog, session, NAMING)
-    schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
+    check_cache(cache)
+    notes: list[Note] = []
+    tools = list_offered_tools(catalog, session, NAMING, notes)
+    schemas = strict_schemas(tools, budget, notes) if strict else {}
     entries: list[dict[str, Any]] = []
     for tool in tools:
         spec: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
@@ -60,8 +63,13 @@ def definitions(
         entries.append({"toolSpec": spec})
     stable = sum(not tool.facts.defer for tool in tools)
     if cache and stable:
-        entries.insert(stable, {"cachePoint": {"type": "default"}})
+        entries.insert(stable, build_cache_point(cache))
     return Definitions(entries, notes)
+
+
+def build_cache_point(cache: CacheOption) -> dict[str, Any]:
+    """Return the block that has the provider cache what stands before it. A text in *cache* is its lifetime."""
+    return {"cachePoint": {"type": "default"} if cache is True else {"type": "default", "ttl": cache}}
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:

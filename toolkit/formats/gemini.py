@@ -47,7 +47,7 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     if strict:
         notes.append(Note("", 'Gemini has no strict tools; set `function_calling_config` to {"mode": "VALIDATED"}'))
     functions: list[dict[str, Any]] = []
-    for tool in list_offered_tools(catalog, session, NAMING):
+    for tool in list_offered_tools(catalog, session, NAMING, notes):
         rewriting = rewrite_schema(tool.schema, GEMINI)
         if rewriting.obstacles:
             notes.append(Note(tool.name, f"sent open where {rewriting.why_not}"))

@@ -38,7 +38,8 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     MCP has no strict tools: *strict* changes nothing, and a note says so.
     """
     notes = [Note("", "MCP has no strict tools; the schemas are sent as usual")] if strict else []
-    return Definitions([build_definition(tool) for tool in list_offered_tools(catalog, session, NAMING)], notes)
+    tools = list_offered_tools(catalog, session, NAMING, notes)
+    return Definitions([build_definition(tool) for tool in tools], notes)
 
 
 def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:

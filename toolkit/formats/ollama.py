@@ -34,7 +34,7 @@ _MAX_VALUE_CHARS = 2000
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """Return the value for `tools`. Ollama has no strict tools: *strict* changes nothing, and a note says so."""
     notes = [Note("", "Ollama has no strict tools; the schemas are sent as usual")] if strict else []
-    tools = list_offered_tools(catalog, session, NAMING)
+    tools = list_offered_tools(catalog, session, NAMING, notes)
     return Definitions([_function(tool, notes) for tool in tools], notes)
 
 

@@ -99,7 +99,7 @@ def chat_definitions(catalog: Offering, session: Session | None, naming: Naming,
     """Return the offered tools as functions of Chat Completions."""
     notes: list[Note] = []
     entries = []
-    for tool in list_offered_tools(catalog, session, naming):
+    for tool in list_offered_tools(catalog, session, naming, notes):
         parameters, is_strict = parameters_of(tool, notes, strict=strict)
         function = {"name": naming.wire(tool.name), "description": tool.description, "parameters": parameters}
         entries.append({"type": "function", "function": {**function, "strict": True} if is_strict else function})

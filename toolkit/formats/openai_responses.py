@@ -27,7 +27,7 @@ from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia
 from .openai import parameters_of
 from .responses import build_call, build_response_error, get_field, get_list, has_field
-from .result_content import check_results, get_found_names, media_of, text_of
+from .result_content import check_results, describe_further_findings, get_found_names, media_of, text_of
 
 __all__ = ["calls", "definitions", "results"]
 
@@ -37,7 +37,12 @@ MEDIA_FORMATS = IMAGE_FORMATS | {"pdf"}
 
 
 def definitions(
-    catalog: Offering, session: Session | None = None, *, strict: bool = False, native_loading: bool = False
+    catalog: Offering,
+    session: Session | None = None,
+    *,
+    strict: bool = False,
+    native_loading: bool = False,
+    undeferred: Sequence[str] = (),
 ) -> Definitions:
     """
     Return the value for `tools`.
@@ -49,17 +54,24 @@ def definitions(
         native_loading: Whether deferred tools are loaded in the provider's own way. If our `tool_search` is in the
             catalog, it searches, and its result describes the tools that it finds (pass the same value, and the
             catalog, to `results`). Otherwise the deferred tools are sent too, and the provider searches.
+        undeferred: With *native_loading*, the deferred tools that are described at once, because nothing in the
+            conversation describes them.
     """
     notes: list[Note] = []
-    tools = list_all_tools(catalog, NAMING) if native_loading else list_offered_tools(catalog, session, NAMING)
+    if native_loading:
+        tools = list_all_tools(catalog, NAMING, notes, undeferred)
+    else:
+        tools = list_offered_tools(catalog, session, NAMING, notes)
     if not native_loading or not any(tool.facts.defer for tool in tools):
         return Definitions([_function(tool, notes, strict=strict) for tool in tools], notes)
+    hidden = {tool.name for tool in tools if tool.facts.defer and tool.name not in undeferred}
     ours = next((tool for tool in tools if tool.name == SEARCH_TOOL_NAME), None)
     if ours is not None:
-        entries = [_function(tool, notes, strict=strict) for tool in tools if not tool.facts.defer and tool is not ours]
+        shown = [tool for tool in tools if tool.name not in hidden and tool is not ours]
+        entries = [_function(tool, notes, strict=strict) for tool in shown]
         search_options = {"execution": "client", "description": ours.description, "parameters": ours.schema}
         return Definitions([*entries, {"type": "tool_search", **search_options}], notes)
-    entries = [_function(tool, notes, strict=strict, deferred=tool.facts.defer) for tool in tools]
+    entries = [_function(tool, notes, strict=strict, deferred=tool.name in hidden) for tool in tools]
     return Definitions([*entries, {"type": "tool_search"}], notes)
 
 
@@ -85,22 +97,26 @@ def results(
     """
     Return one item for each result, with images and PDF documents next to the text.
 
-    With *native_loading*, the tools that our `tool_search` found in *catalog* are described as the provider wants it.
+    With *native_loading*, the tools that our `tool_search` found in *catalog* are described as the provider wants it,
+    and what it answered besides is a message after all results.
     """
     if catalog is not None:
         check_offering(catalog)
-    items = []
+    items: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for result in check_results(results):
         call_id = sent_id(result.call_id)
-        names = get_found_names(result) if native_loading and catalog is not None else None
-        if names is None or catalog is None:
+        if not native_loading or result.tool != SEARCH_TOOL_NAME:
             items.append({"type": "function_call_output", "call_id": call_id, "output": _output(result)})
-        else:
-            tools = [tool for name in names if (tool := catalog.get(name)) is not None]
-            loaded = [_function(tool, [], strict=strict, deferred=True) for tool in tools]
-            answer = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
-            items.append({**answer, "tools": loaded})
-    return items
+            continue
+        names = () if catalog is None else get_found_names(result) or ()
+        tools = [NAMING.find_sent(name, catalog) for name in names]
+        loaded = [_function(tool, [], strict=strict, deferred=True) for tool in tools if tool is not None]
+        answer = {"type": "tool_search_output", "call_id": call_id, "execution": "client", "status": "completed"}
+        items.append({**answer, "tools": loaded})
+        if text := describe_further_findings(result):
+            messages.append({"role": "user", "content": [{"type": "input_text", "text": text}]})
+    return [*items, *messages]
 
 
 def _function(tool: Tool, notes: list[Note], *, strict: bool, deferred: bool = False) -> dict[str, Any]:

@@ -16,11 +16,21 @@ from .._option_checks import require_list
 from ..content import AudioPart, ImagePart, Part, ResourcePart
 from ..results import ToolResult
 from ..values.part_texts import describe_resource
+from ..values.rendering import as_text
 from ..values.strictjson.checks import is_plain_json, loads
 from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia, explain_accepted, find_media
 
-__all__ = ["check_results", "explain_missing", "get_found_names", "get_provider_id", "media_of", "text_of", "value_of"]
+__all__ = [
+    "check_results",
+    "describe_further_findings",
+    "explain_missing",
+    "get_found_names",
+    "get_provider_id",
+    "media_of",
+    "text_of",
+    "value_of",
+]
 
 _NOTHING = "(no output)"
 _WAITING_TEXT = (
@@ -112,14 +122,25 @@ def value_of(result: ToolResult, accepted: Collection[str] = IMAGE_FORMATS) -> A
 
 
 def get_found_names(result: ToolResult) -> list[str] | None:
-    """Return the names of the tools that our own `tool_search` found, or None for any other result."""
+    """Return the names of the tools that our own `tool_search` has loaded, or None for any other result."""
     if result.tool != "tool_search" or result.kind != "ok" or not isinstance(result.value, Mapping):
         return None
     tools = result.value.get("tools")
     if not isinstance(tools, list):
         return None
-    names = [tool.get("name") for tool in tools if isinstance(tool, Mapping)]
-    return [name for name in names if isinstance(name, str)]
+    entries = [tool for tool in tools if isinstance(tool, Mapping) and isinstance(tool.get("name"), str)]
+    return [tool["name"] for tool in entries if not tool.get("already_loaded")]
+
+
+def describe_further_findings(result: ToolResult) -> str:
+    """Return what our own `tool_search` answered besides the tools that it has loaded; an empty text if nothing."""
+    if get_found_names(result) is None:
+        return f"The answer of `tool_search`: {text_of(result)}"
+    further = {name: value for name, value in result.value.items() if name != "tools"}
+    entries = [tool for tool in result.value["tools"] if isinstance(tool, Mapping) and tool.get("already_loaded")]
+    if entries:
+        further = {"already_loaded": [tool.get("name") for tool in entries], **further}
+    return f"`tool_search` also answered: {as_text(further)}" if further else ""
 
 
 def get_provider_id(result: ToolResult) -> str | None:

@@ -16,7 +16,7 @@ from ..access import Access, Url
 from ..errors import BadArgs, DefinitionError, ToolError
 from ..providers.http.loop_clients import LoopClients
 from .credentials import Credentials, Requirement
-from .documents import Document
+from .documents import ApiDocument
 from .operations import Operation
 from .parameters import Inputs
 from .requests import RequestParts, build_request_parts
@@ -133,7 +133,7 @@ def _without_body_headers(request: httpx.Request) -> dict[str, str]:
     return {name: value for name, value in request.headers.items() if name.lower() not in ("host", "content-length")}
 
 
-def find_server(document: Document, operation: Operation, base_url: str) -> str:
+def find_server(document: ApiDocument, operation: Operation, base_url: str) -> str:
     """
     Return the address before the path of *operation*: *base_url* if the program gives one, or that of the document.
 
@@ -156,7 +156,7 @@ def find_server(document: Document, operation: Operation, base_url: str) -> str:
     return address
 
 
-def _find_swagger_server(document: Document) -> str:
+def _find_swagger_server(document: ApiDocument) -> str:
     host, path = document.data.get("host"), document.data.get("basePath", "")
     schemes = document.data.get("schemes") or ["https"]
     scheme = "https" if "https" in schemes else schemes[0]

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ..decisions import AuthNeeded, AuthRequest
 from ..errors import DefinitionError
-from .documents import Document
+from .documents import ApiDocument
 from .operations import Operation
 from .requests import RequestParts
 
@@ -37,7 +37,7 @@ _MASK = "***"
 class Credentials:
     """What the program gives for the security schemes of *document*: *auth* by the name of the scheme."""
 
-    def __init__(self, document: Document, auth: Mapping[str, Credential] | None) -> None:
+    def __init__(self, document: ApiDocument, auth: Mapping[str, Credential] | None) -> None:
         self._title = document.title
         self._schemes = _read_schemes(document)
         self._auth = dict(auth or {})
@@ -119,7 +119,7 @@ class Credentials:
         )
 
 
-def _read_schemes(document: Document) -> dict[str, Mapping[str, Any]]:
+def _read_schemes(document: ApiDocument) -> dict[str, Mapping[str, Any]]:
     if document.is_swagger:
         schemes = document.data.get("securityDefinitions", {})
     else:

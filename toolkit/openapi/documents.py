@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from .._plumbing.distribution import install_hint
 from ..errors import DefinitionError
 
-__all__ = ["Document", "read_document"]
+__all__ = ["ApiDocument", "read_document"]
 
 _MAX_BYTES = 100_000_000
 _MAX_REFERENCES = 50
@@ -25,7 +25,7 @@ _MAX_DEPTH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ApiDocument:
     """
     An OpenAPI document.
 
@@ -82,7 +82,7 @@ def split_pointer(reference: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in steps]
 
 
-def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> Document:
+def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> ApiDocument:
     """
     Return the document that *source* is or names: a mapping, the path of a file, or an address.
 
@@ -175,7 +175,7 @@ def _iter_mappings(data: Any, visited: set[int], address: str) -> Iterator[dict[
         open_nodes += [(child, depth + 1) for child in (node.values() if isinstance(node, dict) else node)]
 
 
-def _check_document(data: Any, address: str) -> Document:
+def _check_document(data: Any, address: str) -> ApiDocument:
     subject = address or "the document"
     if not isinstance(data, Mapping):
         raise DefinitionError(f"{subject}: an OpenAPI document is an object, got {type(data).__name__}")
@@ -189,4 +189,4 @@ def _check_document(data: Any, address: str) -> Document:
         raise DefinitionError(f"{subject}: `paths` has to be an object")
     information = data.get("info")
     title = information.get("title") if isinstance(information, Mapping) else None
-    return Document(data, str(version), title if isinstance(title, str) else "api", address)
+    return ApiDocument(data, str(version), title if isinstance(title, str) else "api", address)

@@ -18,7 +18,7 @@ from ..providers.http.loop_clients import LoopClients
 from ..spec import Tool
 from .calls import Caller, find_server
 from .credentials import Credential, Credentials
-from .documents import Document, read_document
+from .documents import ApiDocument, read_document
 from .operations import Operation, group_of, iter_operations, name_operations
 from .parameters import read_inputs
 from .responses import read_output_schema
@@ -132,7 +132,7 @@ def _check_facts(operations: list[Operation], facts: FactsOf | None) -> None:
         raise DefinitionError(f"facts: no operation that was selected has the id {min(unknown)!r}")
 
 
-def _warn(document: Document, refused: list[RefusedOperation]) -> None:
+def _warn(document: ApiDocument, refused: list[RefusedOperation]) -> None:
     shown = "; ".join(f"{entry.place}: {entry.reason}"[:300] for entry in refused[:_MAX_NAMED_IN_WARNING])
     more = f"; and {len(refused) - _MAX_NAMED_IN_WARNING} more" if len(refused) > _MAX_NAMED_IN_WARNING else ""
     warnings.warn(
@@ -147,7 +147,7 @@ class _ToolBuilder:
 
     def __init__(
         self,
-        document: Document,
+        document: ApiDocument,
         client: httpx.AsyncClient | None,
         auth: Mapping[str, Credential] | None,
         facts: FactsOf | None,

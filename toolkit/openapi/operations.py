@@ -12,7 +12,7 @@ from typing import Any
 from ..catalogs.foreign_names import fold_name, make_legal_name, reason_against
 from ..catalogs.foreign_text import clean_text
 from ..errors import DefinitionError
-from .documents import Document
+from .documents import ApiDocument
 
 __all__ = ["Operation", "iter_operations", "name_operations"]
 
@@ -49,7 +49,7 @@ class Operation:
     shared: Mapping[str, Any] = field(repr=False)
 
 
-def iter_operations(document: Document) -> Iterator[Operation | tuple[str, DefinitionError]]:
+def iter_operations(document: ApiDocument) -> Iterator[Operation | tuple[str, DefinitionError]]:
     """Yield each operation of *document*, or its place and why it cannot be read."""
     for path, entry in document.data.get("paths", {}).items():
         if not path.startswith("/"):

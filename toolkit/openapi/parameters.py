@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeAlias
 
 from ..catalogs.foreign_text import clean_text
 from ..errors import DefinitionError
-from .documents import Document
+from .documents import ApiDocument
 from .operations import Operation
 from .schemas import SchemaConverter
 
-__all__ = ["Argument", "Body", "Inputs", "Place", "choose_media_type", "is_json", "read_inputs"]
+__all__ = ["RequestArgument", "RequestBody", "Inputs", "Place", "choose_media_type", "is_json", "read_inputs"]
 
 Place: TypeAlias = Literal["path", "query", "header", "cookie"]
 
@@ -54,7 +54,7 @@ _MEDIA_TYPES = ("application/json", "+json", "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Argument:
+class RequestArgument:
     """
     An argument of a call that is a parameter of the request.
 
@@ -79,7 +79,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class RequestBody:
     """
     The body of a request.
 
@@ -103,12 +103,12 @@ class Inputs:
     """The arguments of an operation, and its schema."""
 
     schema: dict[str, Any]
-    arguments: tuple[Argument, ...]
-    body: Body | None
+    arguments: tuple[RequestArgument, ...]
+    body: RequestBody | None
 
 
 def read_inputs(
-    document: Document, operation: Operation, converter: SchemaConverter, hidden: frozenset[tuple[str, str]]
+    document: ApiDocument, operation: Operation, converter: SchemaConverter, hidden: frozenset[tuple[str, str]]
 ) -> Inputs:
     """
     Return the arguments of *operation*. The parameters *hidden*, by place and name, are credentials and left out.
@@ -146,7 +146,7 @@ def read_inputs(
     return Inputs(schema=converter.add_definitions(schema), arguments=tuple(arguments), body=body)
 
 
-def _iter_parameters(document: Document, operation: Operation) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _iter_parameters(document: ApiDocument, operation: Operation) -> Iterator[tuple[Mapping[str, Any], str]]:
     """Yield the parameters of *operation*, with those of its path that it does not define itself, and their places."""
     by_key: dict[tuple[str, str], tuple[Mapping[str, Any], str]] = {}
     path_place = operation.place.rpartition(".")[0]
@@ -166,7 +166,7 @@ def _iter_parameters(document: Document, operation: Operation) -> Iterator[tuple
     yield from by_key.values()
 
 
-def _read_argument(document: Document, node: Mapping[str, Any], place: str, converter: SchemaConverter) -> Argument:
+def _read_argument(document: ApiDocument, node: Mapping[str, Any], place: str, converter: SchemaConverter) -> RequestArgument:
     where, name = node["in"], node["name"]
     schema, is_json_text = node.get("schema"), False
     if schema is None and isinstance(content := node.get("content"), Mapping) and content:
@@ -183,7 +183,7 @@ def _read_argument(document: Document, node: Mapping[str, Any], place: str, conv
         style, explode = _STYLES.get(where, "form"), False
     style = style or node.get("style") or _STYLES.get(where, "form")
     explode = node.get("explode", style == "form") if explode is None else explode
-    return Argument(
+    return RequestArgument(
         key=name,
         place=where,
         name=name,
@@ -201,7 +201,7 @@ def _as_mapping(schema: Any) -> dict[str, Any]:
 
 
 def _find_body(
-    document: Document, operation: Operation, parameters: list[tuple[Mapping[str, Any], str]]
+    document: ApiDocument, operation: Operation, parameters: list[tuple[Mapping[str, Any], str]]
 ) -> tuple[Mapping[str, Any], bool, str]:
     """Return the body's schemas and encodings by media type, whether it is required, and its place."""
     if document.is_swagger:
@@ -215,7 +215,7 @@ def _find_body(
 
 
 def _find_swagger_body(
-    document: Document, operation: Operation, parameters: list[tuple[Mapping[str, Any], str]]
+    document: ApiDocument, operation: Operation, parameters: list[tuple[Mapping[str, Any], str]]
 ) -> tuple[Mapping[str, Any], bool, str]:
     for node, place in parameters:
         if node["in"] == "body":
@@ -240,7 +240,7 @@ def _find_swagger_body(
 
 def _read_body(
     content: Mapping[str, Any], is_required: bool, place: str, converter: SchemaConverter, names: Mapping[str, int]
-) -> tuple[Body | None, dict[str, Any], list[str]]:
+) -> tuple[RequestBody | None, dict[str, Any], list[str]]:
     """Return the body, the schemas of the arguments that it consists of, and which of them are required."""
     if not content:
         return None, {}, []
@@ -262,14 +262,14 @@ def _read_body(
     if _can_merge(whole, names, is_required):
         properties = dict(whole["properties"])
         merged = {name: name for name in properties}
-        body = Body(media_type=media_type, key=None, properties=merged, styles=styles, files=files)
+        body = RequestBody(media_type=media_type, key=None, properties=merged, styles=styles, files=files)
         return body, properties, [name for name in whole.get("required", ()) if name in properties]
     if is_form and not (isinstance(whole, Mapping) and isinstance(whole.get("properties"), Mapping)):
         schema = {"type": "object"} if whole in ({}, True) else schema
     key = "body"
     while key in names:
         key = f"{key}_"
-    body = Body(media_type=media_type, key=key, properties={}, styles=styles, files=files)
+    body = RequestBody(media_type=media_type, key=key, properties={}, styles=styles, files=files)
     return body, {key: schema}, [key] * is_required
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from ..errors import BadArgs, Problem
-from .parameters import Argument, Body, Inputs, is_json
+from .parameters import RequestArgument, RequestBody, Inputs, is_json
 
 __all__ = ["RequestParts", "build_request_parts"]
 
@@ -117,7 +117,7 @@ def _is_single(value: Any) -> bool:
     return not isinstance(value, Mapping | list)
 
 
-def _write_path(argument: Argument, value: Any) -> str:
+def _write_path(argument: RequestArgument, value: Any) -> str:
     if argument.is_json:
         return _encode(json.dumps(value, ensure_ascii=False))
     name, explode = _encode(argument.name), argument.explode
@@ -138,7 +138,7 @@ def _write_path(argument: Argument, value: Any) -> str:
     return _assign(value, ",") if explode else ",".join(_flatten(value))
 
 
-def _write_simple(argument: Argument, value: Any) -> str:
+def _write_simple(argument: RequestArgument, value: Any) -> str:
     """Return the value of a header, which is not percent-encoded."""
     if argument.is_json:
         return json.dumps(value)
@@ -150,13 +150,13 @@ def _write_simple(argument: Argument, value: Any) -> str:
     return ",".join(map(_text, value))
 
 
-def _check_header(argument: Argument, text: str) -> str:
+def _check_header(argument: RequestArgument, text: str) -> str:
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in text) or not text.isascii():
         raise BadArgs(Problem("a header has printable ASCII characters only", [argument.key]))
     return text
 
 
-def _write_pairs(argument: Argument, value: Any) -> Pairs:
+def _write_pairs(argument: RequestArgument, value: Any) -> Pairs:
     """Return *value* as names and values of a query or of cookies."""
     name = _encode(argument.name, safe="[]")
     safe = _SAFE_RESERVED if argument.allow_reserved else ""
@@ -184,7 +184,7 @@ def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
         yield name, _encode(_text(value), safe=safe)
 
 
-def _write_body(parts: RequestParts, body: Body, arguments: Mapping[str, Any]) -> None:
+def _write_body(parts: RequestParts, body: RequestBody, arguments: Mapping[str, Any]) -> None:
     if body.key is None:
         value: Any = {name: arguments[key] for key, name in body.properties.items() if key in arguments}
         if not value and not any(key in arguments for key in body.properties):
@@ -214,15 +214,15 @@ def _write_body(parts: RequestParts, body: Body, arguments: Mapping[str, Any]) -
     parts.headers["Content-Type"] = media_type
 
 
-def _write_field(name: str, value: Any, body: Body) -> Pairs:
+def _write_field(name: str, value: Any, body: RequestBody) -> Pairs:
     if isinstance(value, Mapping) and name not in body.styles:
         return [(_encode(name), _encode(_text(value)))]
     style, explode = body.styles.get(name, ("form", True))
-    argument = Argument(key=name, place="query", name=name, schema={}, required=False, style=style, explode=explode)
+    argument = RequestArgument(key=name, place="query", name=name, schema={}, required=False, style=style, explode=explode)
     return _write_pairs(argument, value)
 
 
-def _write_part(name: str, value: Any, body: Body) -> Iterable[tuple[str, tuple[str | None, bytes, str | None]]]:
+def _write_part(name: str, value: Any, body: RequestBody) -> Iterable[tuple[str, tuple[str | None, bytes, str | None]]]:
     """Return the parts of a multipart body for one property: a file, a text, or several for a list."""
     if name in body.files:
         for item in value if isinstance(value, list) else [value]:

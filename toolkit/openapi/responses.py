@@ -15,7 +15,7 @@ from ..errors import ToolError
 from ..policies.classify import classify_error
 from ..results import ToolResult
 from ..values.rendering import as_text
-from .documents import Document
+from .documents import ApiDocument
 from .operations import Operation
 from .parameters import choose_media_type, is_json
 from .schemas import SchemaConverter
@@ -32,7 +32,7 @@ _MAX_DEFINITIONS = 40
 _MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "errors")
 
 
-def read_output_schema(document: Document, operation: Operation, converter: SchemaConverter) -> dict[str, Any] | None:
+def read_output_schema(document: ApiDocument, operation: Operation, converter: SchemaConverter) -> dict[str, Any] | None:
     """
     Return the schema of the response of a success; None if it is not JSON or has no schema.
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from ..catalogs.foreign_text import clean_schema
 from ..errors import DefinitionError
 from ..values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
-from .documents import Document, split_pointer
+from .documents import ApiDocument, split_pointer
 from .patterns import translate_pattern
 
 __all__ = ["Direction", "SchemaConverter"]
@@ -33,7 +33,7 @@ _BINARY = {"type": "string", "contentEncoding": "base64"}
 class SchemaConverter:
     """Converts the schemas of *document* for one direction. It keeps the definitions that it has converted."""
 
-    def __init__(self, document: Document, direction: Direction) -> None:
+    def __init__(self, document: ApiDocument, direction: Direction) -> None:
         self._document = document
         self._left_out = _LEFT_OUT[direction]
         self._name_by_reference: dict[str, str] = {}

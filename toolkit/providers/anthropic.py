@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..formats import anthropic
+from ..formats.base import CacheOption, check_cache
 from ..formats.media import ResultMedia
 from ..formats.schemas.dialects import ANTHROPIC
 from ..formats.schemas.remarks import prepare_schema
@@ -20,15 +21,18 @@ from ..spec import Tool
 from ..values.strictjson.checks import copy_json, loads
 from .base import Reply, Request, StopReason, Usage
 from .http.exchange import is_too_deep
-from .messages import AssistantMessage, Native
+from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
 from .wire import (
     UNREADABLE,
     arguments_object,
     as_object_list,
     copy_native_content,
+    find_ends,
     get_object,
+    has_own_search,
     is_same_turn,
+    list_unshown_tools,
     map_stop_reason,
     read_token_count,
     wire_id,
@@ -47,6 +51,10 @@ _STOPS: dict[str, StopReason] = {
     "pause_turn": "paused",
 }
 _LEGAL_ID = re.compile(r"[A-Za-z0-9_-]+")
+_UNMARKED_BLOCKS = ("thinking", "redacted_thinking")
+# The models from before the tool search. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
+_OLDER_MODEL = re.compile(r"claude-(?:instant|[123]|\w+-4-(?:[01](?!\d)|20))")
+_MAX_TOOLS = 10_000
 _ID_FIELDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
@@ -56,6 +64,12 @@ class AnthropicProvider(RemoteProvider):
 
     An agent asks for a typed answer as a call of a tool, because every model of Claude can do that. With
     `output_by="provider"` it uses the API's structured output, which newer models have.
+
+    Args:
+        cache: Whether to mark the tools, the system text and the conversation for the API's prompt cache. "5m" or "1h"
+            also sets how long the cache lives.
+        native_loading: Whether the API keeps deferred tools out of the prompt until `tool_search` finds them, so that
+            the definitions never change. If it is not given, newer models at Anthropic's own address do so.
     """
 
     name = "anthropic"
@@ -67,20 +81,48 @@ class AnthropicProvider(RemoteProvider):
     _endpoint = "/v1/messages"
     _key_variables = ("ANTHROPIC_API_KEY",)
     _headers = {"anthropic-version": "2026-10-21"}  # noqa: RUF012 -- it is never changed
-    _reserved_options = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens"])
+    _reserved_options = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens", "cache_control"])
     # The API requires a number. A file that the model writes has to fit. More would take too long without a stream.
     _max_tokens = 16_000
 
+    def __init__(
+        self, model: str, *, cache: CacheOption = True, native_loading: bool | None = None, **options: Any
+    ) -> None:
+        check_cache(cache)
+        super().__init__(model, **options)
+        self.cache = cache
+        is_able = self._is_own_address and not _OLDER_MODEL.match(model)
+        self.native_loading = is_able if native_loading is None else native_loading
+
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        tools, messages = self._definitions(request), self._translate_messages(request)
+        system: Any = request.system or None
+        if self.cache:
+            mark = anthropic.build_cache_mark(self.cache)
+            if request.system.strip():  # a mark at a blank text is refused
+                system = [{"type": "text", "text": request.system, "cache_control": mark}]
+            for message in find_ends(messages, has_tools=bool(tools)):
+                _mark_last_block(message, mark)
         return {
             "model": self.model,
             "max_tokens": request.max_tokens or self.max_tokens,
-            "system": request.system or None,
-            "messages": self._translate_messages(request),
-            "tools": self._definitions(request),
+            "system": system,
+            "messages": messages,
+            "tools": tools,
             "output_config": None if request.output is None else _build_output(request.output),
             "stream": stream or None,
         }
+
+    def _loads_natively(self, request: Request) -> bool:
+        return self.native_loading and has_own_search(request) and len(request.catalog or ()) <= _MAX_TOOLS
+
+    def _choose_definition_options(self, request: Request) -> dict[str, Any]:
+        if not self._loads_natively(request):
+            return {"cache": self.cache}
+        return {"cache": self.cache, "native_loading": True, "undeferred": list_unshown_tools(request)}
+
+    def _translate_results(self, message: ToolMessage, request: Request) -> list[dict[str, Any]]:
+        return anthropic.results(message.results, request.catalog, native_loading=self._loads_natively(request))
 
     def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
         return {"type": "text", "text": part} if isinstance(part, str) else anthropic.build_media_block(part)
@@ -117,6 +159,12 @@ class AnthropicProvider(RemoteProvider):
 
     def _assembler(self) -> _AnthropicAssembler:
         return _AnthropicAssembler()
+
+
+def _mark_last_block(message: dict[str, Any], mark: dict[str, Any]) -> None:
+    blocks = [block for block in message["content"] if block.get("type") not in _UNMARKED_BLOCKS]
+    if blocks:
+        blocks[-1]["cache_control"] = mark
 
 
 def _build_output(tool: Tool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..formats import bedrock
+from ..formats.base import CacheOption, check_cache
 from ..formats.media import ResultMedia
 from ..values.strictjson.checks import copy_json, loads
 from .aws_events import AwsEventParser
@@ -29,6 +30,7 @@ from .wire import (
     arguments_object,
     as_object_list,
     copy_native_content,
+    find_ends,
     get_object,
     is_same_turn,
     map_stop_reason,
@@ -49,6 +51,8 @@ _STOPS: dict[str, StopReason] = {
     "content_filtered": "refusal",
 }
 _LEGAL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
+_CACHING_MODEL = re.compile(r"anthropic\.claude-(?!instant|v?[12]|3-(?:haiku|sonnet|opus|5-sonnet))|amazon\.nova-")
 _REGION = re.compile(r"[a-z]{2}[a-z0-9-]{1,30}")  # it is part of the address
 _TOKEN_VARIABLE = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 -- the name of a variable
 
@@ -61,6 +65,8 @@ class BedrockProvider(RemoteProvider):
 
     Args:
         region: The region, if it is not in `AWS_REGION` or `AWS_DEFAULT_REGION`.
+        cache: Whether to put cache points after the tools, the system text and the conversation. "5m" or "1h" also sets
+            how long the cache lives. If it is not given, the models get them that are known to take them.
         options: The arguments of `RemoteProvider`. An `api_key` is a key of Bedrock.
     """
 
@@ -70,7 +76,11 @@ class BedrockProvider(RemoteProvider):
     _key_variables = (_TOKEN_VARIABLE,)
     _reserved_options = frozenset(["messages", "system", "toolConfig"])
 
-    def __init__(self, model: str, *, region: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, model: str, *, region: str | None = None, cache: CacheOption | None = None, **options: Any
+    ) -> None:
+        self.cache: CacheOption = _CACHING_MODEL.search(str(model)) is not None if cache is None else cache
+        check_cache(self.cache)
         environ = os.environ
         self.region = region or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or ""
         if not _REGION.fullmatch(self.region):
@@ -93,11 +103,16 @@ class BedrockProvider(RemoteProvider):
         return replace(super()._build_outgoing(request, stream=stream), build_parser=AwsEventParser)
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
-        tools = self._definitions(request)
+        tools, messages = self._definitions(request), self._translate_messages(request)
         limit = request.max_tokens or self.max_tokens
+        system: list[dict[str, Any]] = [{"text": request.system}] if request.system else []
+        if self.cache:
+            ends = [message["content"] for message in find_ends(messages, has_tools=bool(tools))]
+            for content in filter(None, (system, *ends)):
+                content.append(bedrock.build_cache_point(self.cache))
         body = {
-            "system": [{"text": request.system}] if request.system else None,
-            "messages": self._translate_messages(request),
+            "system": system or None,
+            "messages": messages,
             "toolConfig": {"tools": tools} if tools else None,
             "inferenceConfig": {"maxTokens": limit} if limit else None,
         }
@@ -107,6 +122,9 @@ class BedrockProvider(RemoteProvider):
         return [
             tool["toolSpec"]["name"] for tool in get_object(body, "toolConfig").get("tools", ()) if "toolSpec" in tool
         ]
+
+    def _choose_definition_options(self, request: Request) -> dict[str, Any]:
+        return {"cache": False if "amazon.nova" in self.model else self.cache}  # Nova takes no point after tools
 
     def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
         merged: list[dict[str, Any]] = []

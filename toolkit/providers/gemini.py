@@ -59,7 +59,8 @@ class GeminiProvider(RemoteProvider):
     The provider of Gemini. Its key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY`.
 
     Its arguments are those of `RemoteProvider`. With `strict`, the model has to follow all schemas of a request.
-    A `base_url` may end with a version, such as `/v1beta`.
+    A `base_url` may end with a version, such as `/v1beta`. With the name of a context cache in
+    `options={"cachedContent": ...}`, the system text and the tools are those of the cache.
     """
 
     name = "gemini"
@@ -90,13 +91,16 @@ class GeminiProvider(RemoteProvider):
             **({"maxOutputTokens": limit} if limit else {}),
             **({} if request.output is None else _build_output(request.output)),
         }
-        return {
+        # A context cache holds these itself, and the API refuses them beside it.
+        held = ("systemInstruction", "tools", "toolConfig") if self.options.get("cachedContent") else ()
+        body = {
             "systemInstruction": {"parts": [{"text": request.system}]} if request.system else None,
             "contents": self._translate_messages(request),
             "tools": tools,
             "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}} if tools and self.strict else None,
             "generationConfig": generation or None,
         }
+        return {name: value for name, value in body.items() if name not in held}
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [function["name"] for tool in body.get("tools", ()) for function in tool["functionDeclarations"]]
@@ -104,7 +108,7 @@ class GeminiProvider(RemoteProvider):
     def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
         contents: list[dict[str, Any]] = []
         for message in request.messages:
-            new_contents = self._translate_message(message)
+            new_contents = self._translate_message(message, request)
             if isinstance(message, ToolMessage) and contents:
                 _copy_call_names(contents[-1]["parts"], new_contents)
             contents += new_contents

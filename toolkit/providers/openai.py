@@ -22,6 +22,7 @@ from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
     as_object_list,
+    build_cache_key,
     copy_native_content,
     get_object,
     is_same_turn,
@@ -76,6 +77,11 @@ class OpenAIProvider(RemoteProvider):
         """Whether the server is OpenAI's own, and not another one with the same format."""
         return self._is_own_address
 
+    @property
+    def _takes_cache_key(self) -> bool:
+        """Whether the server takes `prompt_cache_key`. Other servers may refuse a field that they do not know."""
+        return self._is_openai
+
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
         # OpenAI's newer models refuse the old name `max_tokens`, and other servers do not know the new name.
@@ -88,6 +94,7 @@ class OpenAIProvider(RemoteProvider):
             if request.output is None
             else {"type": "json_schema", "json_schema": build_output(request.output)},
             limit: request.max_tokens or self.max_tokens,
+            "prompt_cache_key": build_cache_key(request) if self._takes_cache_key else None,
             "stream": stream or None,
             "stream_options": {"include_usage": True} if stream else None,
         }

@@ -7,22 +7,25 @@ The reasoning of the model arrives encrypted, and is sent back unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..formats import openai_responses
 from ..formats.media import ResultMedia
 from ..spec import Tool
 from .base import Reply, Request, StopReason
-from .messages import AssistantMessage, Native
+from .messages import AssistantMessage, Native, ToolMessage
 from .openai import build_output, can_structure
 from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
     as_object_list,
+    build_cache_key,
     copy_native_content,
     get_object,
+    has_own_search,
     is_same_turn,
+    list_unshown_tools,
     map_stop_reason,
     read_openai_usage,
     wire_id,
@@ -38,6 +41,8 @@ _MESSAGE_SEPARATOR = "\n\n"
 # These models do not reason, and the API refuses a request for their reasoning.
 _NOT_REASONING = re.compile(r"(?:ft:)?(?:chatgpt|gpt-[34]|gpt-[\d.]+-chat)")
 _LEGAL_ID = re.compile(r".{1,64}", re.DOTALL)
+# https://developers.openai.com/api/docs/guides/tools says that gpt-5.4 and later have the search for tools.
+_SEARCHING_MODEL = re.compile(r"gpt-(?:5\.[4-9]|5\.\d\d|[6-9]|1\d)")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
@@ -47,6 +52,10 @@ class OpenAIResponsesProvider(RemoteProvider):
 
     Its key is in `OPENAI_API_KEY`. Its arguments are those of `RemoteProvider`. For a model that does not reason, the
     API may refuse a request for the reasoning; give `options={"include": None}` then.
+
+    Args:
+        native_loading: Whether the tools that `tool_search` finds are described in its result alone, so that the
+            definitions never change. If it is not given, newer models at OpenAI's own address are asked so.
     """
 
     name = "openai_responses"
@@ -65,6 +74,11 @@ class OpenAIResponsesProvider(RemoteProvider):
         ["model", "input", "instructions", "tools", "stream", "previous_response_id", "conversation"]
     )
 
+    def __init__(self, model: str, *, native_loading: bool | None = None, **options: Any) -> None:
+        super().__init__(model, **options)
+        is_able = self._is_own_address and _SEARCHING_MODEL.match(model) is not None
+        self.native_loading = is_able if native_loading is None else native_loading
+
     def structures_output(self, tool: Tool, *, has_tools: bool) -> bool:
         return self._is_own_address and can_structure(self.model, tool)
 
@@ -79,9 +93,39 @@ class OpenAIResponsesProvider(RemoteProvider):
             else {"format": {"type": "json_schema", **build_output(request.output)}},
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
+            "prompt_cache_key": build_cache_key(request) if self._is_own_address else None,
             "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED_REASONING],
             "stream": stream or None,
         }
+
+    def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
+        return [tool["name"] for tool in body.get("tools", ()) if "name" in tool]
+
+    def _choose_definition_options(self, request: Request) -> dict[str, Any]:
+        if not self.native_loading or not has_own_search(request):
+            return {}
+        messages = [message for message in request.messages if isinstance(message, AssistantMessage)]
+        search_ids = {call_id for message in messages for call_id in _list_search_ids(self._translate_reply(message))}
+        return {"native_loading": True, "undeferred": list_unshown_tools(request, search_ids)}
+
+    def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        new_items: list[dict[str, Any]] = []
+        for message in request.messages:
+            if isinstance(message, ToolMessage):
+                new_items = self._answer_calls(message, _list_search_ids(new_items), request)
+            else:
+                new_items = self._translate_message(message, request)
+            items += new_items
+        return [self._replace_ids(item) for item in items]
+
+    def _answer_calls(self, message: ToolMessage, search_ids: set[str], request: Request) -> list[dict[str, Any]]:
+        """Return the results of *message*. A call that was written as a search is answered as a search."""
+        answers: list[dict[str, Any]] = []
+        for result in message.results:
+            is_search = result.call_id in search_ids
+            answers += openai_responses.results([result], request.catalog, strict=self.strict, native_loading=is_search)
+        return sorted(answers, key=lambda answer: "role" in answer)  # the texts that answer no call come last
 
     def _build_part(self, part: str | ResultMedia) -> dict[str, Any]:
         if isinstance(part, str):
@@ -94,7 +138,7 @@ class OpenAIResponsesProvider(RemoteProvider):
 
     def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         items = as_object_list(copy_native_content(message, self.name))
-        ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALL_TYPES)
+        ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALL_TYPES or _is_search(item))
         if items is None or not is_same_turn(ids, message):
             return _build_items(message)
         kept_items = (item for item in items if not _is_lost_reasoning(item))
@@ -125,6 +169,15 @@ class OpenAIResponsesProvider(RemoteProvider):
             return data
         response = data.get("response", data)
         return response if isinstance(response, Mapping) and response.get("error") else None
+
+
+def _is_search(item: Mapping[str, Any]) -> bool:
+    """Return whether *item* is a call of our own `tool_search`, and not of the provider's search."""
+    return item.get("type") == "tool_search_call" and item.get("execution") == "client"
+
+
+def _list_search_ids(items: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {str(item.get("call_id")) for item in items if _is_search(item)}
 
 
 def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:

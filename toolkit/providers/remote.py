@@ -221,15 +221,19 @@ class RemoteProvider(ABC):
 
     def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
         """Return the conversation in the provider's format."""
-        return [self._replace_ids(item) for message in request.messages for item in self._translate_message(message)]
+        items = [item for message in request.messages for item in self._translate_message(message, request)]
+        return [self._replace_ids(item) for item in items]
 
-    def _translate_message(self, message: Message) -> list[dict[str, Any]]:
+    def _translate_message(self, message: Message, request: Request) -> list[dict[str, Any]]:
         if isinstance(message, AssistantMessage):
             return self._translate_reply(message)
         if isinstance(message, ToolMessage):
-            return self._format.results(message.results)
+            return self._translate_results(message, request)
         parts = build_user_content(message, self._format.media_formats)
         return [{"role": "user", self._parts_field: [self._build_part(part) for part in parts]}]
+
+    def _translate_results(self, message: ToolMessage, request: Request) -> list[dict[str, Any]]:
+        return self._format.results(message.results)
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         """Return the names of the tools in *body*, as they are sent."""
@@ -239,7 +243,8 @@ class RemoteProvider(ABC):
         """Return the tools of *request* in the provider's format; None if there are none."""
         if request.catalog is None:
             return None
-        definitions = self._format.definitions(request.catalog, request.session, strict=self.strict)
+        options = self._choose_definition_options(request)
+        definitions = self._format.definitions(request.catalog, request.session, strict=self.strict, **options)
         for note in definitions.notes:
             if note not in self._noted:  # each note comes again in every turn
                 if len(self._noted) >= _MAX_NOTED:  # tools that are added and removed would grow this without end
@@ -247,6 +252,10 @@ class RemoteProvider(ABC):
                 self._noted.add(note)
                 _log.info("%s: %s", self.name, note)
         return definitions or None
+
+    def _choose_definition_options(self, request: Request) -> dict[str, Any]:
+        """Return further options of the format for the definitions of *request*."""
+        return {}
 
     def _read_calls(self, response: Any, request: Request) -> tuple[ToolCall, ...]:
         return normalize_calls(self._format.calls(response, request.catalog), request)
@@ -262,12 +271,13 @@ class RemoteProvider(ABC):
             own_value = body.get(name)
             body[name] = {**own_value, **value} if isinstance(own_value, dict) and isinstance(value, Mapping) else value
         body = {name: value for name, value in body.items() if value is not None}
+        own_names = {self._format.naming.wire(tool.name): tool.name for tool in request.catalog or ()}
         sent = SentRequest(
             provider=self._title,
             host=self._exchange.host,
             model=self.model,
             key_source="`api_key=` (none was given)" if key is None else key.source,
-            tools={name: self._format.naming.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
+            tools={name: own_names.get(name, name) for name in self._list_tool_names(body)},
         )
         return OutgoingRequest(
             key=key,

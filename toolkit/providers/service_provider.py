@@ -61,6 +61,10 @@ class ServiceProvider(OpenAIProvider):
     def _is_openai(self) -> bool:
         return self.service.is_openai
 
+    @property
+    def _takes_cache_key(self) -> bool:
+        return self.service.is_openai or self.service.has_cache_key
+
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         body = super()._body(request, stream=stream)
         for message in body["messages"]:

@@ -39,6 +39,7 @@ class Service:
         address_end: The end of the address, which the variable may leave out.
         id_length: The length of the ids of calls, if the service accepts only letters and digits of this length.
         is_openai: Whether its models and its rules are those of OpenAI.
+        has_cache_key: Whether it takes the key that keeps the requests of a session at the server with their cache.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Service:
     address_end: str = ""
     id_length: int | None = None
     is_openai: bool = False
+    has_cache_key: bool = False
 
     def find_address(self, environ: Mapping[str, str] | None = None) -> str:
         """
@@ -91,6 +93,7 @@ _ROWS = [
         "https://api.fireworks.ai/inference/v1",
         ("FIREWORKS_API_KEY",),
         _NOT_STRICT_OR_WITH_TOOLS,
+        has_cache_key=True,
     ),
     Service("friendli", "Friendli", "https://api.friendli.ai/serverless/v1", ("FRIENDLI_TOKEN",)),
     Service("groq", "Groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
@@ -140,6 +143,7 @@ _ROWS = [
         ("MISTRAL_API_KEY",),
         _NOT_WITH_TOOLS | {"stream_usage", "user_after_tool"},
         id_length=9,
+        has_cache_key=True,
     ),
     # A stream with `stream_options` never begins there.
     Service(

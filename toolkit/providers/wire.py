@@ -11,28 +11,32 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart
-from ..formats.base import Naming
+from ..formats.base import SEARCH_TOOL_NAME, Naming
 from ..formats.media import ResultMedia, find_media
-from ..formats.result_content import explain_missing
+from ..formats.result_content import explain_missing, get_found_names
 from ..results import GeneratedId, ToolCall
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text
 from ..values.strictjson.checks import copy_json, loads
 from .base import Request, StopReason, Usage
 from .http.exchange import is_too_deep
-from .messages import AssistantMessage, UserMessage
+from .messages import AssistantMessage, ToolMessage, UserMessage
 
 __all__ = [
     "UNREADABLE",
     "arguments_object",
     "arguments_text",
     "as_object_list",
+    "build_cache_key",
     "build_user_content",
     "copy_native_content",
     "correct_stop_reason",
+    "find_ends",
     "get_object",
+    "has_own_search",
     "is_same_turn",
     "join_surrogates",
+    "list_unshown_tools",
     "map_stop_reason",
     "normalize_calls",
     "read_openai_usage",
@@ -47,6 +51,47 @@ UNREADABLE = "INVALID_JSON"
 _EMPTY_MESSAGE_TEXT = "(nothing)"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def build_cache_key(request: Request) -> str | None:
+    """Return a key that all requests of a session share, so that they reach the server that has their prompt cached."""
+    if request.session is None:
+        return None
+    # The id of a session may say who the user is, and servers log their requests.
+    return hashlib.sha256(f"prompt cache of {request.session.id}".encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def find_ends(messages: Sequence[dict[str, Any]], *, has_tools: bool) -> list[dict[str, Any]]:
+    """
+    Return where to mark a conversation for Claude's cache: its last message, and the last one of the request before.
+
+    A cached beginning is looked for in the twenty blocks before a mark, and a turn may have more blocks. A single
+    question without tools is not marked, because no other request goes on with it, and a mark costs something.
+    """
+    if len(messages) < 2 and not has_tools:
+        return []
+    last_reply = max((index for index, message in enumerate(messages) if message["role"] == "assistant"), default=0)
+    return [*messages[max(last_reply - 1, 0) : last_reply], *messages[-1:]]
+
+
+def has_own_search(request: Request) -> bool:
+    """Return whether *request* offers our own `tool_search`, whose results can refer to deferred tools."""
+    tool = None if request.catalog is None else request.catalog.get(SEARCH_TOOL_NAME)
+    return tool is not None and tool.name == SEARCH_TOOL_NAME and not tool.facts.defer
+
+
+def list_unshown_tools(request: Request, search_ids: Collection[str] | None = None) -> tuple[str, ...]:
+    """
+    Return the tools that the session of *request* has loaded, and that no result in the conversation refers to.
+
+    They were loaded by other means than a search, or the search was summed up. Only the results of the calls
+    *search_ids* can refer to tools; None stands for all calls.
+    """
+    messages = [message for message in request.messages if isinstance(message, ToolMessage)]
+    results = [result for message in messages for result in message.results]
+    searches = [result for result in results if search_ids is None or result.call_id in search_ids]
+    shown = {name for result in searches for name in get_found_names(result) or ()}
+    return tuple(name for name in getattr(request.session, "loaded", ()) if name not in shown)
 
 
 def build_user_content(message: UserMessage, accepted: Collection[str]) -> list[str | ResultMedia]:
@@ -175,9 +220,11 @@ def read_token_count(holder: Mapping[str, Any], name: str) -> int:
 def read_openai_usage(usage: Mapping[str, Any], input_name: str, output_name: str) -> Usage:
     """Return the tokens as OpenAI counts them. Its two APIs differ in the names of the counts."""
     details = get_object(usage, f"{input_name}_details")
+    # Moonshot and DeepSeek have, or had, names of their own for the tokens from the cache.
+    counts = [(details, "cached_tokens"), (usage, "cached_tokens"), (usage, "prompt_cache_hit_tokens")]
     return Usage(
         input_tokens=read_token_count(usage, input_name),
         output_tokens=read_token_count(usage, output_name),
-        cached_tokens=read_token_count(details, "cached_tokens"),
+        cached_tokens=max(read_token_count(holder, name) for holder, name in counts),
         cache_write_tokens=read_token_count(details, "cache_write_tokens"),
     )

@@ -10,7 +10,7 @@ trusts it, because a grant and a mode are authority.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from ..calls.background.jobs import find_jobs, jobs_of
@@ -24,7 +24,7 @@ __all__ = ["SessionState", "apply_changes", "count_written", "describe_changes",
 
 _STAMPS_KEY = "toolkit.read_stamps"
 _WRITTEN_KEY = "toolkit.written_output_bytes"
-_FIELDS = frozenset(("loaded", "stamps", "grants", "revoked", "mode", "last_job", "outputs"))
+_FIELDS = frozenset(("loaded", "unloading", "stamps", "grants", "revoked", "mode", "last_job", "outputs"))
 _OUTPUT_FIELDS = tuple(field.name for field in fields(KeptOutput))
 _MAX_TEXT_BYTES = 1_000_000
 _MAX_RUN_BYTES = 8_000_000
@@ -38,6 +38,7 @@ class SessionState:
 
     Attributes:
         loaded: The deferred tools that were found.
+        unloading: When they are unloaded; see `Session.unloading`.
         stamps: The digests of the files that were read, by path.
         last_job: The number of the job in the background that was started last. The job ends with its process.
         outputs: The texts of results that were cut, each with its principal.
@@ -45,6 +46,7 @@ class SessionState:
     """
 
     loaded: tuple[str, ...] = ()
+    unloading: Mapping[str, Any] = field(default_factory=dict)
     stamps: Mapping[str, str]
     grants: tuple[Grant, ...] = ()
     mode: str | None = None
@@ -58,6 +60,7 @@ def read_state(session: Session) -> SessionState:
     stamps = session.state.get(_STAMPS_KEY, {})
     return SessionState(
         loaded=session.loaded,
+        unloading=session.unloading,
         stamps=dict(stamps) if isinstance(stamps, Mapping) else {},
         grants=session.grants,
         mode=session.mode,
@@ -73,6 +76,7 @@ def describe_changes(before: SessionState | None, after: SessionState) -> dict[s
     stamps = {path: sha256 for path, sha256 in after.stamps.items() if before.stamps.get(path) != sha256}
     changes: dict[str, Any] = {
         "loaded": [name for name in after.loaded if name not in before.loaded],
+        "unloading": after.unloading if after.unloading != before.unloading else {},
         "stamps": stamps,
         "grants": [asdict(grant) for grant in after.grants if grant not in before.grants],
         "revoked": [asdict(grant) for grant in before.grants if grant not in after.grants],
@@ -118,6 +122,10 @@ def apply_changes(changes: Mapping[str, Any], session: Session) -> None:
         raise ValueError("not the changes of a session: `last_job` has to be a number")
     grants, revoked = _read_grants(changes, "grants"), _read_grants(changes, "revoked")
     mode = None if changes.get("mode") is None else check_mode(changes["mode"])
+    unloading = changes.get("unloading", session.unloading)
+    if not isinstance(unloading, Mapping):
+        raise ValueError("not the changes of a session: `unloading` has to be an object")  # noqa: TRY004 -- unread JSON
+    session.restore_unloading(unloading)
     session.load(*loaded)
     if stamps:
         session.state.setdefault(_STAMPS_KEY, {}).update(stamps)

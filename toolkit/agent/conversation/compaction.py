@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..._plumbing.wording import format_count
+from ...formats.result_content import get_found_names
 from ...providers.messages import Message, ToolMessage
 from ...results import ToolResult
 from ...values.part_texts import has_text
@@ -95,5 +96,8 @@ def _cut_result(result: ToolResult, keep_result: ResultKeeper) -> ToolResult:
     short_result = copy.copy(result)
     count = format_count(size, "character")
     short_result.text = f"[{count} of `{result.tool}` were cut to save room; {advice}]"
-    short_result.value, short_result.parts, short_result.truncated = None, (), True
+    short_result.parts, short_result.truncated = (), True
+    # A provider that loads tools itself has to be told again which tools were found.
+    names = get_found_names(result)
+    short_result.value = {"tools": [{"name": name} for name in names]} if names else None
     return short_result

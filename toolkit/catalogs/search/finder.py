@@ -26,13 +26,23 @@ from . import Document, Hit, Index, Ranker
 from .embeddings import EmbeddingRanker
 from .fusion import blend_scores
 
-__all__ = ["Finder", "SearchResult", "SearchResults", "clean_description", "document_of", "group_of", "is_imported"]
+__all__ = [
+    "Finder",
+    "SearchResult",
+    "SearchResults",
+    "clean_description",
+    "document_of",
+    "group_of",
+    "is_imported",
+    "shorten_description",
+]
 
 _log = logging.getLogger("toolkit")
 
 _MANY_TOOLS = 500
 """The number of tools that are indexed in about 50 ms."""
 _MAX_IMPORTED_CHARS = 1_000
+_MAX_SHORT_CHARS = 100
 _MAX_SHOWN_GROUPS = 30
 _NO_GROUP = "(none)"
 _REQUEST_WEIGHT = 1 / 3
@@ -268,6 +278,13 @@ def clean_description(tool: Tool) -> str:
         return text
     cut = f"{text[:_MAX_IMPORTED_CHARS]}..." if len(text) > _MAX_IMPORTED_CHARS else text
     return make_visible(cut)
+
+
+def shorten_description(tool: Tool) -> str:
+    """Return three to six words of the description of *tool*: its first sentence, or the words that it begins with."""
+    words = clean_description(tool).split()[:6]
+    sentence_ends = (count for count, word in enumerate(words, 1) if count >= 3 and word[-1] in ".:;!?")
+    return " ".join(words[: next(sentence_ends, 6)])[:_MAX_SHORT_CHARS].rstrip(".,:;!?")
 
 
 def group_of(tool: Tool) -> str:

@@ -70,9 +70,8 @@ class StrictBudget:
         return sum(share for share, counts in zip(shares, overruns, strict=True) if counts or not any(overruns))
 
 
-def strict_schemas(tools: Sequence[Tool], budget: StrictBudget) -> tuple[dict[str, dict[str, Any]], list[Note]]:
-    """Return the schemas of those *tools* that are sent as strict, by name, and notes on why the others are not."""
-    notes: list[Note] = []
+def strict_schemas(tools: Sequence[Tool], budget: StrictBudget, notes: list[Note]) -> dict[str, dict[str, Any]]:
+    """Return the schemas of those *tools* that are sent as strict, by name. *notes* says why the others are not."""
     candidates = [candidate for tool in tools if not tool.facts.defer and (candidate := _candidate(tool, notes))]
     chosen = _choose_affordable(candidates, budget)
     spent = sum((entry.cost for entry in chosen), Cost())
@@ -91,7 +90,7 @@ def strict_schemas(tools: Sequence[Tool], budget: StrictBudget) -> tuple[dict[st
         if entry.name not in names:
             size = f"this one has {entry.cost.optional} and {entry.cost.unions}"
             notes.append(Note(entry.name, f"not strict: {_budget_text(budget)}, and {size}"))
-    return {entry.name: entry.schema for entry in chosen}, notes
+    return {entry.name: entry.schema for entry in chosen}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import httpx2
 
 from ..._plumbing.wording import format_seconds
 from ...errors import ToolError
-from ..importing.foreign_text import clean_text
+from ...catalogs.foreign_text import clean_text
 from ..importing.login_hosts import LoginHosts
 from ..importing.remote_server import RemoteServer
 from .auth_error import AuthError

@@ -49,9 +49,9 @@ class ToolListing:
             MCPError: *cursor* is not one that this server gave, or its tool is gone.
         """
         if self._lists_deferred:
-            tools = list_all_tools(catalog, mcp_format.NAMING)
+            tools = list_all_tools(catalog, mcp_format.NAMING, [])  # no notes: MCP takes every name of a catalog
         else:
-            tools = list_offered_tools(catalog, session, mcp_format.NAMING)
+            tools = list_offered_tools(catalog, session, mcp_format.NAMING, [])
         start = 0 if cursor is None else _find_start([tool.name for tool in tools], cursor)
         end = start + self._page_size
         # Other users, or the same user a moment later, may see other tools.
