@@ -19,7 +19,7 @@ from .documents import ApiDocument
 from .operations import Operation
 from .schemas import SchemaConverter
 
-__all__ = ["RequestArgument", "RequestBody", "Inputs", "Place", "choose_media_type", "is_json", "read_inputs"]
+__all__ = ["Inputs", "Place", "RequestArgument", "RequestBody", "choose_media_type", "is_json", "read_inputs"]
 
 Place: TypeAlias = Literal["path", "query", "header", "cookie"]
 
@@ -166,7 +166,9 @@ def _iter_parameters(document: ApiDocument, operation: Operation) -> Iterator[tu
     yield from by_key.values()
 
 
-def _read_argument(document: ApiDocument, node: Mapping[str, Any], place: str, converter: SchemaConverter) -> RequestArgument:
+def _read_argument(
+    document: ApiDocument, node: Mapping[str, Any], place: str, converter: SchemaConverter
+) -> RequestArgument:
     where, name = node["in"], node["name"]
     schema, is_json_text = node.get("schema"), False
     if schema is None and isinstance(content := node.get("content"), Mapping) and content:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from ..errors import BadArgs, Problem
-from .parameters import RequestArgument, RequestBody, Inputs, is_json
+from .parameters import Inputs, RequestArgument, RequestBody, is_json
 
 __all__ = ["RequestParts", "build_request_parts"]
 
@@ -218,7 +218,9 @@ def _write_field(name: str, value: Any, body: RequestBody) -> Pairs:
     if isinstance(value, Mapping) and name not in body.styles:
         return [(_encode(name), _encode(_text(value)))]
     style, explode = body.styles.get(name, ("form", True))
-    argument = RequestArgument(key=name, place="query", name=name, schema={}, required=False, style=style, explode=explode)
+    argument = RequestArgument(
+        key=name, place="query", name=name, schema={}, required=False, style=style, explode=explode
+    )
     return _write_pairs(argument, value)
 
 

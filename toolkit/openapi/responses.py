@@ -32,7 +32,9 @@ _MAX_DEFINITIONS = 40
 _MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "errors")
 
 
-def read_output_schema(document: ApiDocument, operation: Operation, converter: SchemaConverter) -> dict[str, Any] | None:
+def read_output_schema(
+    document: ApiDocument, operation: Operation, converter: SchemaConverter
+) -> dict[str, Any] | None:
     """
     Return the schema of the response of a success; None if it is not JSON or has no schema.
 

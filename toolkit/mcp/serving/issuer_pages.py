@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ..._plumbing.wording import format_seconds
-from ...errors import ToolError
 from ...catalogs.foreign_text import clean_text
+from ...errors import ToolError
 from ..importing.login_hosts import LoginHosts
 from ..importing.remote_server import RemoteServer
 from .auth_error import AuthError
