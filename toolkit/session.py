@@ -43,12 +43,14 @@ class Session:
         state: Data that tools and hooks store for the length of the conversation.
         unload_after: The number of turns without a call after which a loaded tool leaves the definitions. A tool leaves
             only from the end, so that the definitions before it stay the same. None keeps all loaded tools.
+        last_prompt: What the user asked for last, if an agent has the conversation. `tool_search` counts its words too.
     """
 
     id: str = field(default_factory=lambda: os.urandom(8).hex())
     principal: str | None = None
     state: dict[str, Any] = field(default_factory=dict)
     unload_after: int | None = None
+    last_prompt: str | None = field(default=None, init=False, repr=False)
     _mode: str | None = field(default=None, init=False, repr=False)
     _grants: tuple[Grant, ...] = field(default=(), init=False, repr=False)
     _loaded: tuple[str, ...] = field(default=(), init=False, repr=False)

@@ -290,3 +290,24 @@ async def test_an_index_that_is_built_in_slices_is_the_same_index():
     there = await asyncio.to_thread(other.search, "weather forecast", 50)
     assert [(found.tool.name, found.score) for found in there] == here
     assert len(here) == 45
+
+
+async def test_the_words_of_the_user_count_half():
+    """An agent tells the session what its user asked for last."""
+    catalog = Catalog()
+    for name, text in {
+        "read_a": "Read one thing.",
+        "read_b": "Read one thing.",
+        "read_c": "Read new articles.",
+    }.items():
+        catalog.add(Tool.from_schema(name, text, {"type": "object"}, lambda arguments: None, defer=True))
+    catalog.add(tool_search_for(catalog))
+    session, dispatcher = Session(), Dispatcher(catalog)
+
+    async def find():
+        answer = await dispatcher.call("tool_search", {"query": "read"}, session=session)
+        return [tool["name"] for tool in answer.unwrap()["tools"]]
+
+    assert await find() == ["read_a", "read_b", "read_c"]
+    session.last_prompt = "Are there new articles?"
+    assert await find() == ["read_a", "read_c", "read_b"]

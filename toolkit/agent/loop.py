@@ -204,6 +204,7 @@ async def _run_calls(
 async def dispatch_calls(active_run: ActiveRun, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run *calls* and return their results; *active_run* watches each call."""
     with watch_calls(active_run):
+        active_run.session.last_prompt = active_run.conversation.last_prompt
         return await active_run.toolbox.call_many(calls, active_run.session, active_run.resources)
 
 

@@ -12,6 +12,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from ..catalogs.search import Ranker
+from ..catalogs.search.embeddings import EmbeddingRanker
 from ..catalogs.search.finder import clean_description, group_of, is_imported, shorten_description
 from ..catalogs.summaries import describe_fitting_tools
 from ..catalogs.views import CatalogView
@@ -49,7 +50,7 @@ class Answer(TypedDict):
     note: NotRequired[str]
 
 
-def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> Tool:
+def tool_search_for(catalog: CatalogView, *, ranker: Ranker | EmbeddingRanker | None = None) -> Tool:
     """
     Return the tool that finds the deferred tools of *catalog*: `catalog.add(tool_search_for(catalog))`.
 
@@ -84,7 +85,8 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
         if query.strip().startswith(_SELECT):
             tools, note = _select_by_name(view, query.strip().removeprefix(_SELECT))
         else:
-            findings = view.search(query, limit + _MAX_FURTHER, group=group, ranker=ranker)
+            request = None if context.session is None else context.session.last_prompt
+            findings = view.search(query, limit + _MAX_FURTHER, group=group, ranker=ranker, request=request)
             tools, further, note = findings.tools[:limit], findings.tools[limit:], findings.advice
         tools, broken = _separate_broken(tools)
         known_names = _load_tools(tools, context.session)

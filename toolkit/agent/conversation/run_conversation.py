@@ -44,6 +44,11 @@ class RunConversation:
         self._message_sizes = MessageCache(size_of)
         self._framed_messages = MessageCache(frame_message)
 
+    @property
+    def last_prompt(self) -> str | None:
+        """The text of the user's last message; None if there is none."""
+        return next((message.text for message in reversed(self.messages) if isinstance(message, UserMessage)), None)
+
     def add_prompt(self, prompt: UserMessage) -> None:
         """Append the user's message."""
         self.messages.append(prompt)

@@ -126,13 +126,13 @@ class EmbeddingRanker:
             answers.put(self._compare(query, texts))
         except Exception as error:  # noqa: BLE001 -- a search never fails because its ranker did
             self._paused_until = time.monotonic() + _PAUSE_SECONDS
-            answers.put({})
             _log.warning(
                 "tools are searched by words alone for %d s: the embedding function failed: %s: %.300s",
                 _PAUSE_SECONDS,
                 type(error).__name__,
                 error,
             )
+            answers.put({})
         finally:
             lock.release()
 
