@@ -7,8 +7,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit import Agent, Catalog, Context, ToolCall
-from toolkit.providers import ScriptedProvider
-
+from toolkit.providers import AssistantMessage, ScriptedProvider
 
 pytestmark = pytest.mark.anyio
 
@@ -21,10 +20,11 @@ async def test_tools_of_a_run_see_the_last_prompt():
         prompts.append(context.session.last_prompt)
         return "noted"
 
-    provider = ScriptedProvider([ToolCall("note", {})], "done", [ToolCall("note", {})], "done")
+    call = AssistantMessage(calls=(ToolCall("note", {}),))
+    provider = ScriptedProvider([call, "done", call, "done"])
     catalog = Catalog()
     catalog.tool(read_only=True)(note)
     agent = Agent(provider, catalog)
     run = await agent.run("Bill the customer.")
-    await agent.run("And again.", run)
+    await agent.run("And again.", run=run)
     assert prompts == ["Bill the customer.", "And again."]
