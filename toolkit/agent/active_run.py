@@ -215,7 +215,7 @@ class ActiveRun:
             return None  # a page of a kept text is there already
         handle = (result.metadata or {}).get(HANDLE_KEY) if result.truncated else None
         if not isinstance(handle, str) or output_memory.find(self.session, handle) is None:
-            max_chars = self.toolbox.dispatcher.settings.max_chars
+            max_chars = self.toolbox.dispatcher.settings.limit_text().page_chars(result.text)
             handle = reader.keep(result.text, tool=result.tool, max_chars=max_chars)
         return reader.call_text(handle)
 
