@@ -54,9 +54,7 @@ WRONG = [
     ("timeout_seconds", float("inf")),
     ("timeout_seconds", True),
     ("timeout_seconds", "5"),
-    ("max_chars", 0),
-    ("max_chars", 1.5),
-    ("max_chars", True),
+    *[(name, value) for name in ("max_chars", "max_bytes") for value in (0, 1.5, True)],
     ("aliases", "cat"),
     ("aliases", [1]),
     ("aliases", {"a", "b"}),
@@ -96,6 +94,7 @@ def test_a_wrong_option_is_refused_at_decoration(name, value):
         *[(name, "text") for name in ("search_hint", "group", "version")],
         ("timeout_seconds", 0.5),
         ("max_chars", 10),
+        ("max_bytes", 10),
         ("metadata", {"any": object}),
     ],
 )

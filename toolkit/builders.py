@@ -169,13 +169,15 @@ def build_safety(settings: MergedSettings) -> SafetyChecks:
 
 def dispatcher_options(settings: MergedSettings) -> DispatcherOptions:
     """Return what the settings say about calls, as options of a `Dispatcher`."""
+    max_chars = settings["limits.max_chars"]
     return {
         "permissions": build_permissions(settings),
         "safety": build_safety(settings),
         # The hooks are given one by one, so that one of them can change a call and another ask about it.
         "hooks": [*ShellHooks(settings["hooks"])],
         "timeout_seconds": settings["limits.timeout_seconds"],
-        "max_chars": settings["limits.max_chars"],
+        # A dispatcher without the option has the same limit in tokens, which is also right for other scripts.
+        "max_chars": None if max_chars == KEYS["limits.max_chars"].default else max_chars,
         "max_concurrency": settings["limits.max_concurrency"],
     }
 

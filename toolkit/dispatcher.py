@@ -69,7 +69,9 @@ class Dispatcher(TypedCalls):
         classify: Rules for how exceptions are classified. They are consulted before the built-in table.
         redact: Texts, patterns or functions that mask content which must not leave the program.
         timeout_seconds: The limit of one attempt, for tools that state no limit.
-        max_chars: The maximum length of a result's text, for tools that state no limit.
+        max_chars: How many characters the text of a result may have, for tools that do not state it.
+        max_bytes: How many bytes it may have as UTF-8, for tools that do not state it. The smaller of the two limits
+            counts. If there is neither, the limit is 10,000 tokens, estimated at four bytes a token.
         max_concurrency: How many calls of a batch, and how many threads, may run at once.
         check_output: Whether a value that the output schema of its tool does not allow is a failure. With False it is
             passed on as it is.

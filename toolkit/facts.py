@@ -63,6 +63,7 @@ class FactOptions(TypedDict, total=False):
         if it has a parameter of that name.
     timeout_seconds: How long one attempt may take.
     max_chars: How many characters the text of a result may have.
+    max_bytes: How many bytes the text of a result may have as UTF-8. The smaller of the two limits counts.
     thread: Where a sync function runs. True: in a thread of the dispatcher. False: on the event loop. "caller": in the
         thread that waits in `call_sync` or another sync method; on the event loop if the call is awaited.
     background: The tool may be started in the background. It gets a parameter `background`; a call that sets it
@@ -91,6 +92,7 @@ class FactOptions(TypedDict, total=False):
     preview: Callable[[Arguments], Any]
     timeout_seconds: float
     max_chars: int
+    max_bytes: int
     thread: bool | Literal["caller"]
     background: bool
     streaming: bool
@@ -142,6 +144,7 @@ class Facts:
     preview: Callable[[Arguments], Any] | None = None
     timeout_seconds: float | None = None
     max_chars: int | None = None
+    max_bytes: int | None = None
     thread: bool | Literal["caller"] = True
     background: bool = False
     streaming: bool = False
@@ -237,9 +240,12 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"),
         "a number of seconds above 0",
     ),
-    "max_chars": (
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
-        "a whole number above 0",
+    **dict.fromkeys(
+        ("max_chars", "max_bytes"),
+        (
+            lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+            "a whole number above 0",
+        ),
     ),
     "aliases": (_is_list_of(str), "a list of names"),
     "examples": (_is_list_of(Mapping), "a list of dictionaries"),

@@ -157,8 +157,8 @@ def _mask_secret_arguments(tool: Any, arguments: Any) -> Any:
     return {name: MASK if name in secrets else value for name, value in arguments.items()}
 
 
-DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, int], None], Any, int]
-"""A function that sets the text of a result, and what it needs: the value, and the most characters."""
+DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, Any], None], Any, Any]
+"""A function that sets the text of a result, and what it needs: the value, and the limit of the text."""
 
 
 def format_call_id(number: int | str) -> str:

@@ -410,5 +410,5 @@ async def test_a_tool_of_ones_own_with_that_name_is_left_alone():
         return "x" * 5000
 
     run = await desk.agent([[call("read_output")], "Done."], dispatcher=desk.dispatcher(max_chars=1000)).run("go")
-    assert run.messages[2].results[0].text.endswith("... [truncated, 5000 chars total]")
+    assert run.messages[2].results[0].text.endswith(" of 5,000 characters]")
     assert run.session.state == {}

@@ -12,6 +12,7 @@ import pytest
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.builtin import tool_search_for
 from toolkit.catalogs.search.finder import shorten_description
+from toolkit.values.token_estimates import estimate_tokens
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +80,13 @@ async def test_what_the_model_knows_already_is_named_without_its_schema(catalog)
     assert session.loaded == ("send_email", "wipe_mailbox")
 
 
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
+def test_its_definition_costs_little(catalog, provider):
+    """At most 110 tokens by our estimate, in each request."""
+    (definition,) = catalog.filtered(lambda tool: tool.name == "tool_search").definitions(provider)
+    assert estimate_tokens(len(json.dumps(definition, separators=(",", ":")))) <= 110
+
+
 async def test_it_does_not_find_itself(catalog):
     """However well it would fit."""
     answer = await searched(Dispatcher(catalog), "find further tools")
@@ -99,7 +107,7 @@ async def test_names_that_nobody_has_are_answered_with_near_ones(catalog):
     """The others are loaded all the same."""
     answer = await searched(Dispatcher(catalog), "select:send_emial,read")
     assert [each["name"] for each in answer["tools"]] == ["read"]
-    assert answer["note"].splitlines() == [
+    assert answer["note"].splitlines()[:3] == [
         "unknown tool `send_emial`; did you mean `send_email`?",
         "These tools fit the words of the name:",
         "- `send_email`: Send an email to a person.",

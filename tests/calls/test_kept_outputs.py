@@ -47,12 +47,13 @@ async def test_the_cut_text_names_a_handle():
     """Oversized results are kept for read-back: the cut text names a handle."""
     session = Session()
     result = await make_dispatcher(log).call("log", {}, session=session)
-    handle, offset = re.search(
-        r'\[truncated, 19889 chars total; read_output\(handle="(output_\w{12})", offset=(\d+)\) reads on\]$',
+    shown, handle, offset = re.search(
+        r'\[truncated: (\d+) of 1,000 lines; read_output\(handle="(output_\w{12})", offset=(\d+)\) has the rest\]$',
         result.text,
     ).groups()
     assert (result.truncated, len(result.text) <= 1000, result.value == result.text) == (True, True, True)
-    assert result.text.startswith(LOG[: int(offset)] + "...")
+    assert result.text.startswith(LOG[: int(offset)] + "[truncated: ")
+    assert LOG[: int(offset)].count("\n") == int(shown)
     assert result.metadata == {"output_handle": handle}
     kept = output_memory.find(session, handle)
     assert (kept.text, kept.tool, kept.total_chars) == (LOG, "log", len(LOG))
@@ -70,7 +71,7 @@ async def test_the_cut_text_names_a_handle():
 async def test_nothing_is_kept_that_could_not_be_read(options, session):
     """Without the tool, without the permission or without a session the text is cut as before."""
     result = await make_dispatcher(log, **options).call("log", {}, session=session)
-    assert result.text.endswith("... [truncated, 19889 chars total]")
+    assert re.search(r"\n\[truncated: \d+ of 1,000 lines\]$", result.text)
     assert result.metadata is None
     assert session is None or session.state == {}
 
@@ -92,7 +93,8 @@ async def test_too_little_room_for_a_handle():
     """If the limit has no room for the handle, the text says how long it was, and nothing is kept."""
     session = Session()
     result = await make_dispatcher(log, max_chars=60).call("log", {}, session=session)
-    assert (result.text[-34:], session.state) == ("... [truncated, 19889 chars total]", {})
+    assert result.text == f"{LOG[:16]}...\n[truncated: 16 of 19,889 characters]"
+    assert session.state == {}
 
 
 async def test_secrets_are_masked_in_what_is_kept():
@@ -148,7 +150,7 @@ async def test_a_text_that_is_written_when_it_is_read_is_kept_too():
     result = await dispatcher.call("rows", {}, session=session)
     assert 'read_output(handle="output_' in result.text
     assert output_memory.find(session, result.metadata["output_handle"]).text == result_text(result.value)
-    assert (await dispatcher.call("rows", {})).text.endswith("... [truncated, 3891 chars total]")
+    assert (await dispatcher.call("rows", {})).text.endswith(" of 1,000 items]")
 
 
 def result_text(value: list[int]) -> str:
@@ -372,7 +374,7 @@ async def test_a_tool_gives_the_whole_text_with_what_it_shows(in_thread):
     assert (result.truncated, result.full_text, output_memory.find(session, handle).text) == (True, None, LOG)
 
 
-@pytest.mark.parametrize(("max_chars", "is_kept"), [(290, True), (207, True), (100, False)])
+@pytest.mark.parametrize(("max_chars", "is_kept"), [(290, True), (240, True), (100, False)])
 async def test_the_line_about_the_whole_text_counts(max_chars, is_kept):
     """A text that has no room for the line is cut for it; one that has no room for a handle stays as it is."""
 
@@ -385,7 +387,7 @@ async def test_the_line_about_the_whole_text_counts(max_chars, is_kept):
     result = await dispatcher.call("show_start", {"count": min(max_chars, 207)}, session=session)
     assert len(result.text) <= max_chars
     assert read_kept(session, result) == (LOG if is_kept else "")
-    assert result.text.endswith(") reads on]" if is_kept else LOG[:max_chars])
+    assert result.text.endswith(") has the rest]" if is_kept else LOG[:max_chars])
 
 
 async def test_without_a_reader_the_text_stays_as_it_is():

@@ -56,6 +56,7 @@ FACTS = {
     "approval": "always",
     "timeout_seconds": 2.5,
     "max_chars": 100,
+    "max_bytes": 100,
     "thread": False,
     "background": True,
     "streaming": True,

@@ -61,6 +61,7 @@ async def test_a_cancelled_run_has_what_it_did(tmp_path):
         await durable.cancel("a", "enough")
         run = await task
         assert (run.status, run.stop, run.reason, run.usage.input_tokens) == ("stopped", "cancelled", "enough", 11)
+        assert 0 < run.usage.definition_tokens <= 11
         assert list_results(run) == ["ok", "cancelled"]
         assert "may or may not have happened" in run.messages[-1].results[0].text
     assert shop.paid == ["A", "B"]

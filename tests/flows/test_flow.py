@@ -546,7 +546,7 @@ def build(part: Part) -> Built:
 @pytest.mark.parametrize("is_tool", [True, False])
 async def test_a_long_text_is_not_cut(is_tool):
     """The next step gets all of it, and so does the caller of the flow; no model reads it."""
-    flow = Flow[str]("long", dispatcher=Dispatcher(Catalog(), max_chars=50))
+    flow = Flow[str]("long", dispatcher=Dispatcher(Catalog(), max_chars=50, max_bytes=50))
 
     @flow.step
     def count(length: int) -> Built:

@@ -384,7 +384,9 @@ def test_the_frames_of_the_tests_are_let_go():
     assert "step_publish" in flow.mermaid()
 
 
-@pytest.mark.parametrize("option", [{"max_chars": 10}, {"background": True}, {"flat": True}, {"schema": {}}])
+@pytest.mark.parametrize(
+    "option", [{"max_chars": 10}, {"max_bytes": 10}, {"background": True}, {"flat": True}, {"schema": {}}]
+)
 def test_options_of_tools_that_a_step_cannot_have(option):
     """The message says why."""
     flow = Flow("odd")

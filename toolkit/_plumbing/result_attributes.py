@@ -37,10 +37,10 @@ class WrittenWhenRead:
 
     def __get__(self, result: Any, owner: type) -> Any:
         if result is not None and (deferred := result.deferred_text) is not None:
-            write, value, max_chars = deferred
+            write, value, limit = deferred
             # Another thread may write the same text meanwhile. A text that was set since is kept.
             own_text = result.__dict__.get("text")
-            write(result, value, max_chars)
+            write(result, value, limit)
             result.deferred_text = None
             if own_text is not None:
                 result.text = own_text

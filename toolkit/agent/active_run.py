@@ -20,6 +20,7 @@ from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..hooks.events import CatalogChanged, Event, ModelAnswered, ModelAsked, PromptReceived, RunInfo
 from ..providers.base import Reply, Request
+from ..providers.input_parts import InputSplitter
 from ..providers.messages import ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -61,6 +62,7 @@ class ActiveRun:
         sub_runs: The sub-runs that wait, by the id of the call that each belongs to.
         busy_call_ids: The ids of the calls whose sub-run is in progress.
         inbox: What was said to the run and not read by the model.
+        input_splitter: Says what the tokens of each request were for.
         refused_answers: How many answers since the prompt were not of the type.
         plan: The plan of the model: passed to `exit_plan`, or the text that ended its planning.
         resources: The objects that every call can inject, by type; see `Dispatcher.call`.
@@ -99,6 +101,7 @@ class ActiveRun:
         self.conversation = RunConversation(run.messages, frame_results=options.frame_results, summary=run.summary)
         self.watcher = CallWatcher(on_event)
         self.inbox = RunInbox(run.unread)
+        self.input_splitter = InputSplitter()
         self.reported_table: Table | None = None
         self.usage = run.usage
         self.sub_runs: dict[str, SubRun] = {sub.call_id: sub for sub in run.subs}
@@ -215,7 +218,7 @@ class ActiveRun:
             return None  # a page of a kept text is there already
         handle = (result.metadata or {}).get(HANDLE_KEY) if result.truncated else None
         if not isinstance(handle, str) or output_memory.find(self.session, handle) is None:
-            max_chars = self.toolbox.dispatcher.settings.max_chars
+            max_chars = self.toolbox.dispatcher.settings.limit_text().page_chars(result.text)
             handle = reader.keep(result.text, tool=result.tool, max_chars=max_chars)
         return reader.call_text(handle)
 

@@ -111,16 +111,17 @@ async def _request_reply(active_run: ActiveRun, request: Request, seconds_left: 
     provider = active_run.options.provider
     try:
         async with asyncio.timeout(seconds_left) as timer:
-            if not active_run.watcher.has_listener:
-                return await provider.reply(request)
-            reply = await _read_stream(active_run, provider.stream(request))
+            if active_run.watcher.has_listener:
+                reply = await _read_stream(active_run, provider.stream(request))
+            else:
+                reply = await provider.reply(request)
     except TimeoutError:
         if timer.expired():
             raise _OutOfTime from None
         raise
     if reply is None:
         raise ProviderError(f"{provider.name}: the stream ended without a reply")
-    return reply
+    return active_run.input_splitter.split(reply, request)
 
 
 async def _read_stream(active_run: ActiveRun, stream: AsyncIterator[StreamEvent]) -> Reply | None:

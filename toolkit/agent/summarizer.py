@@ -18,6 +18,7 @@ from ..content import Part, ResourcePart, TextPart
 from ..errors import ProviderError, Transient
 from ..hooks.events import ConversationSummarized
 from ..providers.base import Reply, Request
+from ..providers.input_parts import InputSplitter
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text, replace_surrogates
@@ -104,7 +105,8 @@ async def _ask_for_summary(active_run: ActiveRun, prompt: str, earlier: str, pie
 async def _send_request(active_run: ActiveRun, request: Request) -> Reply:
     try:
         async with asyncio.timeout(active_run.ledger.remaining_seconds()) as timer:
-            return await active_run.ask_model(lambda: active_run.options.provider.reply(request))
+            reply = await active_run.ask_model(lambda: active_run.options.provider.reply(request))
+            return InputSplitter().split(reply, request)
     except (ProviderError, Transient) as error:
         raise _NoSummary(str(error)) from error
     except TimeoutError:

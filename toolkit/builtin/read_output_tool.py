@@ -37,7 +37,8 @@ def read_output_for(*, defer: bool = False) -> Tool:
         group="search",
         search_hint="rest of a truncated long result output page on",
         summary=lambda arguments: str(arguments["handle"]),
-        max_chars=2 * MAX_PAGE_CHARS,
+        max_chars=2 * MAX_PAGE_CHARS,  # a page has the length that the tool it comes from allows
+        max_bytes=8 * MAX_PAGE_CHARS,
         metadata={READER_KEY: True},
     )
     def read_output(

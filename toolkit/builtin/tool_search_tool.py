@@ -66,16 +66,14 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | EmbeddingRanker | 
         search_hint="find discover load more tools by what they do",
         summary=lambda arguments: arguments["query"],
     )
-    def tool_search(query: str, *, limit: int = 5, group: str | None = None, context: Context) -> Answer:
-        """Find further tools, which you can call from then on.
-
-        Not every tool is in your list. Say in a few words what you want to do; the answer has the names,
-        descriptions and argument schemas of the tools that fit, and names of further tools to select.
+    # Every word costs tokens in each request of an agent with deferred tools.
+    def tool_search(query: str, *, limit: int = 5, group: str = "", context: Context) -> Answer:
+        """Find and load tools that are not in your list.
 
         Args:
-            query: What the tool should do ("send an email"), or `select:name,name` for tools whose names you know.
-            limit: How many at most, up to 50.
-            group: Look only among the tools of this group.
+            query: Task, or `select:name,name`.
+            limit: Up to 50.
+            group: Search only in it.
         """
         if not 1 <= limit <= _MAX_TOOLS:
             raise BadArgs(f"limit: expected 1 to {_MAX_TOOLS}, got {limit}")
@@ -86,7 +84,7 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | EmbeddingRanker | 
             tools, note = _select_by_name(view, query.strip().removeprefix(_SELECT))
         else:
             request = None if context.session is None else context.session.last_prompt
-            findings = view.search(query, limit + _MAX_FURTHER, group=group, ranker=ranker, request=request)
+            findings = view.search(query, limit + _MAX_FURTHER, group=group or None, ranker=ranker, request=request)
             tools, further, note = findings.tools[:limit], findings.tools[limit:], findings.advice
         tools, broken = _separate_broken(tools)
         known_names = _load_tools(tools, context.session)

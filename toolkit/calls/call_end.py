@@ -29,10 +29,10 @@ def finish(frame: CallFrame) -> None:
     A plain result needs nothing but its stamp, unless it is too long.
     """
     plan, result = frame.plan, stamp(frame)
-    max_chars = plan.max_chars
     if frame.is_plain:
-        if result.deferred_text is None and len(result.text) > max_chars:  # a text that is written later is cut then
-            truncation.truncate_result(result, max_chars, plan, frame.session, frame.principal)
+        # A text that is written later is cut then.
+        if result.deferred_text is None and len(result.text) > plan.sure_chars:
+            _truncate_if_long(frame, result)
         return
     if frame.last_attempt is not None:
         frame.is_over = True
@@ -42,11 +42,22 @@ def finish(frame: CallFrame) -> None:
         frame.redaction().mask_result(result)
     if frame.approval_case is not None and (frame.edits or frame.repeats is not None):
         _add_notes(frame, result)
-    if len(result.text) > max_chars:
-        truncation.truncate_result(result, max_chars, plan, frame.session, frame.principal)
-    elif result.bound_full_text is not None or result.parts:
-        truncation.keep_full_text(result, max_chars, plan, frame.session, frame.principal)
-        truncation.truncate_resources(result, max_chars)
+    if len(result.text) > plan.sure_chars and _truncate_if_long(frame, result):
+        return
+    if result.bound_full_text is not None or result.parts:
+        truncation.keep_full_text(result, plan.limit, plan, frame.session, frame.principal)
+        truncation.truncate_resources(result, plan.limit)
+
+
+def _truncate_if_long(frame: CallFrame, result: ToolResult) -> bool:
+    """Cut *result* if its text is longer than the limit of its tool allows. Return whether it was."""
+    plan = frame.plan
+    if plan.limit.allows(result.text):
+        return False
+    truncation.truncate_result(
+        result, plan.limit, plan, frame.session, frame.principal, is_json_of_value=frame.is_plain
+    )
+    return True
 
 
 def stamp(frame: CallFrame) -> ToolResult:
@@ -74,10 +85,10 @@ def stamp(frame: CallFrame) -> ToolResult:
 def _add_notes(frame: CallFrame, result: ToolResult) -> None:
     """Tell the model, before the text of *result*, what people changed and whether the call has run before."""
     plan = frame.plan
-    notes = _render_notes(frame, plan.max_chars // 2)
-    fits = len(result.text) + len(notes) <= plan.max_chars
+    notes = _render_notes(frame, plan.sure_chars // 2)
+    fits = plan.limit.allows(notes + result.text)
     shorten = truncation.keep_full_text if fits else truncation.truncate_result
-    shorten(result, plan.max_chars - len(notes), plan, frame.call.session, frame.call.principal)
+    shorten(result, plan.limit.minus(notes), plan, frame.call.session, frame.call.principal)
     result.text = notes + result.text
 
 

@@ -47,11 +47,13 @@ class CallPlan:
             decoded arguments, it yields, or it runs in the thread of its caller.
         gate: A quick check whether a call may run. If it returns False, the call is judged. If it is None, every call
             is judged.
+        limit: How long the text of a result may be.
         names: Every name that the tool has or had.
         needs_redaction: Whether a value has to be masked.
         settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
         called_name: The name by which the tool is called: its own, or an alias.
         show_call: Makes the call as hooks see it.
+        sure_chars: The number of characters up to which no text is too long.
         before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
         after_hooks: The after-hooks, likewise.
         has_around_hooks: Whether there are around-hooks.
@@ -93,7 +95,8 @@ class CallPlan:
         self.output_validator: Any = None
         self.encode_quickly: Callable[[Any, int], Any] = tool.about.encode_output
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
-        self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
+        self.limit = settings.limit_text(facts.max_chars, facts.max_bytes)
+        self.sure_chars = self.limit.sure_chars
         self.names = names_of(tool, aliases)
         self.is_recorded = settings.audit is not None
         self.gate = settings.build_gate(tool, self.names)

@@ -16,6 +16,7 @@ from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal
 from ..values.rendering import as_json, as_text, is_strict_json, replace_surrogates, require_json
+from ..values.text_limits import TextLimit
 from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
 from .plan import CallPlan
@@ -43,21 +44,21 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     result.returned = value
     frame.is_plain = plan.defers_text and frame.approval_case is None
     if frame.is_plain and frame.session is None and type(form) is not str:
-        result.deferred_text = _write_text, form, plan.max_chars
+        result.deferred_text = _write_text, form, plan.limit
     else:  # most values that are no text are numbers, for which this is quicker than JSON
         is_number = type(form) is int and -(2**62) < form < 2**62
         result.text = repr(form) if is_number else as_text(form)
     return result
 
 
-def _write_text(result: ToolResult, value: Any, max_chars: int) -> None:
-    """Set the text of *result*, whose call had no session, to the JSON of *value*, cut to *max_chars* characters."""
+def _write_text(result: ToolResult, value: Any, limit: TextLimit) -> None:
+    """Set the text of *result*, whose call had no session, to the JSON of *value*, cut to *limit*."""
     text = as_text(value)
-    result.truncated = len(text) > max_chars
+    result.truncated = not limit.allows(text)
     if result.truncated:
         from .truncation import truncate_text  # most results are short
 
-        text = truncate_text(text, max_chars)
+        text = truncate_text(text, limit, value)
     result.text = text
 
 

@@ -31,6 +31,7 @@ from ..context import Progress
 from ..errors import ToolError, ToolkitError
 from ..hooks.base import Chain, Step
 from ..policies.redaction import Redaction, RedactionRule
+from ..values.text_limits import TextLimit
 from ..verdicts import allow_any_call
 
 if TYPE_CHECKING:
@@ -60,11 +61,13 @@ MAX_NOTE_SECONDS = 30.0
 # size of asyncio's own executor.
 _MAX_OWN_THREADS = 32
 
+_MIN_TEXT_LIMIT = 50
 
 _KINDS: OptionTypes = {
     "resources": ((Mapping,), "a dictionary from types to values, or None"),
     "timeout_seconds": ((int, float, NoneType), "a number of seconds, or None"),
-    "max_chars": ((int,), "a whole number of characters"),
+    "max_chars": ((int, NoneType), "a whole number of characters, or None"),
+    "max_bytes": ((int, NoneType), "a whole number of bytes, or None"),
     "max_concurrency": ((int,), "a whole number of calls"),
     "on_progress": ((Callable, NoneType), "a function of the progress, or None"),
     "cleanup_seconds": ((int, float), "a number of seconds"),
@@ -95,7 +98,8 @@ class DispatcherOptions(TypedDict, total=False):
     classify: ClassifyRules
     redact: Sequence[RedactionRule]
     timeout_seconds: float | None
-    max_chars: int
+    max_chars: int | None
+    max_bytes: int | None
     max_concurrency: int
     check_output: bool
     raise_bugs: bool
@@ -125,7 +129,8 @@ class Settings:
         self.validation: Validation = options.get("validation", "fast")
         self.resources: Mapping[Any, Any] = {} if resources is None else resources
         self.timeout_seconds = options.get("timeout_seconds")
-        self.max_chars = options.get("max_chars", 100_000)
+        self.max_chars = options.get("max_chars")
+        self.max_bytes = options.get("max_bytes")
         self.max_concurrency = options.get("max_concurrency", 100)
         self.check_output = options.get("check_output", True)
         self.raise_bugs = options.get("raise_bugs", False)
@@ -206,14 +211,21 @@ class Settings:
         check_option_types(vars(self), _KINDS)
         if self.max_concurrency < 1:
             raise ValueError(f"max_concurrency has to be at least 1, got {self.max_concurrency}")
-        if self.max_chars < 50:
-            raise ValueError(f"max_chars has to be at least 50, got {self.max_chars}")
+        for name, most in (("max_chars", self.max_chars), ("max_bytes", self.max_bytes)):
+            if most is not None and most < _MIN_TEXT_LIMIT:
+                raise ValueError(f"{name} has to be at least {_MIN_TEXT_LIMIT}, got {most}")
         if not (self.timeout_seconds is None or self.timeout_seconds > 0):
             raise ValueError(f"timeout_seconds has to be above 0, or None; got {self.timeout_seconds}")
         if not self.cleanup_seconds >= 0:
             raise ValueError(f"cleanup_seconds has to be 0 or more, got {self.cleanup_seconds}")
         if self.validation not in ("fast", "jsonschema"):
             raise ValueError(f'validation has to be "fast" or "jsonschema", got {self.validation!r}')
+
+    def limit_text(self, max_chars: int | None = None, max_bytes: int | None = None) -> TextLimit:
+        """Return the limit of a result's text. What a tool states takes the place of the same number here."""
+        return TextLimit.of(
+            self.max_chars if max_chars is None else max_chars, self.max_bytes if max_bytes is None else max_bytes
+        )
 
     @property
     def approvals(self) -> Approvals:

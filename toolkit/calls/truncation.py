@@ -1,22 +1,23 @@
 """
-Cuts results to size without splitting a character as people see it.
+Cuts results to size: between two records of their data, with a note that says how much is left.
 
-If the session of the call can read kept outputs, the whole text is kept, and the cut text names the call that reads on.
+If the session of the call can read kept outputs, the whole text is kept, and the note names the call that reads on.
 The same holds for a text that the tool has cut itself, if the tool gives the whole one with it.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..content import Part, ResourcePart, TextPart
 from ..results import ToolResult
 from ..session import Session
 from ..values.part_texts import has_text, render_part
+from ..values.text_limits import TextLimit
 from .plan import CallPlan
+from .record_cuts import CHARACTERS, TextCut, find_cut
 
 if TYPE_CHECKING:
     from .kept_outputs import KeptOutputReader  # not loaded here, because few sessions can read what is cut off
@@ -31,91 +32,95 @@ _HANDLE_CHARS = len("output_0123456789ab")
 
 def truncate_result(
     result: ToolResult,
-    max_chars: int,
+    limit: TextLimit,
     plan: CallPlan | None = None,
     session: Session | None = None,
     principal: str | None = None,
+    *,
+    is_json_of_value: bool = False,
 ) -> None:
     """
-    Cut the text of *result* to *max_chars* characters.
+    Cut the text of *result* to *limit*.
 
     A `value` that is the same text is cut too; any other value stays whole. Texts, JSON values and the texts of
-    resources in the parts are limited to *max_chars* characters together.
+    resources in the parts together are limited in the same way.
 
     *plan* is the plan of the call's tool. If its catalog has a tool that reads kept outputs, and *session* may call it,
     the whole text is kept in *session*, for *principal*. It is `result.full_text` if the tool has set that.
+
+    *is_json_of_value* says that the text was made of the value, and not changed since.
     """
     whole, reader = _render_whole(result), _find_reader(plan, session, principal)
-    if plan is None or reader is None or not _has_room_for_handle(whole, max_chars, reader):
-        cut = truncate_text(result.text, max_chars)
+    value = result.value if is_json_of_value else None
+    if plan is None or reader is None or not _has_room_for_handle(whole, limit, reader):
+        cut = truncate_text(result.text, limit, value)
     else:
         handle = _keep(result, whole, reader, plan)
-        cut = _truncate_kept_text(result.text, whole, max_chars, reader, handle)
+        cut = _truncate_kept_text(result.text, whole, limit, reader, handle, value)
     result.full_text = None
     if isinstance(result.value, str) and result.value == result.text:
         result.value = cut
     if result.parts:
-        result.parts = _truncate_parts(result.parts, max_chars)
+        result.parts = _truncate_parts(result.parts, limit)
     result.text = cut
     result.truncated = True
 
 
 def keep_full_text(
-    result: ToolResult, max_chars: int, plan: CallPlan | None, session: Session | None, principal: str | None
+    result: ToolResult, limit: TextLimit, plan: CallPlan | None, session: Session | None, principal: str | None
 ) -> None:
     """
     Keep the `full_text` of *result* if it has one, and add a line to the text that names the call that reads it.
 
-    The arguments are those of `truncate_result`. The text is cut if the line would make it longer than *max_chars*
-    characters. If no tool could read the whole text, it is not kept.
+    The arguments are those of `truncate_result`. The text is cut if the line would make it longer than *limit* allows.
+    If no tool could read the whole text, it is not kept.
     """
     whole, text = result.full_text, result.text
     reader = None if whole is None else _find_reader(plan, session, principal)
     if plan is not None and whole is not None and reader is not None:
-        line = _build_full_text_line(text, whole, reader, "x" * _HANDLE_CHARS)
-        if len(text) + len(line) <= max_chars:
+        if limit.allows(text + _build_full_text_line(text, whole, reader, "x" * _HANDLE_CHARS)):
             handle = _keep(result, whole, reader, plan)
             result.text = text + _build_full_text_line(text, whole, reader, handle)
             result.truncated = True
-        elif _has_room_for_handle(whole, max_chars, reader):
-            truncate_result(result, max_chars, plan, session, principal)
+        elif _has_room_for_handle(whole, limit, reader):
+            truncate_result(result, limit, plan, session, principal)
     result.full_text = None
 
 
-def truncate_resources(result: ToolResult, max_chars: int) -> None:
+def truncate_resources(result: ToolResult, limit: TextLimit) -> None:
     """
-    Cut the texts of the resources in *result* if they have more than *max_chars* characters together.
+    Cut the texts of the resources in *result* if they are longer than *limit* allows together.
 
     The text of a result says nothing about the length of its parts if the tool wrote that text itself.
     """
     texts = map(_get_resource_text, result.parts)
-    if sum(len(text) for text in texts if text is not None) > max_chars:
-        result.parts = _truncate_parts(result.parts, max_chars, lambda part: _get_resource_text(part) is not None)
+    if not limit.allows("".join(text for text in texts if text is not None)):
+        result.parts = _truncate_parts(result.parts, limit, lambda part: _get_resource_text(part) is not None)
         result.truncated = True
 
 
-def _truncate_parts(parts: Iterable[Part], max_chars: int, counts: Callable[[Part], bool] = has_text) -> list[Part]:
+def _truncate_parts(parts: Iterable[Part], limit: TextLimit, counts: Callable[[Part], bool] = has_text) -> list[Part]:
     """
-    Return *parts* with at most *max_chars* characters in the texts and values of the parts that count.
+    Return *parts* with no more than *limit* allows in the texts and values of the parts that count.
 
     A resource whose text has no room becomes a link.
     """
     new_parts: list[Part] = []
-    left = max_chars
+    left = limit
     for part in parts:
         if not counts(part):
             new_parts.append(part)
             continue
         resource_text = _get_resource_text(part)
         text = render_part(part) if resource_text is None else resource_text
-        cut = truncate_text(text, left) if len(text) > left > 0 else None
-        if len(text) <= left:
+        has_room = min(left.max_chars, left.max_bytes) > 0
+        if left.allows(text):
             new_parts.append(part)
         elif isinstance(part, ResourcePart):
-            new_parts.append(replace(part, content=cut))
-        elif cut is not None:
-            new_parts.append(TextPart(cut))
-        left -= len(text)
+            new_parts.append(replace(part, content=truncate_text(text, left) if has_room else None))
+        elif has_room:
+            new_parts.append(TextPart(truncate_text(text, left)))
+        left = left.minus(text)
     return new_parts
 
 
@@ -123,21 +128,28 @@ def _get_resource_text(part: Part) -> str | None:
     return part.content if isinstance(part, ResourcePart) and isinstance(part.content, str) else None
 
 
-def truncate_text(text: str, max_chars: int) -> str:
-    """Return the beginning of *text* and a note of its length, *max_chars* characters together."""
-    suffix = f"... [truncated, {len(text)} chars total]"
-    return text[: _find_end(text, max(0, max_chars - len(suffix)))] + suffix
+def truncate_text(text: str, limit: TextLimit, value: Any = None) -> str:
+    """
+    Return the beginning of *text*, and a note of what is left, together as long as *limit* allows.
+
+    If *text* is the JSON of *value*, a list or a dictionary, it need not be parsed.
+    """
+    cut = find_cut(text, limit.minus(_build_longest_note(text)).find_end(text), value)
+    return text[: cut.end] + _build_note(text, cut)
 
 
-def _find_end(text: str, length: int) -> int:
-    """Return the end of the last whole character among the first *length* code points of *text*."""
-    if length >= len(text):
-        return len(text)
-    # Search back a limited way for the end of a character. A longer sequence is not a real character.
-    for position in range(length, max(0, length - 40), -1):
-        if not _is_one_character(text[position - 1], text[position]):
-            return position
-    return length
+def _build_note(text: str, cut: TextCut, reading_call: str = "") -> str:
+    """Return the line that follows *text* up to *cut*."""
+    line_end = "...\n" if cut.noun == CHARACTERS else "\n"
+    if cut.end == 0 or text[cut.end - 1] == "\n":
+        line_end = ""
+    rest = f"; {reading_call} has the rest" if reading_call else ""
+    return f"{line_end}[truncated: {cut.shown:,} of {cut.total:,} {cut.noun}{cut.place}{rest}]"
+
+
+def _build_longest_note(text: str, reading_call: str = "") -> str:
+    """Return a note that is as long as one about *text* can be, but for the place, which counts where the cut is."""
+    return _build_note("x", TextCut(1, len(text), len(text), CHARACTERS), reading_call)
 
 
 # Texts that are kept.
@@ -145,7 +157,7 @@ def _find_end(text: str, length: int) -> int:
 
 def _keep(result: ToolResult, whole: str, reader: KeptOutputReader, plan: CallPlan) -> str:
     """Keep *whole*, note its handle in *result*, and return the handle."""
-    handle = reader.keep(whole, tool=plan.name, max_chars=plan.max_chars)
+    handle = reader.keep(whole, tool=plan.name, max_chars=plan.limit.page_chars(whole))
     result.metadata = {**(result.metadata or {}), HANDLE_KEY: handle}
     return handle
 
@@ -161,20 +173,22 @@ def _find_reader(plan: CallPlan | None, session: Session | None, principal: str 
     return find_output_reader(plan.catalog.table, plan.settings.judges, session, principal)
 
 
-def _has_room_for_handle(whole: str, max_chars: int, reader: KeptOutputReader) -> bool:
-    """Return whether a text of *max_chars* characters can name a handle and still show something of *whole*."""
-    return 2 * len(_build_kept_suffix(whole, reader, "x" * _HANDLE_CHARS, len(whole))) <= max_chars
+def _has_room_for_handle(whole: str, limit: TextLimit, reader: KeptOutputReader) -> bool:
+    """Return whether *limit* allows a text that names a handle and still shows something of *whole*."""
+    return limit.allows(2 * _build_longest_note(whole, reader.call_text("x" * _HANDLE_CHARS, len(whole))))
 
 
-def _truncate_kept_text(text: str, whole: str, max_chars: int, reader: KeptOutputReader, handle: str) -> str:
-    longest_suffix = _build_kept_suffix(whole, reader, handle, len(whole))
-    end = _find_end(text, max(0, max_chars - len(longest_suffix)))
-    # If the tool has cut the text before that place, the model reads on at the first cut.
-    return text[:end] + _build_kept_suffix(whole, reader, handle, min(end, _count_common_chars(text, whole)))
-
-
-def _build_kept_suffix(text: str, reader: KeptOutputReader, handle: str, offset: int) -> str:
-    return f"... [truncated, {len(text)} chars total; {reader.call_text(handle, offset)} reads on]"
+def _truncate_kept_text(
+    text: str, whole: str, limit: TextLimit, reader: KeptOutputReader, handle: str, value: Any
+) -> str:
+    longest_note = _build_longest_note(whole, reader.call_text(handle, len(whole)))
+    cut = find_cut(text, limit.minus(longest_note).find_end(text), value)
+    offset = cut.end
+    if whole != text:
+        # If the tool has cut the text before that place, the model reads on at the first cut.
+        offset = min(offset, _count_common_chars(text, whole))
+        cut = TextCut(cut.end, offset, len(whole), CHARACTERS)
+    return text[: cut.end] + _build_note(text, cut, reader.call_text(handle, offset))
 
 
 def _build_full_text_line(text: str, whole: str, reader: KeptOutputReader, handle: str) -> str:
@@ -196,19 +210,3 @@ def _render_whole(result: ToolResult) -> str:
     whole = result.text if result.full_text is None else result.full_text
     texts = [render_part(part) for part in result.parts if has_text(part)]
     return "\n".join([whole, *(text for text in texts if text not in whole)])
-
-
-def _is_one_character(before: str, after: str) -> bool:
-    """
-    Return whether a person sees two code points as one character.
-
-    Such pairs are accents, variations, joined or coloured emoji, flags, and the line break `\\r\\n`.
-    """
-    return (
-        unicodedata.combining(after) != 0
-        or after in "\u200d\ufe0e\ufe0f"
-        or "\U0001f3fb" <= after <= "\U0001f3ff"
-        or before == "\u200d"
-        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= after <= "\U0001f1ff")
-        or before + after == "\r\n"
-    )

@@ -87,11 +87,11 @@ async def _finish(call: ToolCall, result: ToolResult, plan: CallPlan | None, set
     result.call_id, result.tool = call.id, call.name if plan is None else plan.name
     if redaction:
         redaction.mask_result(result)
-    max_chars = settings.max_chars if plan is None else plan.max_chars
-    if len(result.text) > max_chars:
-        truncate_result(result, max_chars, plan, call.session, call.principal)
+    limit = settings.limit_text() if plan is None else plan.limit
+    if not limit.allows(result.text):
+        truncate_result(result, limit, plan, call.session, call.principal)
     else:
-        keep_full_text(result, max_chars, plan, call.session, call.principal)
+        keep_full_text(result, limit, plan, call.session, call.principal)
     audit = settings.audit
     if audit is not None:
         line: dict[str, Any] = {} if plan is None else dict(plan.audit_origin)

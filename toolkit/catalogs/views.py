@@ -202,7 +202,11 @@ class CatalogView:
         return self._finder.search(self.table, query, limit, predicates=predicates, **options)
 
     def summary(self, *, max_tokens: int = 1000) -> str:
-        """Return the names of all tools by group, in at most *max_tokens* (estimated): a few lines for a prompt."""
+        """
+        Return the names of tools by group, in at most *max_tokens* (estimated): a few lines for a prompt.
+
+        The largest groups come first. If not all names fit, each group begins with those that say most about it.
+        """
         from .summaries import summarise_tools
 
         return summarise_tools(self, max_tokens)

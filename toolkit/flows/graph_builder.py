@@ -52,7 +52,7 @@ def build_graph(flow: str, specs: Mapping[str, StepSpec], declared: Any, known_h
         if hints is not None and spec.tool is not None and not own:
             nodes[spec.name] = StepNode(
                 name=spec.name,
-                tool=replace(spec.tool, facts=replace(spec.tool.facts, max_chars=_UNLIMITED)),
+                tool=replace(spec.tool, facts=replace(spec.tool.facts, max_chars=_UNLIMITED, max_bytes=_UNLIMITED)),
                 place=spec.place,
                 parameter=hints.parameter,
                 takes=hints.takes,

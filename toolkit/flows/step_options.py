@@ -84,7 +84,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 _REFUSED = {
     "background": "the flow needs what the step returns, and a call in the background returns the name of a job",
-    "max_chars": "the next step gets all that a step returns, and nothing is cut",
+    **dict.fromkeys(("max_chars", "max_bytes"), "the next step gets all that a step returns, and nothing is cut"),
     "flat": "a step takes one value, and a record of the flow holds it under the name of the parameter",
     "schema": "the arguments of a step are described by the type of its parameter",
 }

@@ -7,8 +7,9 @@ into a reply. It keeps no conversation. A class need not inherit from anything t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, fields
+import operator
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -45,22 +46,42 @@ class Usage:
         output_tokens: All tokens that the model wrote, with those of its thinking.
         cached_tokens: The part of the input that was already in the provider's cache.
         cache_write_tokens: The part of the input that the provider has written to its cache.
+        definition_tokens: The part of the input that were definitions of tools. An agent estimates it, and the parts
+            below; they do not count when usages are compared.
+        result_tokens: The part of the input that were results, by the names of the tools.
+        unreported_tokens: The tokens of requests for which the provider has reported none, by estimate. They are in the
+            parts, and not in `input_tokens`.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    definition_tokens: int = field(default=0, compare=False)
+    result_tokens: Mapping[str, int] = field(default_factory=dict, compare=False)
+    unreported_tokens: int = field(default=0, compare=False)
 
     @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    @property
+    def rest_tokens(self) -> int:
+        """The input that was neither definitions nor results: prompts, instructions, and what the model has said."""
+        parts = self.definition_tokens + sum(self.result_tokens.values())
+        return self.input_tokens + self.unreported_tokens - parts
+
     def __add__(self, other: Usage) -> Usage:
-        return Usage(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Usage)})
+        return self._combine(other, operator.add)
 
     def __sub__(self, other: Usage) -> Usage:
-        return Usage(**{field.name: getattr(self, field.name) - getattr(other, field.name) for field in fields(Usage)})
+        return self._combine(other, operator.sub)
+
+    def _combine(self, other: Usage, combine: Callable[[int, int], int]) -> Usage:
+        mine, others = self.result_tokens, other.result_tokens
+        results = {name: combine(mine.get(name, 0), others.get(name, 0)) for name in {**mine, **others}}
+        counts = {name: combine(getattr(self, name), getattr(other, name)) for name in _COUNTS}
+        return Usage(**counts, result_tokens={name: tokens for name, tokens in results.items() if tokens})
 
     def cost(self, prices: Price | Prices, model: str = "") -> Decimal:
         """Return what the tokens cost. *prices* is one price, or a table in which *model* is looked up."""
@@ -72,19 +93,30 @@ class Usage:
             cache_write=self.cache_write_tokens,
         )
 
-    def to_json(self) -> dict[str, int]:
-        return {field.name: getattr(self, field.name) for field in fields(Usage)}
+    def to_json(self) -> dict[str, Any]:
+        return {item.name: getattr(self, item.name) for item in fields(Usage)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Usage:
         """Return the `Usage` that `to_json` wrote. Raise `ValueError` if *data* is not the JSON of a `Usage`."""
         if not isinstance(data, Mapping):
             raise ValueError(f"not a usage: expected an object, got {type(data).__name__}")  # noqa: TRY004 -- unread JSON
-        names = {field.name for field in fields(Usage)}
-        for name, value in data.items():
-            if name not in names or type(value) is not int or value < 0:
+        counts = {name: value for name, value in data.items() if name != "result_tokens"}
+        results = data.get("result_tokens", {})
+        if not isinstance(results, Mapping):
+            raise ValueError(f"not a usage: 'result_tokens' cannot be {results!r:.60}")  # noqa: TRY004 -- unread JSON
+        for name, value in (*counts.items(), *results.items()):
+            if type(value) is not int or value < 0:
                 raise ValueError(f"not a usage: {name!r} cannot be {value!r}")
-        return cls(**data)
+        if unknown_names := [name for name in counts if name not in _COUNTS]:
+            raise ValueError(f"not a usage: {unknown_names[0]!r} is not known")
+        usage = cls(**counts, result_tokens=dict(results))
+        if usage.rest_tokens < 0:
+            raise ValueError("not a usage: the parts of the input are more than the input")
+        return usage
+
+
+_COUNTS = tuple(item.name for item in fields(Usage) if item.name != "result_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

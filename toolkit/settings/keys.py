@@ -30,6 +30,7 @@ from ..permissions.rules import Rule
 from ..providers.model_names import check_provider_name, split_model_name
 from ..providers.prices import Price
 from ..safety.protected_files import BUILT_IN, Protected, ProtectedFiles
+from ..values.text_limits import BYTES_PER_TOKEN, DEFAULT_MAX_TOKENS
 from ..verdicts import Word
 from .instruction_files import MAX_INSTRUCTION_CHARS
 from .instruction_names import INSTRUCTION_NAMES, check_instruction_name
@@ -200,7 +201,7 @@ _ROWS = [
     SettingKey("mode", "text", _choice_check(MODES), "stricter", "default"),
     SettingKey("limits.max_turns", "value", _COUNT, "smaller", 50),
     SettingKey("limits.timeout_seconds", "value", _AMOUNT_OR_NONE, "smaller", None),
-    SettingKey("limits.max_chars", "value", _limit_check(50), "smaller", 100_000),
+    SettingKey("limits.max_chars", "value", _limit_check(50), "smaller", DEFAULT_MAX_TOKENS * BYTES_PER_TOKEN),
     SettingKey("limits.max_concurrency", "value", _COUNT, "smaller", 100),
     SettingKey("budget.tokens", "value", _COUNT_OR_NONE, "smaller", _BUDGET.tokens),
     SettingKey("budget.calls", "value", _COUNT_OR_NONE, "smaller", _BUDGET.calls),

@@ -7,12 +7,13 @@ token is about four characters. In snake_case names, tokens are shorter.
 
 from __future__ import annotations
 
+from .text_limits import BYTES_PER_TOKEN
+
 __all__ = ["CHARS_PER_TOKEN_OF_NAMES", "estimate_tokens"]
 
-CHARS_PER_TOKEN = 4
 CHARS_PER_TOKEN_OF_NAMES = 2.5
 
 
-def estimate_tokens(chars: int) -> int:
-    """Estimate how many tokens *chars* characters are."""
-    return -(-chars // CHARS_PER_TOKEN)
+def estimate_tokens(size: int) -> int:
+    """Estimate how many tokens a text of *size* bytes is. Plain ASCII text has as many bytes as characters."""
+    return -(-size // BYTES_PER_TOKEN)

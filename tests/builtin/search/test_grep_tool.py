@@ -165,7 +165,7 @@ def test_text_is_bounded_whatever_the_limit(tmp_path):
     """Many files with long lines do not flood the conversation."""
     workspace = plant(tmp_path, {f"{number:03}": "x" * 400 for number in range(400)})
     text = called(grep_for(workspace, ripgrep=False), "x", limit=1000)
-    assert len(text) < 90_000
+    assert len(text) < 40_000
     assert "more files" in text
 
 

@@ -41,7 +41,7 @@ def test_every_provider_works_with_the_tools(shop, provider):
     assert lines[0] == "  I look it up."
     assert lines[1].startswith("✓ free_days")
     assert lines[-1] == "  It is done."
-    assert "done after 2 turns, 22 tokens read and 14 written" in ran.err
+    assert "done after 2 turns, 22 tokens read and 14 written; read: definitions " in ran.err
     assert "the tool speaks" in ran.err
 
 

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit.agent import Run
 from toolkit.cli.commands.audit_summary import summarize_log
+from toolkit.cli.display.usage_parts import describe_usage
+from toolkit.providers.base import Usage
 
 
 @pytest.fixture
@@ -34,6 +37,7 @@ def test_a_log_is_summed_up_by_tool(log):
     assert tools["flaky"]["retries"] == 1
     assert tools["cancel"]["verdicts"] == {"ask": 1, "deny": 1}
     assert tools["cancel"]["kinds"] == {"waiting": 1, "denied": 1}
+    assert tools["free_days"]["tokens"] == -(-tools["free_days"]["chars"] // 4) > 0
     assert tools["flaky"]["p95_seconds"] >= tools["free_days"]["p50_seconds"] > 0
     assert data["last"] >= data["first"]
     assert data["unreadable"] == 0
@@ -53,6 +57,7 @@ def test_as_text_it_is_a_table(log):
         "p50",
         "p95",
         "characters",
+        "tokens",
     ]
     assert lines[4].split()[:6] == ["cancel", "2", "waiting", "1,", "denied", "1"]
     assert lines[-1].startswith("from 20")
@@ -88,7 +93,7 @@ def test_a_file_that_is_no_log_is_refused(shop):
     shop.write("notes.txt", "buy milk\n")
     ran = shop.run("stats", "notes.txt")
     assert (ran.code, ran.out) == (2, "")
-    assert "notes.txt is no audit log" in ran.err
+    assert "notes.txt is no audit log and no run" in ran.err
 
 
 def test_names_that_models_invented_are_counted_together():
@@ -137,3 +142,47 @@ def test_no_log_breaks_it(lines):
     ended = sum(1 for line in lines if line["event"] == "outcome" and "tool" in line)
     assert sum(tally.calls for tally in summary.tools) == ended
     assert all(tally.p95_seconds >= tally.p50_seconds >= 0 for tally in summary.tools)
+
+
+USAGE = Usage(
+    input_tokens=900,
+    output_tokens=50,
+    definition_tokens=200,
+    result_tokens={"read": 100, "grep": 500},
+    unreported_tokens=100,
+)
+
+
+def test_a_saved_run_shows_what_its_tokens_were_for(shop):
+    """The parts add up to what was read; the tool that takes most comes first."""
+    shop.write("run.json", Run(status="done", usage=USAGE).dumps())
+    data = shop.run("stats", "run.json").json
+    assert (data["definition_tokens"], data["result_tokens"]) == (200, {"read": 100, "grep": 500})
+    assert (data["input_tokens"], data["unreported_tokens"], data["rest_tokens"]) == (900, 100, 200)
+    lines = shop.run("stats", "run.json", "-o", "text").out.splitlines()
+    cells = [line.split("  ") for line in lines]
+    rows = [[cell.strip() for cell in row if cell.strip()] for row in cells]
+    assert rows[2:] == [
+        ["definitions", "200", "20%"],
+        ["results of grep", "500", "50%"],
+        ["results of read", "100", "10%"],
+        ["rest", "200", "20%"],
+        ["1,000 tokens read (of these, 100 by our own estimate) and 50 written"],
+    ]
+
+
+def test_a_run_without_parts_has_a_rest(shop):
+    """Such as one that was saved before runs had them."""
+    shop.write("run.json", Run(status="done", usage=Usage(input_tokens=7)).dumps())
+    data = shop.run("stats", "run.json").json
+    assert (data["definition_tokens"], data["result_tokens"], data["rest_tokens"]) == (0, {}, 7)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 9])
+def test_a_line_names_the_tools_that_take_most(count):
+    results = {f"t{number}": 10 - number for number in range(count)}
+    line = describe_usage(Usage(input_tokens=100, result_tokens=results))
+    named = [f"results of t{number} {10 - number}" for number in range(min(3, count))]
+    others = [f"results of other tools {sum(results.values()) - 27}"] if count > 3 else []
+    rest = f"rest {100 - sum(results.values())}"
+    assert line == f"100 tokens read and 0 written; read: {', '.join([*named, *others, rest])}"

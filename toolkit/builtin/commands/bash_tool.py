@@ -49,7 +49,7 @@ def bash_for(
     network: bool = False,
     env: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
-    max_output_bytes: int = 30_000,
+    max_output_bytes: int = 18_000,
     max_kept_bytes: int = MAX_KEPT_BYTES,
 ) -> Tool:
     """

@@ -12,7 +12,7 @@ from .process import CommandSpec, Process
 
 __all__ = ["UNCOVERED_MESSAGE", "BackgroundJob"]
 
-_MAX_OUTPUT_BYTES = 80_000  # less than a result may have, so that the end of the output is not cut off again
+_MAX_OUTPUT_BYTES = 30_000  # less than a result may have, so that the end of the output is not cut off again
 UNCOVERED_MESSAGE = (
     "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
 )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from ...values.text_limits import count_bytes
 from .encodings import Encoding
 
 __all__ = ["FileLine", "LinePage", "Survey", "read_page", "survey_file"]
@@ -93,14 +94,14 @@ def read_page(
     *,
     first_line: int,
     max_lines: int,
-    max_characters: int,
+    max_bytes: int,
     on_progress: OnProgress,
     checkpoints: tuple[tuple[int, int], ...] = ((0, 0),),
 ) -> LinePage:
     """
     Return the lines of *file* from number *first_line* on, counted from 1.
 
-    The page ends after the line that reaches *max_characters*. The search for it starts from one of *checkpoints*.
+    The page ends after the line that reaches *max_bytes*. The search for it starts from one of *checkpoints*.
     """
     result = LinePage()
     # A checkpoint may lie inside a line, so it must lie before the newline after which the page begins.
@@ -119,11 +120,11 @@ def read_page(
         result.lines_before += chunk[-1:] not in (b"", b"\n")
         result.is_last = True
         return result
-    left = max_characters
+    left = max_bytes
     for line, is_last in _split_lines(chunk, chunks, encoding):
         result.lines.append(line)
         result.is_last = is_last
-        left -= len(line.text) + _LINE_NUMBER_CHARACTERS
+        left -= count_bytes(line.text) + _LINE_NUMBER_CHARACTERS
         if left <= 0 or len(result.lines) == max_lines:
             break
     result.is_last = result.is_last or not result.lines

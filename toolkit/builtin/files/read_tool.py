@@ -27,7 +27,7 @@ from .missing_paths import find_entry
 
 __all__ = ["read_for"]
 
-_MAX_CHARACTERS = 90_000
+_MAX_PAGE_BYTES = 30_000  # with its last line and the notes, less than a result may have
 _MAX_IMAGE_BYTES = 3_750_000  # in base64, an image of this size still fits the limit of the providers
 _SAMPLE_BYTES = 1 << 18
 _REPORT_EVERY_BYTES = 1 << 28
@@ -136,7 +136,7 @@ def _render_page(
         encoding,
         first_line=first,
         max_lines=limit,
-        max_characters=_MAX_CHARACTERS,
+        max_bytes=_MAX_PAGE_BYTES,
         on_progress=on_progress,
         checkpoints=checkpoints,
     )

@@ -29,7 +29,7 @@ T = TypeVar("T")
 _METHODS = ("notes", "save", "delete")
 _MAX_FOUND = 20
 _MAX_LISTED = 200
-_MAX_ANSWER_CHARS = 40_000
+_MAX_ANSWER_CHARS = 30_000
 _MAX_LINE_CHARS = 120
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from ..._plumbing.wording import format_count
 from ...errors import Safety
 from ...values.patterns import Pattern
+from ...values.text_limits import count_bytes
 from ...workspace import Entry
 from .line_search import FileMatches
 
@@ -17,7 +18,7 @@ __all__ = ["ReportMode", "SearchReport", "format_names", "format_path"]
 
 ReportMode = Literal["lines", "files", "count"]
 
-_MAX_TEXT_CHARACTERS = 80_000
+_MAX_TEXT_BYTES = 30_000
 _MAX_LINES_COUNTED = 100_000
 _MAX_FILES_COUNTED = 10_000
 _MAX_LINE_CHARACTERS = 400
@@ -38,7 +39,7 @@ class SearchReport:
         self._context_lines = context_lines
         self._pattern = pattern
         self._rows: list[str] = []
-        self._characters = 0
+        self._shown_bytes = 0
         self._shown_count = 0
         self._more_lines = 0
         self._more_files = 0
@@ -72,7 +73,7 @@ class SearchReport:
 
     def _add_matches(self, path: str, result: FileMatches) -> None:
         is_lines = self._mode == "lines"
-        has_room = self._characters < _MAX_TEXT_CHARACTERS
+        has_room = self._shown_bytes < _MAX_TEXT_BYTES
         room = self._limit - self._shown_count if has_room else 0
         if room <= 0:
             self._more_files += 1
@@ -89,7 +90,7 @@ class SearchReport:
         # Matches among the lines around the last match are shown too.
         shown_count = sum(hit <= last for hit in result.hits)
         self._rows += rows
-        self._characters += sum(map(len, rows))
+        self._shown_bytes += sum(map(count_bytes, rows))
         self._shown_count += shown_count
         self._more_lines += len(result.hits) - shown_count
 

@@ -51,7 +51,7 @@ class FetchLimits:
         timeout_seconds: The time for everything: lookups, redirects and the whole body.
         connect_seconds: The time for one attempt to connect.
         max_addresses: How many addresses of a host are tried.
-        max_chars: The number of characters that are shown at once.
+        max_chars: The number of characters that are shown at once, and of bytes as UTF-8.
         keep_seconds: How long a session keeps a page; 0 keeps none.
         keep_pages: How many pages a session keeps.
     """
@@ -61,7 +61,7 @@ class FetchLimits:
     timeout_seconds: float = 30.0
     connect_seconds: float = 10.0
     max_addresses: int = 4
-    max_chars: int = 40_000
+    max_chars: int = 30_000
     keep_seconds: float = 900.0
     keep_pages: int = 32
 

@@ -21,6 +21,7 @@ from ...errors import BadArgs, Problem, Safety, ToolError, Transient
 from ...results import ToolResult
 from ...safety.hosts import unreachable
 from ...spec import Tool
+from ...values.text_limits import TextLimit
 from .addresses import JudgeAddress, ReachableHosts, Resolve, resolve_by_system
 from .fetcher import FetchedPage, Fetcher, FetchLimits
 from .page_cache import CachedPage, PageCache
@@ -195,7 +196,8 @@ def _render_page(page: CachedPage, offset: int, max_chars: int, *, age: str = ""
         raise BadArgs(
             Problem(f"the page has only {format_count(whole, 'character')}; expected less, got {offset}", ["offset"])
         )
-    end = min(whole, offset + max_chars)
+    # Four bytes are enough for one character of any kind.
+    end = offset + TextLimit(max_chars, max(4, max_chars)).find_end(page.text[offset : offset + max_chars])
     lines = [page.head + age]
     if offset or end < whole:
         more = f"; read on with offset={end}" if end < whole else ", the end"

@@ -10,6 +10,7 @@ from ..._plumbing.wording import format_count
 from ...agent import Run
 from ..call_policy import CallOptions, call_options
 from ..command import read_prompt, subcommand, target_argument
+from ..display.usage_parts import describe_usage
 from ..exit_codes import RUN_EXITS
 from ..output import Output
 from .run_driver import RUN, open_driver
@@ -65,8 +66,4 @@ def command(output: Output, target: str, prompt: str | None, options: CallOption
 
 def _summarize_run(run: Run) -> str:
     reason = f" ({run.reason})" if run.reason else ""
-    usage = run.usage
-    return (
-        f"{run.status}{reason} after {format_count(run.turns, 'turn')}, "
-        f"{format_count(usage.input_tokens, 'token')} read and {usage.output_tokens:,} written"
-    )
+    return f"{run.status}{reason} after {format_count(run.turns, 'turn')}, {describe_usage(run.usage)}"

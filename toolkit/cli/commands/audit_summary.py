@@ -1,5 +1,5 @@
 """
-`toolkit stats`: sum up in numbers what an audit log says about each tool.
+`toolkit stats`: sum up in numbers what an audit log says about each tool, or what a saved run has cost the model.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from typing import Any
 import click
 
 from ..._plumbing.wording import format_count
+from ...agent import Run
 from ...hooks.stats import compute_percentile
 from ...policies.audit import AuditLog
+from ...providers.base import Usage
+from ...values.token_estimates import estimate_tokens
 from ..command import subcommand
 from ..display.lines import format_duration
+from ..display.usage_parts import describe_usage, list_parts
 from ..failures import Failure
 from ..output import Output
 
@@ -42,6 +46,7 @@ class ToolSummary:
         p50_seconds: Half of the calls that ran took at most this long.
         p95_seconds: 95 % of the calls that ran took at most this long.
         chars: The number of characters in the texts of all results together.
+        tokens: The tokens that these are for a model that reads each text once, estimated.
     """
 
     tool: str
@@ -53,6 +58,7 @@ class ToolSummary:
     p50_seconds: float
     p95_seconds: float
     chars: int
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +139,7 @@ def _summarize_tool(name: str, counts: _Counts) -> ToolSummary:
         p50_seconds=compute_percentile(0.50, sorted_seconds),
         p95_seconds=compute_percentile(0.95, sorted_seconds),
         chars=counts.chars,
+        tokens=estimate_tokens(counts.chars),
     )
 
 
@@ -143,20 +150,29 @@ def _number(value: Any) -> float:
 @subcommand("stats")
 @click.argument("log", type=click.Path(exists=True, dir_okay=False))
 def command(output: Output, log: str) -> None:
-    """Sum up an audit log in numbers.
+    """Sum up an audit log or a saved run in numbers.
 
-    For each tool: how many calls there were, how they ended, what decided about
-    them, and how long they took. LOG is a file that Dispatcher(audit=AuditLog(path))
-    or --audit has written. No tool is imported or run.
+    For each tool of a log: how many calls there were, how they ended, what decided
+    about them, how long they took, and how much they returned. LOG is a file that
+    Dispatcher(audit=AuditLog(path)) or --audit has written. No tool is imported or run.
+
+    LOG may also be a run that --save has saved. Then you see how many tokens the model
+    has read, and for what: the definitions of the tools, the results of each tool, and
+    the rest. The parts are estimates that add up to what the provider has reported.
 
     \b
     Examples:
       toolkit call tools.py free_days year=2026 --audit calls.jsonl
       toolkit stats calls.jsonl
+      toolkit stats run.json
     """
+    run = _load_run(log)
+    if run is not None:
+        _show_usage(run.usage, output)
+        return
     summary = summarize_log(AuditLog.read(log))
     if summary.unreadable and summary.first is None and not summary.tools:
-        raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
+        raise Failure(f"{log} is no audit log and no run: name a file that --audit or --save has written")
     if summary.unreadable:
         verb = "is" if summary.unreadable == 1 else "are"
         output.note(f"{format_count(summary.unreadable, 'line')} of the log cannot be read, and {verb} left out")
@@ -178,13 +194,37 @@ def _show(summary: AuditSummary, output: Output) -> None:
             format_duration(tally.p50_seconds),
             format_duration(tally.p95_seconds),
             f"{tally.chars:,}",
+            f"{tally.tokens:,}",
         )
         for tally in summary.tools
     ]
-    columns = ["tool", "calls", "not ok", "verdicts", "people", "retries", "p50", "p95", "characters"]
+    columns = ["tool", "calls", "not ok", "verdicts", "people", "retries", "p50", "p95", "characters", "tokens"]
     output.table(columns, rows)
     if summary.first is not None and summary.last is not None:
         output.show(f"from {_format_time(summary.first)} to {_format_time(summary.last)}")
+
+
+def _load_run(path: str) -> Run[Any] | None:
+    """Return the run that was saved to *path*; None if the file is something else."""
+    with open(path, "rb") as file:
+        if b'"event":' in file.readline(200):  # the beginning of a line of a log, which may be very long
+            return None
+        file.seek(0)
+        try:
+            return Run.loads(file.read())
+        except ValueError:
+            return None
+
+
+def _show_usage(usage: Usage, output: Output) -> None:
+    if output.is_json:
+        output.json({**usage.to_json(), "rest_tokens": usage.rest_tokens})
+        return
+    parts = list_parts(usage)
+    total = max(1, sum(tokens for _, tokens in parts))
+    rows = [(name, f"{tokens:,}", f"{tokens / total:.0%}") for name, tokens in parts]
+    output.table(["read by the model", "tokens", "share"], rows)
+    output.show(describe_usage(usage).partition(";")[0])
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:

@@ -44,16 +44,16 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
         return build_error_answer(
             f"error: `{name}` has run, and returned a value that its output schema does not allow: {problem}"
         )
-    length = len(as_text(value))
-    if result.truncated or (length > plan.max_chars and not isinstance(value, (bool, int, float))):
+    text = as_text(value)
+    if result.truncated or not (isinstance(value, (bool, int, float)) or plan.limit.allows(text)):
         del answer["structuredContent"]
         if promises_value:
             # A client refuses a result without the value that the schema promises, unless it is an error.
-            text = (
-                f"`{name}` has run, and succeeded. Its value has {length:,} characters, and {plan.max_chars:,} are "
-                "sent at most; the text above is its beginning. Ask for less."
+            remark = (
+                f"`{name}` has run, and succeeded. Its value has {len(text):,} characters, which is more than is sent "
+                "at once; the text above is its beginning. Ask for less."
             )
-            answer["content"].append({"type": "text", "text": text})
+            answer["content"].append({"type": "text", "text": remark})
             answer["isError"] = True
     return answer
 
