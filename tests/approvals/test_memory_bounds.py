@@ -152,7 +152,7 @@ async def test_a_second_answer_is_told_the_outcome_of_a_large_call():
     """Through a dispatcher, as it was before."""
     catalog = Catalog()
 
-    @catalog.tool
+    @catalog.tool(max_chars=len(LARGE))
     async def act() -> str:
         """Do something, and say a lot."""
         return LARGE

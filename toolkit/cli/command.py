@@ -72,7 +72,9 @@ def subcommand(
         function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
         takes_target = any(parameter.name == "target" for parameter in function.__click_params__)
         if takes_target:
-            function = base_url_option(command_option(function))
+            function = command_option(function)
+            if not any("--base-url" in parameter.opts for parameter in function.__click_params__):
+                function = base_url_option(function)  # of an agent, it is the address of the model
         command = click.command(name, cls=TargetCommand if takes_target else None)(function)
         # The help lists the command's own options first.
         command.params.sort(key=lambda parameter: parameter.name in _COMMON_OPTIONS)
