@@ -285,8 +285,14 @@ class Secret:
 
 
 def is_secret(hint: Any) -> bool:
-    """Return whether *hint* marks a secret, at the top or anywhere inside: `Annotated[str, Secret] | None`."""
+    """
+    Return whether *hint* marks a secret, at the top or anywhere inside: `Annotated[str, Secret] | None`.
+
+    The classes of pydantic for secrets, such as `SecretStr`, mark one too.
+    """
     if hint is Secret or isinstance(hint, Secret):
+        return True
+    if any(parent.__name__ == "_SecretBase" for parent in getattr(get_origin(hint) or hint, "__mro__", ())):
         return True
     return any(map(is_secret, get_args(hint)))
 

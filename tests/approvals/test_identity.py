@@ -7,12 +7,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.approvals.identity import canonical_arguments, digest_of_call, identity_of
 from toolkit.catalog import Catalog
+from toolkit.decisions import Decision
+from toolkit.dispatcher import Dispatcher
 from toolkit.spec import Tool
 
 
@@ -119,3 +122,31 @@ def test_a_tool_keeps_its_identity_in_a_catalog():
     found = catalog.get("cut")
     assert found is not None
     assert identity_of(found) == identity_of(BASE)
+
+
+class Login(pydantic.BaseModel):
+    """Who logs in."""
+
+    user: str
+    password: pydantic.SecretStr
+
+
+@pytest.mark.parametrize("kind", [pydantic.SecretStr, pydantic.Secret[str], Login])
+def test_an_approved_call_gets_the_secret_that_was_sent(kind):
+    """The JSON form of a secret of pydantic is stars, which also read back as a secret."""
+    catalog, received = Catalog(), []
+
+    def log_in(secret) -> str:
+        """Log in."""
+        received.append(secret)
+        return "done"
+
+    log_in.__annotations__["secret"] = kind
+    catalog.tool(approval="always")(log_in)
+    dispatcher = Dispatcher(catalog)
+    sent = {"user": "ada", "password": "hunter2"} if kind is Login else "hunter2"
+    waiting = dispatcher.call_sync("log_in", {"secret": sent})
+    assert "hunter2" not in str(waiting.request.to_json())
+    assert dispatcher.resume_sync(waiting, Decision.approve()).kind == "ok"
+    (secret,) = received
+    assert (secret.password if kind is Login else secret).get_secret_value() == "hunter2"

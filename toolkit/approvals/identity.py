@@ -134,12 +134,17 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     Return the *decoded* arguments in JSON form again, with defaults filled in.
 
     If some of them have no JSON form that reads back as the same, return the arguments as they were *sent*. A validator
-    may turn "a,b" into a list, which it would not accept itself.
+    may turn "a,b" into a list, which it would not accept itself. A secret of pydantic is masked in its JSON form.
     """
     try:
         encoded = as_json(tool.encode(decoded))
         text = encode_canonical(encoded)
-        reads_back = encode_canonical(as_json(tool.encode(tool.about.checker.check(encoded)))) == text
+        again = tool.about.checker.check(encoded)
+        reads_back = encode_canonical(as_json(tool.encode(again))) == text and all(
+            again[name] == decoded[name]
+            for name, value in (sent.items() if isinstance(sent, Mapping) else ())
+            if name in encoded and encoded[name] != value
+        )
     except Exception:  # noqa: BLE001 -- a default has no JSON form; the function fills it in again
         return as_json(sent)
     return encoded if reads_back else as_json(sent)

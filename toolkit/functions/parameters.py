@@ -265,5 +265,6 @@ def find_field_markers(hint: Any) -> list[Any]:
     return [
         part
         for _, part in field_parts.iter_field_parts(hint)
-        if isinstance(part, (Access, Secret)) or (isinstance(part, type) and issubclass(part, (Access, Secret)))
+        if isinstance(part, (Access, Secret))
+        or (isinstance(part, type) and (issubclass(part, Access) or is_secret(part)))
     ]
