@@ -174,7 +174,11 @@ def test_every_built_in_hook_is_in_the_table():
     folder = Path(toolkit.hooks.__file__).parent
     modules = [path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "base", "events")]
     names = [name for module in modules for name in import_module(f"toolkit.hooks.{module}").__all__]
-    hooks = [name for name in names if {"before", "around", "after", "on_event"} & set(dir(getattr(toolkit.hooks, name, None)))]
+    hooks = [
+        name
+        for name in names
+        if {"before", "around", "after", "on_event"} & set(dir(getattr(toolkit.hooks, name, None)))
+    ]
     assert len(hooks) >= 5
     assert [name for name in hooks if f"| `{name}(" not in page] == []
 
