@@ -11,6 +11,7 @@ import pytest
 from benchmarks.comparison.__main__ import run_cell
 from benchmarks.comparison.library import Library, NotOfferedError, Reply
 from benchmarks.comparison.ours import Toolkit
+from benchmarks.comparison.program_lines import FOLDER, PROGRAMS, count_lines, find_cell, run_program
 from benchmarks.comparison.rows import ROWS
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +29,7 @@ def read_tables(name):
 
 def test_the_page_has_every_row_and_says_what_is_run():
     """In the order of the program."""
-    results, programs = read_tables("docs/comparison.md")
+    results, programs, *_ = read_tables("docs/comparison.md")
     assert [row[0] for row in results] == [row.title for row in ROWS]
     assert programs == [[row.title, " ".join(row.run.__doc__.split())] for row in ROWS]
 
@@ -39,6 +40,32 @@ def test_our_column_is_true(row):
     """The program of the row gives the cell that the page shows."""
     (cell,) = [line[1] for line in read_tables("docs/comparison.md")[0] if line[0] == row.title]
     assert cell == run_cell(row, Toolkit())
+
+
+PEERS = ("pydantic_ai", "fastmcp", "openai_agents", "langchain")
+
+
+def test_the_page_has_the_lines_of_every_program():
+    """In the order of the columns; a program that a library does not have is missing with the reason."""
+    *_, lines, about = read_tables("docs/comparison.md")
+    assert lines == [[program.title, *(find_cell(program, file) for file in ("ours", *PEERS))] for program in PROGRAMS]
+    assert about == [[program.title, program.about] for program in PROGRAMS]
+    assert {path.parent.name for path in FOLDER.glob("*/*.py")} == {program.name for program in PROGRAMS}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_no_program_of_ours_is_longer_than_the_shortest_by_more_than_a_line(program):
+    """A library that needs more is harder to begin with."""
+    counts = [count for file in PEERS if (count := count_lines(program, file)) is not None]
+    assert counts
+    assert count_lines(program, "ours") <= min(counts) + 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_our_programs_run(program):
+    """In a process of their own, as a reader would run them; `python -m benchmarks.comparison` runs those of others."""
+    run_program(program, "ours")
 
 
 def test_the_readme_shows_rows_of_the_page():

@@ -74,6 +74,8 @@ REQUESTS = st.builds(
     expires_at=st.none() | times,
     digest=texts,
     seal=st.none() | texts,
+    alias=st.none() | texts,
+    cost=st.just(0.0) | st.floats(0, 1e6),
 )
 
 
@@ -84,7 +86,8 @@ def test_a_request_comes_back_from_json_as_it_was(request):
     assert ApprovalRequest.from_json(data) == request
     names = {each.name for each in fields(ApprovalRequest)}
     # A request without these looks as before the fields existed, so that older seals and signatures still fit.
-    missing = {name for name in ("edits", "questions", "answers") if not getattr(request, name)}
+    missing = {name for name in ("edits", "questions", "answers", "cost") if not getattr(request, name)}
+    missing |= {"alias"} if request.alias is None else set()
     missing |= {"origin"} if request.origin == "python" else set()
     assert data.keys() == {"version", *(names - missing)}
 

@@ -1,6 +1,7 @@
 """Options are facts, and are checked where they are given."""
 
 import json
+from decimal import Decimal
 from functools import partial
 
 import pytest
@@ -55,6 +56,10 @@ WRONG = [
     ("timeout_seconds", True),
     ("timeout_seconds", "5"),
     *[(name, value) for name in ("max_chars", "max_bytes") for value in (0, 1.5, True)],
+    *[
+        ("cost", value)
+        for value in (-0.01, float("nan"), float("inf"), 10**400, True, "0.05", Decimal("NaN"), Decimal("sNaN"))
+    ],
     ("aliases", "cat"),
     ("aliases", [1]),
     ("aliases", {"a", "b"}),
@@ -92,6 +97,7 @@ def test_a_wrong_option_is_refused_at_decoration(name, value):
         *[(name, function) for name in ("preflight", "preview", "validate", "summary", "activity")],
         ("activity", "Reading"),
         *[(name, "text") for name in ("search_hint", "group", "version")],
+        *[("cost", value) for value in (0.05, 0, 3, Decimal("0.1"), function)],
         ("timeout_seconds", 0.5),
         ("max_chars", 10),
         ("max_bytes", 10),
@@ -153,6 +159,8 @@ def test_lists_are_kept_apart_from_their_giver():
 
 def test_facts_that_are_data_are_plain_json():
     """Functions and metadata stay behind."""
+    assert facts(cost=Decimal("0.05")).as_json()["cost"] == 0.05
+    assert facts(cost=function).as_json()["cost"] == "by arguments"
     shown = facts(read_only=True, aliases=["a"], group="g", search_hint="h", version="1", metadata={"x": object()})
     assert json.loads(json.dumps(shown.as_json())) == {
         "read_only": True,

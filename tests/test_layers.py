@@ -54,7 +54,7 @@ ORDER = {
     "openapi": "documents patterns schemas operations parameters requests credentials responses calls loading __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements judgement __init__",
     "permissions/patterns": "commands names paths urls __init__",
-    "policies": "redaction audit classify retry __init__",
+    "policies": "redaction audit classify costs retry __init__",
     "processes": "child child_thread __init__",
     "providers": "messages prices base input_parts services model_names http/ wire streams remote cloud_keys aws_events anthropic bedrock gemini openai openai_responses service_provider vertex creation fallback scripted __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",

@@ -40,6 +40,8 @@ approval_requests = st.builds(
     session=st.none() | texts,
     principal=st.none() | texts,
     waits_for=st.none() | texts,
+    alias=st.none() | texts,
+    cost=st.just(0.0) | st.floats(0, 1e6),
 )
 results = st.builds(
     ToolResult,
@@ -48,6 +50,8 @@ results = st.builds(
     st.sampled_from(sorted(KINDS)),
     call_id=texts,
     tool=texts,
+    alias=st.none() | texts,
+    cost=st.just(0.0) | st.floats(0, 1e6),
     parts=st.lists(parts, max_size=3),
     error=st.none() | st.builds(ErrorInfo, texts, json_objects()),
     request=st.none() | approval_requests,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import Agent, Catalog, Dispatcher
-from toolkit._plumbing.wording import format_count, format_seconds, in_backticks
+from toolkit._plumbing.wording import format_count, format_dollars, format_seconds, in_backticks
 from toolkit.agent import Budget
 from toolkit.providers import ScriptedProvider
 from toolkit.testing import make_call
@@ -54,6 +54,23 @@ def test_a_noun_agrees_with_its_number(count, noun, words):
 def test_a_duration_has_few_digits(seconds, words):
     """Texts such as "0.0499833 s" are mended."""
     assert format_seconds(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [
+        (0.05, "$0.05"),
+        (3, "$3.00"),
+        (0.5, "$0.50"),
+        (0.0025, "$0.0025"),
+        (1200, "$1,200.00"),
+        (0.1 + 0.2, "$0.30"),
+        (0, "$0.00"),
+    ],
+)
+def test_money_has_cents_and_what_is_below_them(amount, words):
+    """Prices of calls may be much less than a cent."""
+    assert format_dollars(amount) == words
 
 
 @given(st.floats(1e-6, 1e12))

@@ -138,6 +138,8 @@ class ApprovalRequest:
     Attributes:
         id: 128 random bits. An answer names the request by this id.
         tool: The tool's name.
+        alias: The alias that the tool was called by; None if it was called by its own name.
+        cost: What the call costs in US dollars, by the fact `cost` of the tool; 0 if the tool does not say.
         origin: Where the tool comes from: "python", or for example "mcp:github".
         arguments: The arguments that the call would run with, in JSON form. Defaults are filled in, secrets are masked.
         reason: Why a person has to agree.
@@ -182,6 +184,8 @@ class ApprovalRequest:
     digest: str = ""
     seal: str | None = None
     origin: str = "python"
+    alias: str | None = None
+    cost: float = 0.0
     id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     @property
@@ -225,17 +229,23 @@ class ApprovalRequest:
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), (str,)),
-    **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
+    **dict.fromkeys(("alias", "preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
     **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by", "questions", "answers"), (list,)),
     "arguments": (dict,),
     "is_cut": (bool,),
+    "cost": (int, float),
     "auth": (dict, type(None)),
     "created_at": (int, float),
     "expires_at": (int, float, type(None)),
 }
 
 
-_LATER_FIELDS: dict[str, Any] = {"edits": (), "questions": (), "answers": (), "origin": "python"}
+_LATER_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("edits", "questions", "answers"), ()),
+    "origin": "python",
+    "alias": None,
+    "cost": 0.0,
+}
 """The fields that older requests do not have, each with the value that is not written."""
 
 

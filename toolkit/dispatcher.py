@@ -311,7 +311,8 @@ class Dispatcher(TypedCalls):
             refusal.unwrap()
         judges = self.settings.judges
         judgement = await judges.judge(plan.tool, plan.names, call, frame.decoded)
-        return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
+        warnings = judges.warnings(self.catalog, judgement.request)
+        return replace(judgement.verdict, warnings=warnings, cost=judgement.request.cost)
 
     # Running calls from code without an event loop.
 

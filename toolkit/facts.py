@@ -11,16 +11,22 @@ import functools
 import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
-from ._lazy_names import lazy_pattern
+from ._lazy_names import LazyModule, lazy_pattern
 from ._plumbing.records import record
 from .errors import DefinitionError, Problem, find_nearest
+
+if TYPE_CHECKING:
+    import decimal
+else:  # few tools cost money
+    decimal = LazyModule("decimal")
 
 __all__ = [
     "FACT_NAMES",
     "OPTION_NAMES",
     "Arguments",
+    "Dollars",
     "FactOptions",
     "Facts",
     "Options",
@@ -30,12 +36,16 @@ __all__ = [
     "check_origin",
     "fits_fact",
     "has_parameter",
+    "is_amount",
 ]
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Decoded arguments with defaults filled in. Every function given as an option receives them."""
 
 ValidationAnswer: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
+
+Dollars: TypeAlias = "float | decimal.Decimal"
+"""An amount of money, in US dollars."""
 
 _NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _NAME_RULE = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
@@ -61,6 +71,8 @@ class FactOptions(TypedDict, total=False):
         `permissions` if it has parameters of these names.
     preview: A function that returns what a person is shown before they agree. It gets the arguments, and also `call`
         if it has a parameter of that name.
+    cost: What one call costs, in US dollars: a number, or a function of the arguments. Budgets count it, rules can
+        compare it, and a person who is asked sees it.
     timeout_seconds: How long one attempt may take.
     max_chars: How many characters the text of a result may have.
     max_bytes: How many bytes the text of a result may have as UTF-8. The smaller of the two limits counts.
@@ -90,6 +102,7 @@ class FactOptions(TypedDict, total=False):
     approval: Literal["never", "always"] | Callable[[Arguments], bool | str | Awaitable[bool | str]]
     preflight: Callable[[Arguments], Any]
     preview: Callable[[Arguments], Any]
+    cost: Dollars | Callable[[Arguments], Dollars | Awaitable[Dollars]]
     timeout_seconds: float
     max_chars: int
     max_bytes: int
@@ -142,6 +155,7 @@ class Facts:
     approval: Literal["never", "always"] | Callable[[Arguments], bool | str | Awaitable[bool | str]] = "never"
     preflight: Callable[[Arguments], Any] | None = None
     preview: Callable[[Arguments], Any] | None = None
+    cost: Dollars | Callable[[Arguments], Dollars | Awaitable[Dollars]] | None = None
     timeout_seconds: float | None = None
     max_chars: int | None = None
     max_bytes: int | None = None
@@ -160,14 +174,18 @@ class Facts:
         Return facts as JSON data.
 
         These are the five facts that rules use (`read_only`, `destructive`, `idempotent`, `open_world`, `defer`);
-        `background` and `streaming` if they hold; and, if stated, the aliases, the group, the search hint and the
-        version.
+        `background` and `streaming` if they hold; and, if stated, the aliases, the group, the search hint, the version
+        and the cost, which is "by arguments" if a function says it.
         """
         always = ("read_only", "destructive", "idempotent", "open_world", "defer")
         stated = ("background", "streaming", "aliases", "group", "search_hint", "version")
         data = {name: getattr(self, name) for name in always}
         data |= {name: value for name in stated if (value := getattr(self, name))}
-        return data | ({"aliases": list(self.aliases)} if self.aliases else {})
+        if self.aliases:
+            data["aliases"] = list(self.aliases)
+        if self.cost is not None:
+            data["cost"] = "by arguments" if callable(self.cost) else float(self.cost)
+        return data
 
 
 def bind_call(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
@@ -206,6 +224,16 @@ def check_origin(origin: object, subject: str) -> str:
     return origin
 
 
+def is_amount(value: object) -> bool:
+    """Return whether *value* is an amount of money: a finite number, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, decimal.Decimal)):
+        return False
+    try:
+        return 0 <= float(value) < float("inf")
+    except (OverflowError, ValueError):  # an integer that is too large, a signalling NaN
+        return False
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
@@ -236,6 +264,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("preflight", "preview", "validate", "summary"), (callable, "a function of the arguments")),
     "activity": (lambda value: _is_text(value) or callable(value), "a text or a function of the arguments"),
     **dict.fromkeys(("search_hint", "group", "version", "name", "description"), (_is_text, "a text that is not empty")),
+    "cost": (
+        lambda value: callable(value) or is_amount(value),
+        "a number of US dollars, 0 or more, or a function of the arguments",
+    ),
     "timeout_seconds": (
         lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"),
         "a number of seconds above 0",

@@ -190,6 +190,8 @@ class ToolResult:
         attempts: How many times the tool was tried; 0 if it never ran.
         retries: Why the call was retried, or why not.
         truncated: Whether the text was cut.
+        alias: The alias that the tool was called by; None if it was called by its own name.
+        cost: What the call has cost in US dollars, by the fact `cost` of its tool; 0 if the tool did not run.
         returned: The object that the tool returned, neither copied nor encoded; also if the call failed because the
             object has no JSON form. It is None if the result comes from a cache, was stored, pickled or sent, and if
             redaction masked something in the result.
@@ -202,6 +204,8 @@ class ToolResult:
     kind: Kind = "ok"
     number: int | str = ""
     tool: str = ""
+    alias: str | None = None
+    cost: float = 0.0
     parts: Sequence[Part] = ()
     request: ApprovalRequest | None = None
     repairs: Sequence[str] = ()
@@ -337,10 +341,13 @@ class ToolResult:
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version, without the exception."""
         error = self.error
+        # Few results have these. The others look the same as before the fields existed.
+        further = {name: value for name in ("alias", "cost") if (value := getattr(self, name))}
         return {
             "version": _VERSION,
             "call_id": self.call_id,
             "tool": self.tool,
+            **further,
             "kind": self.kind,
             "text": self.text,
             "value": self.value,
@@ -395,6 +402,8 @@ _FIELDS = frozenset([*ToolResult.__annotations__, "call_id", "full_text"]) - {
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),
     "value": (object,),
+    "alias": (str, type(None)),
+    "cost": (int, float),
     "attempts": (int,),
     "duration_seconds": (int, float),
     "truncated": (bool,),

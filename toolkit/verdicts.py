@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ._plumbing.records import record
+from ._plumbing.wording import format_dollars
 
 __all__ = ["Finding", "Source", "Verdict", "Word", "allow_any_call"]
 
@@ -43,6 +44,7 @@ class Verdict:
         reason: Why, for the person or the model that has to act on it.
         findings: All findings, the decisive ones first.
         warnings: Rules that may not do what their author meant, for that author. Only `explain` looks for them.
+        cost: What the call costs in US dollars, if its tool says so. Only `explain` fills it in.
     """
 
     word: Word
@@ -50,14 +52,16 @@ class Verdict:
     reason: str
     findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
+    cost: float | None = None
 
     def __str__(self) -> str:
-        """Return the whole verdict as text, with one line for each finding and each warning."""
+        """Return the whole verdict as text, with one line for each finding, the cost and each warning."""
         also = [
             f"  {finding.word} by {finding.by}: {finding.reason}" for finding in self.findings if finding.by != self.by
         ]
+        cost = [] if self.cost is None else [f"  costs {format_dollars(self.cost)}"]
         warnings = [f"  warning: {warning}" for warning in self.warnings]
-        return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also, *warnings])
+        return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also, *cost, *warnings])
 
 
 def allow_any_call(session: object, arguments: object) -> bool:

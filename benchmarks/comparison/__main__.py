@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .library import Library, NotOfferedError
+from .program_lines import PROGRAMS, count_lines, find_cell, run_program
 
 LIBRARIES = {
     "pytoolkit": "ours:Toolkit",
@@ -56,6 +57,21 @@ def main() -> None:
     print("\n| row | what is run |\n|---|---|")
     for row in ROWS:
         print(f"| {row.title} | {' '.join((row.run.__doc__ or '').split())} |")
+    print_lines(names)
+
+
+def print_lines(names: list[str]) -> None:
+    """Run the programs of all libraries, and print how many lines each has."""
+    files = ["ours", *(LIBRARIES[name].partition("_peer:")[0] for name in list(LIBRARIES)[1:])]
+    print(f"\n| program | {' | '.join(names)} |\n|---|{'---|' * len(names)}", flush=True)
+    for program in PROGRAMS:
+        for file in files:
+            if count_lines(program, file) is not None:
+                run_program(program, file)
+        print(f"| {program.title} | {' | '.join(find_cell(program, file) for file in files)} |", flush=True)
+    print("\n| program | what it does |\n|---|---|")
+    for program in PROGRAMS:
+        print(f"| {program.title} | {program.about} |")
 
 
 def play_part(distribution: str, part: str, folder: Path) -> None:

@@ -23,14 +23,13 @@ from langgraph.types import Command
 
 from .library import Library, NotOfferedError, Reply, append_line, pay
 
-__all__ = ["LangChain"]
+__all__ = ["LangChain", "play"]
 
 
 class PlayedModel(BaseChatModel):
-    """Make one call, then say "done"."""
+    """Play `turns`, each a text or a call, then say "done"."""
 
-    name_of_tool: str = ""
-    arguments: dict[str, Any] | None = None
+    turns: tuple[Any, ...] = ()
     shown: int = 0
 
     @property
@@ -46,20 +45,16 @@ class PlayedModel(BaseChatModel):
         return RunnableLambda(lambda messages: {"tools": ["task_7"]})
 
     def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        message = AIMessage("done")
-        if self.arguments is not None and not any(isinstance(read, ToolMessage) for read in messages):
-            message = AIMessage("", tool_calls=[{"name": self.name_of_tool, "args": self.arguments, "id": "1"}])
+        number = sum(isinstance(message, ToolMessage) for message in messages)
+        turn = (*self.turns, "done")[number]
+        calls = [] if isinstance(turn, str) else [{"name": turn[0], "args": turn[1], "id": str(number + 1)}]
+        message = AIMessage("" if calls else turn, tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-class PayingModel(PlayedModel):
-    """Pay bill 1, then bill 2, then say "done"."""
-
-    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
-        bill = 1 + sum(isinstance(message, ToolMessage) for message in messages)
-        call = {"name": "pay", "args": {**(self.arguments or {}), "bill": bill}, "id": str(bill)}
-        message = AIMessage("done") if bill > 2 else AIMessage("", tool_calls=[call])
-        return ChatResult(generations=[ChatGeneration(message=message)])
+def play(*turns: str | tuple[str, dict[str, Any]]) -> PlayedModel:
+    """Return a model that plays *turns*, each a text or a call: the conversation says which one is next."""
+    return PlayedModel(turns=turns)
 
 
 class LangChain(Library):
@@ -75,7 +70,7 @@ class LangChain(Library):
     }
 
     async def call(self, function: Callable[..., Any], arguments: dict[str, Any], *middleware: Any) -> Reply:
-        model = PlayedModel(name_of_tool=function.__name__, arguments=arguments)
+        model = play((function.__name__, arguments))
         agent = create_agent(model, [tool(function)], middleware=middleware)
         state = await agent.ainvoke({"messages": [("user", "go")]})
         return Reply("\n".join(str(read.content) for read in state["messages"] if isinstance(read, ToolMessage)))
@@ -91,7 +86,7 @@ class LangChain(Library):
     async def _go_on(self, folder: Path, message: Any) -> Any:
         from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-        model = PlayedModel(name_of_tool="append_line", arguments={"folder": str(folder)})
+        model = play(("append_line", {"folder": str(folder)}))
         async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
             agent = create_agent(
                 model,
@@ -112,7 +107,8 @@ class LangChain(Library):
 
         thread: Any = {"configurable": {"thread_id": "1"}}
         async with AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
-            agent = create_agent(PayingModel(arguments={"folder": str(folder)}), [tool(pay)], checkpointer=saver)
+            model = play(*(("pay", {"folder": str(folder), "bill": bill}) for bill in (1, 2)))
+            agent = create_agent(model, [tool(pay)], checkpointer=saver)
             is_cut_off = bool((await agent.aget_state(thread)).next)
             message: Any = None if is_cut_off else {"messages": [("user", "go")]}
             await agent.ainvoke(message, thread, durability="sync")

@@ -25,16 +25,16 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 from .library import Library, Reply, append_line, pay
 
-__all__ = ["OpenAIAgents"]
+__all__ = ["OpenAIAgents", "play"]
 
 _QUIET = RunConfig(tracing_disabled=True)
 
 
 class PlayedModel(Model):
-    """Make a call with each of *arguments*, then say "done"; keep what was read and how many tools were shown."""
+    """Play *turns*, each a text or a call, then say "done"; keep what was read and how many tools were shown."""
 
-    def __init__(self, name: str = "", *arguments: dict[str, Any]) -> None:
-        self._name, self._arguments = name, arguments
+    def __init__(self, *turns: str | tuple[str, dict[str, Any]]) -> None:
+        self._turns = (*turns, "done")
         self.read = ""
         self.shown = 0
 
@@ -50,20 +50,24 @@ class PlayedModel(Model):
         self.shown = len(tools)
         items = input if isinstance(input, list) else []
         outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]
-        number = len(outputs)
-        if number < len(self._arguments):
-            arguments = json.dumps(self._arguments[number])
-            call = ResponseFunctionToolCall(
-                name=self._name, arguments=arguments, call_id=str(number + 1), type="function_call"
-            )
-            return ModelResponse(output=[call], usage=Usage(), response_id=None)
         self.read = "\n".join(str(output) for output in outputs)
-        text = ResponseOutputText(text="done", type="output_text", annotations=[])
+        turn = self._turns[len(outputs)]
+        if not isinstance(turn, str):
+            call = ResponseFunctionToolCall(
+                name=turn[0], arguments=json.dumps(turn[1]), call_id=str(len(outputs) + 1), type="function_call"
+            )
+            if any(getattr(tool, "defer_loading", False) and tool.name == call.name for tool in tools):
+                call.namespace = call.name  # as OpenAI's server names a tool that its search has found
+            return ModelResponse(output=[call], usage=Usage(), response_id=None)
+        text = ResponseOutputText(text=turn, type="output_text", annotations=[])
         message = ResponseOutputMessage(id="1", content=[text], role="assistant", status="completed", type="message")
         return ModelResponse(output=[message], usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
+
+
+play = PlayedModel
 
 
 class OpenAIAgents(Library):
@@ -82,7 +86,7 @@ class OpenAIAgents(Library):
     async def call(
         self, function: Callable[..., Any], arguments: dict[str, Any], config: RunConfig = _QUIET, **options: Any
     ) -> Reply:
-        model = PlayedModel(function.__name__, arguments)
+        model = PlayedModel((function.__name__, arguments))
         agent = Agent(name="peer", model=model, tools=[function_tool(**options)(function)])
         await Runner.run(agent, "go", run_config=config)
         return Reply(model.read)
@@ -102,7 +106,7 @@ class OpenAIAgents(Library):
         return model.shown
 
     def _agent(self, folder: Path) -> Agent[Any]:
-        model = PlayedModel("append_line", {"folder": str(folder)})
+        model = PlayedModel(("append_line", {"folder": str(folder)}))
         return Agent(name="peer", model=model, tools=[function_tool(append_line, needs_approval=True)])
 
     async def ask(self, folder: Path) -> bool:
@@ -118,7 +122,7 @@ class OpenAIAgents(Library):
         await Runner.run(agent, state, run_config=_QUIET)
 
     async def pay_bills(self, folder: Path) -> None:
-        model = PlayedModel("pay", *({"folder": str(folder), "bill": bill} for bill in (1, 2)))
+        model = PlayedModel(*(("pay", {"folder": str(folder), "bill": bill}) for bill in (1, 2)))
         agent = Agent(name="peer", model=model, tools=[function_tool(pay)])
         session = SQLiteSession("run-1", folder / "session.sqlite")
         message: Any = [] if await session.get_items() else "go"

@@ -30,7 +30,19 @@ from toolkit.providers.model_names import PROVIDER_NAMES
 
 from .library import Library, Reply, append_line, pay
 
-__all__ = ["Toolkit"]
+__all__ = ["Toolkit", "play"]
+
+
+def play(*turns: str | tuple[str, dict[str, Any]]) -> ScriptedProvider:
+    """Return a model that plays *turns*, each a text or a call: the conversation says which one is next."""
+    script = [
+        turn if isinstance(turn, str) else [ToolCall(*turn, id=f"c{number}")] for number, turn in enumerate(turns, 1)
+    ]
+
+    def reply(request: Request) -> Any:
+        return script[sum(isinstance(message, AssistantMessage) for message in request.messages)]
+
+    return ScriptedProvider(itertools.repeat(reply))
 
 
 class Toolkit(Library):
@@ -92,14 +104,9 @@ class Toolkit(Library):
     async def pay_bills(self, folder: Path) -> None:
         catalog = Catalog()
         catalog.tool(pay)
-        calls = [[ToolCall("pay", {"folder": str(folder), "bill": bill}, f"c{bill}")] for bill in (1, 2)]
-
-        def play(request: Request) -> Any:
-            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
-            return [*calls, "done"][turn]
-
+        model = play(*(("pay", {"folder": str(folder), "bill": bill}) for bill in (1, 2)), "done")
         dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"))
-        agent = Agent(ScriptedProvider(itertools.repeat(play)), dispatcher)
+        agent = Agent(model, dispatcher)
         async with DurableAgent(agent, f"sqlite:///{folder}/runs.sqlite") as durable:
             run = await durable.run("go", id="run-1")
         assert run.status == "done"

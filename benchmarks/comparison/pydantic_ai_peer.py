@@ -14,7 +14,18 @@ from pydantic_ai.profiles import ModelProfile
 
 from .library import Library, Reply, append_line, pay
 
-__all__ = ["PydanticAI"]
+__all__ = ["PydanticAI", "play"]
+
+
+def play(*turns: str | tuple[str, dict[str, Any]]) -> FunctionModel:
+    """Return a model that plays *turns*, each a text or a call: the conversation says which one is next."""
+
+    def reply(messages: list[Any], info: Any) -> ModelResponse:
+        turn = turns[sum(isinstance(message, ModelResponse) for message in messages)]
+        return ModelResponse(parts=[TextPart(turn) if isinstance(turn, str) else ToolCallPart(*turn)])
+
+    # Without a search of the provider's own, so that theirs is used.
+    return FunctionModel(reply, profile=ModelProfile(supported_native_tools=frozenset()))
 
 
 class PydanticAI(Library):

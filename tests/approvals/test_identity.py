@@ -56,9 +56,23 @@ def test_the_same_tool_has_the_same_identity_in_every_process():
         Tool.described(cut, destructive=True, version="2"),
         Tool.described(cut, destructive=True, approval="always"),
         Tool.described(cut, destructive=True, open_world=True),
+        Tool.described(cut, destructive=True, cost=0.05),
+        Tool.described(cut, destructive=True, cost=lambda arguments: 0.05),
         replace(BASE, origin="mcp:other"),
     ],
-    ids=["origin", "schema", "name", "facts", "idempotent", "version", "approval", "open world", "server"],
+    ids=[
+        "origin",
+        "schema",
+        "name",
+        "facts",
+        "idempotent",
+        "version",
+        "approval",
+        "open world",
+        "cost",
+        "cost by arguments",
+        "server",
+    ],
 )
 def test_another_tool_has_another_identity(other):
     """Whatever a person would want to see again."""

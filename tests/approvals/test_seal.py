@@ -26,11 +26,12 @@ WORDS = st.text(min_size=1, max_size=5).filter(str.strip)
 QUESTIONS = st.builds(Question, key=WORDS, message=WORDS, schema=ARGUMENTS)
 DRAWN = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), TEXT),
-    **dict.fromkeys(("preview", "session", "principal", "waits_for"), MAYBE),
+    **dict.fromkeys(("alias", "preview", "session", "principal", "waits_for"), MAYBE),
     **dict.fromkeys(("asked_by", "repairs"), st.lists(TEXT, max_size=2).map(tuple)),
     "arguments": ARGUMENTS,
     "edits": st.lists(st.builds(ArgumentEdit, by=MAYBE, before=ARGUMENTS, after=ARGUMENTS), max_size=2).map(tuple),
     "is_cut": st.booleans(),
+    "cost": st.just(0.0) | st.floats(0, 1e6),
     "preconditions": st.lists(st.builds(Precondition, path=TEXT, sha256=MAYBE), max_size=2).map(tuple),
     "grants": st.lists(
         st.builds(Grant, tool=TEXT, scope=st.sampled_from(["tool", "command", "folder"]), target=TEXT, shown=TEXT),

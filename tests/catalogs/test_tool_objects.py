@@ -54,6 +54,7 @@ FACTS = {
     "aliases": ("rm", "erase"),
     "group": "files",
     "approval": "always",
+    "cost": 0.05,
     "timeout_seconds": 2.5,
     "max_chars": 100,
     "max_bytes": 100,
@@ -65,7 +66,7 @@ FACTS = {
     "version": "2",
     "metadata": {"owner": "me"},
 }
-FUNCTIONS = ("concurrency_safe", "approval", "preflight", "preview", "validate", "summary", "activity")
+FUNCTIONS = ("concurrency_safe", "approval", "preflight", "preview", "cost", "validate", "summary", "activity")
 
 
 @pytest.mark.parametrize(("name", "value"), FACTS.items(), ids=str)

@@ -26,7 +26,7 @@ async def test_a_snapshot_counts_calls_failures_retries_and_sizes():
     """A record for each tool, in the order of their first calls; later calls do not change it."""
     catalog, tries = Catalog(), []
 
-    @catalog.tool(metadata={"cost": 0.5})
+    @catalog.tool(cost=0.5)
     async def act(how: str) -> str:
         """Act."""
         tries.append(how)
@@ -80,20 +80,19 @@ async def test_one_call_is_its_own_percentile_and_none_is_zero():
 
 
 @pytest.mark.parametrize(
-    ("metadata", "cost", "expected"),
+    ("fact", "cost", "expected"),
     [
-        ({"cost": 2}, None, 2.0),
-        ({"cost": "much"}, None, 0.0),
-        ({"cost": True}, None, 0.0),
+        (2, None, 2.0),
+        (lambda arguments: 0.5, None, 0.5),
         (None, None, 0.0),
-        (None, lambda call, result: len(result.text), 4.0),
+        (2, lambda call, result: len(result.text), 4.0),
     ],
 )
-async def test_costs_are_hints_or_computed(metadata, cost, expected):
-    """By the tool's metadata, or by a function of call and result."""
+async def test_costs_are_stated_or_computed(fact, cost, expected):
+    """By the tool's fact, or by a function of call and result."""
     catalog, stats = Catalog(), Stats(cost=cost)
 
-    @catalog.tool(metadata=metadata)
+    @catalog.tool(cost=fact)
     async def act() -> str:
         """Act."""
         return "done"

@@ -200,6 +200,11 @@ def test_a_renamed_tool_is_still_denied_by_its_first_name():
         ("bash('npm test:*)", "quotes"),
         ("write(path=src/**x)", "stands alone"),
         ("write(path=~root/x)", "home folder"),
+        ("paint(cost>ten)", "is no number of US dollars; write `paint(cost>0.10)`"),
+        ("paint(cost>=-1)", "is no number of US dollars"),
+        ("paint(cost<$1)", "is no number of US dollars"),
+        ("paint(cost>)", "is no number of US dollars"),
+        ("access:write(cost>1)", "an access has none; write `*(cost>1)`"),
     ],
 )
 def test_a_mistake_is_refused_with_its_remedy(text, said):

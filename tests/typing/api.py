@@ -178,7 +178,13 @@ def called(a: int, /, *rest: str) -> list[str]:
     return [str(a), *rest]
 
 
-@tool(read_only=True, aliases=["cat"], timeout_seconds=2.5, approval="always")
+@tool(
+    read_only=True,
+    aliases=["cat"],
+    timeout_seconds=2.5,
+    approval="always",
+    cost=lambda arguments: 0.05 * len(arguments),
+)
 async def asynchronous(path: str, *, limit: int = 2000) -> str:
     return path[:limit]
 
@@ -354,6 +360,8 @@ async def calls(progress: list[Progress]) -> None:
     ) as dispatcher:
         result = await dispatcher.call("bare", {"a": 1}, session=Session(), resources={Database: Database()})
         assert_type(result, ToolResult)
+        assert_type(result.alias, str | None)
+        assert_type(result.cost, float)
         assert_type(result.text, str)
         assert_type(await dispatcher.call_many([ToolCall("bare"), ("bare", {"a": 1})]), list[ToolResult])
         assert_type(dispatcher.abandoned_threads, int)

@@ -3,13 +3,14 @@ Word numbers, durations and quoted texts the same way in every message.
 
     format_count(1, "turn")          1 turn
     format_count(1200, "entry")      1,200 entries
+    format_dollars(0.0025)           $0.0025
     format_seconds(0.0499833)        0.05 s
     in_backticks("echo `date`")      `` echo `date` ``
 """
 
 from __future__ import annotations
 
-__all__ = ["MASK", "format_count", "format_seconds", "in_backticks"]
+__all__ = ["MASK", "format_count", "format_dollars", "format_seconds", "in_backticks"]
 
 MASK = "[redacted]"
 """What stands in place of a secret."""
@@ -24,6 +25,12 @@ def format_count(count: int, noun: str) -> str:
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}s"
+
+
+def format_dollars(amount: float) -> str:
+    """Return an amount of money, with at least two digits after the point: "$0.05", "$3.00", "$0.0025"."""
+    cents, exact = f"{amount:,.2f}", f"{amount:,.12f}".rstrip("0")
+    return f"${exact if len(exact) > len(cents) else cents}"
 
 
 def format_seconds(seconds: float) -> str:

@@ -351,7 +351,8 @@ class ActiveRun:
             nonlocal is_kept
             is_kept = False
             self.ledger.end_replay()
-            result = self.watcher.take_override(call, await step.await_result(start()))
+            with step.count_costs(self.ledger.take_cost, is_repeated=pause is not None):
+                result = self.watcher.take_override(call, await step.await_result(start()))
             self._add_spent(step.nested.spent)  # the budget of its sub-runs is that of this run
             sub_run = self.sub_runs.get(call.id) if result.kind == "waiting" else None
             spent = step.spent + step.nested.spent

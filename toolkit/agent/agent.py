@@ -27,6 +27,7 @@ from ..decisions import Decision
 from ..dispatcher import Dispatcher
 from ..facts import FactOptions
 from ..permissions.modes import Mode, check_mode
+from ..policies.costs import count_costs
 from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
@@ -373,5 +374,6 @@ class Agent(Generic[T]):
             self._toolbox.mark_in_progress(active_run.session),
             self._inboxes.register(active_run.run_id, active_run.inbox),
             count_retries(active_run.ledger.take_retry),
+            count_costs(active_run.ledger.take_cost),
         ):
             return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))

@@ -21,6 +21,7 @@ from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
 from ..providers.base import Provider, Usage
 from ..providers.prices import Amount, Price, Prices, price_of
+from ..results import ToolCall
 from ..steps.expense import Expense
 
 __all__ = ["Budget", "Ledger", "LimitName"]
@@ -49,7 +50,8 @@ class Budget:
         retries: The number of attempts after a failed one, of tool calls and of requests to the provider together; 0
             for no retry. When they are used up, a transient failure is not tried again, and the run goes on.
         seconds: The seconds of work. When they are over, calls and replies in progress are ended.
-        cost: The amount of money, in the currency of *prices*.
+        cost: The money for tokens and for tools that state a `cost`, in the currency of *prices*. A call that costs
+            more than is left is not run, and ends the run.
         prices: The prices of tokens, by model. `cost` needs them.
         depth: How deep sub-runs may be nested; 0 for no sub-runs.
     """
@@ -129,6 +131,7 @@ class Ledger:
         self._max_turns = max_turns
         self._spent = spent
         self._retries = spent.retries
+        self._tool_cost = spent.tool_cost
         self._lock = unlock_in_children(threading.Lock())
         self._clock = clock
         self._started_at = clock()
@@ -160,7 +163,7 @@ class Ledger:
     def spent(self) -> Expense:
         """The amounts used up to this moment."""
         seconds = self._spent.seconds + max(0.0, self._clock() - self._started_at)
-        return replace(self._spent, retries=self._retries, seconds=seconds)
+        return replace(self._spent, retries=self._retries, seconds=seconds, tool_cost=self._tool_cost)
 
     @property
     def is_replayed(self) -> bool:
@@ -178,6 +181,7 @@ class Ledger:
         self._spent += spent
         with self._lock:
             self._retries += spent.retries
+            self._tool_cost += spent.tool_cost
         if self._outer is not None:
             self._outer.add(spent)
 
@@ -215,6 +219,18 @@ class Ledger:
                 self._retries += 1
         return reason
 
+    def take_cost(self, call: ToolCall, cost: float) -> str | None:
+        """Count what *call* costs, from any thread. Return the reason if less than that is left, and otherwise None."""
+        amount, maximum = Decimal(str(cost)), self._find_maximum("cost")
+        with self._lock:
+            left = None if maximum is None else max(Decimal(0), maximum - self._spent.cost - self._tool_cost)
+            if left is not None and amount > left:
+                return f"`{call.name}` costs {amount}, and {left} of the budget of {maximum} in money is left"
+            reason = None if self._outer is None else self._outer.take_cost(call, cost)
+            if reason is None:
+                self._tool_cost += amount
+        return reason
+
     def remaining_seconds(self) -> float | None:
         """Return the seconds that are left; None if the time is not limited."""
         outer_seconds = None if self._outer is None else self._outer.remaining_seconds()
@@ -250,7 +266,7 @@ class Ledger:
             "tokens": spent.usage.total_tokens,
             "calls": spent.calls,
             "seconds": 0.0 if self.is_replayed else spent.seconds,
-            "cost": spent.cost,
+            "cost": spent.cost + spent.tool_cost,
         }
         return maximum is not None and bool(used[limit] >= maximum)
 

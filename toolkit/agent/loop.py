@@ -224,9 +224,11 @@ async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:
     calls, results = active_run.conversation.last_turn()
     halted_result = next((tool_result for tool_result in results if tool_result.kind == "halted"), None)
     if halted_result is not None:
-        reason = "a hook stopped it" if halted_result.error is None else halted_result.error.message
+        error = halted_result.error
+        reason = "a hook stopped it" if error is None else error.message
         await withdraw_requests(active_run, reason)
-        return RunEnding(status="stopped", stop="halt", reason=reason)
+        is_too_dear = error is not None and error.details.get("limit") == "cost"
+        return RunEnding(status="stopped", stop="cost" if is_too_dear else "halt", reason=reason)
     if active_run.to_run(_WAITING_ENDING).requests:
         return _WAITING_ENDING
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):

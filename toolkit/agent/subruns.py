@@ -25,6 +25,7 @@ from ..calls.unstarted import finish_unstarted
 from ..context import Context
 from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolError
+from ..policies.costs import count_costs
 from ..policies.retry import count_retries
 from ..providers.base import Provider, Usage
 from ..providers.messages import UserMessage
@@ -183,10 +184,10 @@ def deny_all(requests: Iterable[ApprovalRequest]) -> Decisions:
 
 @contextlib.asynccontextmanager
 async def _own_provider(child: ActiveRun, sub: SubRun) -> AsyncIterator[None]:
-    """Count the retries of *child* inside the block. Close its provider afterwards if it was made for *child* alone."""
+    """Count retries and costs of *child* inside the block. Close its provider afterwards if *child* alone has it."""
     provider: Any = child.options.provider
     try:
-        with count_retries(child.ledger.take_retry):
+        with count_retries(child.ledger.take_retry), count_costs(child.ledger.take_cost):
             yield
     finally:
         if isinstance(sub.provider, str):

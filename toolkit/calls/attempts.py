@@ -22,6 +22,7 @@ from ..context import Context, Progress
 from ..decisions import AuthNeeded, Changed
 from ..errors import DefinitionError, ToolError, Transient
 from ..hooks.base import ShownCall, copy_json
+from ..policies.costs import take_cost
 from ..policies.redaction import Redaction
 from ..policies.retry import retrying
 from ..questions import DECLINED, AnsweredQuestion, AnswersNeeded, Question, find_answers_needed
@@ -61,11 +62,21 @@ Ending: TypeAlias = AuthNeeded | Changed | AnswersNeeded | ToolError | Definitio
 
 
 async def run_attempts(frame: CallFrame) -> ToolResult:
-    """Attempt the call until it succeeds or must not be retried, and return its result."""
+    """
+    Attempt the call until it succeeds or must not be retried, and return its result.
+
+    A call that costs more than its run has left is halted. The cost of a call that did not run is given back.
+    """
+    plan = frame.plan
+    if plan.has_cost and not frame.attempts and (reason := take_cost(frame.call, frame.cost)) is not None:
+        return ToolResult.failure("halted", reason, details={"limit": "cost"})
     try:
-        return render_result(await _attempt(frame), frame.plan)
+        return render_result(await _attempt(frame), plan)
     except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
         return await recover(frame, error)
+    finally:
+        if plan.has_cost and (not frame.attempts or frame.interrupt is not None):
+            take_cost(frame.call, -frame.cost)
 
 
 async def finish_value(frame: CallFrame, value: Any) -> Any:

@@ -72,6 +72,10 @@ def stamp(frame: CallFrame) -> ToolResult:
     result.duration_seconds = clock() - frame.started
     result.repairs = frame.repairs
     result.retries = frame.retries
+    if frame.is_plain:  # the tool has no cost, was called by its own name, and no hook has seen the result
+        return result
+    result.alias = plan.alias
+    result.cost = frame.cost if plan.has_cost and frame.attempts else 0.0
     if frame.approval_case is not None and (frame.edits or frame.repeats is not None):
         metadata = dict(result.metadata or {})
         if frame.edits:

@@ -164,6 +164,12 @@ class CallFrame:
             )
         return self.requested
 
+    @property
+    def cost(self) -> float:
+        """What the call costs in US dollars, as it was judged; 0 if the tool does not say."""
+        cost = self.plan.tool.facts.cost if self.judgement is None else self.judgement.request.cost
+        return 0.0 if cost is None or callable(cost) else float(cost)
+
     def keep_request(self) -> None:
         """Make the call as it was requested now, because the arguments are about to change."""
         self.arguments = self.call.arguments if self.requested is None else self.arguments

@@ -52,6 +52,8 @@ class CallPlan:
         needs_redaction: Whether a value has to be masked.
         settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
         called_name: The name by which the tool is called: its own, or an alias.
+        alias: The same if it is an alias, and otherwise None.
+        has_cost: Whether the tool states what a call costs. Such a call is made in attempts.
         show_call: Makes the call as hooks see it.
         sure_chars: The number of characters up to which no text is too long.
         before_hooks: The before-hooks: the step, the function that calls it, and whether that has to be awaited.
@@ -65,7 +67,8 @@ class CallPlan:
         is_recorded: Whether there is an audit log.
         may_be_judged: Whether the rules or a hook may want a verdict on a call.
         may_detach: Whether a call may go on in the background.
-        defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it.
+        defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it. The
+            tool was called by its own name.
     """
 
     def __init__(
@@ -107,6 +110,8 @@ class CallPlan:
         self.settings = settings
         self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
         self.called_name = called_name or tool.name
+        self.alias = called_name if called_name in aliases else None
+        self.has_cost = facts.cost is not None
         self.show_call: Callable[..., ShownCall] = prepare_shown_calls(self.called_name, tool)
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
         self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
@@ -115,10 +120,11 @@ class CallPlan:
         self.tells_starts = chain.has_listener("CallStarted")
         self.tells_calls = self.tells_starts or chain.has_listener("CallEnded")
         self.tells_attempts = chain.has_listener("AttemptStarted")
-        self.defers_text = not (self.after_hooks or self.has_around_hooks or self.needs_redaction or self.tells_calls)
+        is_seen = self.after_hooks or self.has_around_hooks or self.needs_redaction or self.tells_calls
+        self.defers_text = not (is_seen or self.alias)
         self.direct_call = _choose_direct_call(tool)
         has_limit = self.timeout_seconds is not None and self.direct_call in ("thread", "loop")
-        self.is_direct = self.direct_call is not None and not (self.is_recorded or has_limit)
+        self.is_direct = self.direct_call is not None and not (self.is_recorded or has_limit or self.has_cost)
         self.may_be_judged = self.is_recorded or bool(self.before_hooks) or self.gate is not allow_any_call
 
     def may_run(self, session: Session | None) -> bool:
@@ -130,9 +136,10 @@ class CallPlan:
         return self.settings.judges.could_allow(self.tool, self.names, session)
 
     @property
-    def audit_origin(self) -> dict[str, str]:
-        """The field of an audit line that says where the tool comes from; empty for tools of this program."""
-        return {} if self.tool.origin == "python" else {"origin": self.tool.origin}
+    def audit_fields(self) -> dict[str, str]:
+        """The fields of an audit line about where the tool comes from, if not from this program, and its alias."""
+        origin = {} if self.tool.origin == "python" else {"origin": self.tool.origin}
+        return origin if self.alias is None else {"alias": self.alias, **origin}
 
     def redaction(self, *arguments: Any) -> Redaction:
         """

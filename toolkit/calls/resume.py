@@ -184,7 +184,9 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
 
 
 def _require_plan(request: ApprovalRequest, find_plan: FindPlan) -> CallPlan:
-    plan = find_plan(request.tool)
+    plan = None if request.alias is None else find_plan(request.alias)
+    if plan is None or plan.name != request.tool:  # the alias was not used, or belongs to another tool now
+        plan = find_plan(request.tool)
     if plan is None:
         raise ApprovalError(
             f"there is no tool `{request.tool[:64]}` here; resume where the same catalog is", why="changed"
@@ -238,7 +240,7 @@ def _build_call(record: Record, plan: CallPlan, session: Session | None, claim_m
     if session is None and request.session is not None:
         session = Session(id=request.session, principal=request.principal)
         keep_no_outputs(session)  # the caller's own session would not have them
-    call = ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
+    call = ToolCall(plan.called_name, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
     if claim_mark:
         call.claim_mark = claim_mark
     return call

@@ -255,7 +255,8 @@ class Settings:
     def build_gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """Return a quick check whether a call of *tool* may run; None if every call has to be judged."""
         facts = tool.facts
-        states_nothing = facts.preflight is None and facts.approval == "never" and not tool.signature.accesses
+        has_functions = facts.preflight is not None or facts.approval != "never" or callable(facts.cost)
+        states_nothing = not has_functions and not tool.signature.accesses
         return allow_any_call if states_nothing and self._judges is None else self.judges.gate(tool, names)
 
     def find_rule_mistakes(self, tools: Iterable[Tool]) -> list[str]:

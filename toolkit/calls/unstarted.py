@@ -75,6 +75,7 @@ async def finish_unstarted(call: ToolCall, result: ToolResult, plan: CallPlan | 
 
 async def _finish(call: ToolCall, result: ToolResult, plan: CallPlan | None, settings: Settings) -> ToolResult:
     redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
+    result.alias = alias = None if plan is None else plan.alias
     for step in settings.chain.after:
         try:
             new_result = await step.run(settings.hook_runner, None, ShownCall.of(call, call.arguments), result)
@@ -85,6 +86,7 @@ async def _finish(call: ToolCall, result: ToolResult, plan: CallPlan | None, set
                 raise
             build_hook_error_result(error, step.hook, "after", ran=False, redaction=redaction)
     result.call_id, result.tool = call.id, call.name if plan is None else plan.name
+    result.alias, result.cost = alias, 0.0
     if redaction:
         redaction.mask_result(result)
     limit = settings.limit_text() if plan is None else plan.limit
@@ -94,7 +96,7 @@ async def _finish(call: ToolCall, result: ToolResult, plan: CallPlan | None, set
         keep_full_text(result, limit, plan, call.session, call.principal)
     audit = settings.audit
     if audit is not None:
-        line: dict[str, Any] = {} if plan is None else dict(plan.audit_origin)
+        line: dict[str, Any] = {} if plan is None else dict(plan.audit_fields)
         line |= {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind}
         line |= {"attempts": 0, "session": call.session_key or None}
         writing = settings.in_thread(lambda: audit.write("outcome", **line))

@@ -19,7 +19,9 @@ from ..facts import FACT_NAMES, OPTION_NAMES, build_facts, fits_fact
 
 __all__ = ["read_attribute", "read_call_options", "read_stated_options"]
 
-_FUNCTION_FACTS = frozenset({"concurrency_safe", "approval", "preflight", "preview", "validate", "summary", "activity"})
+_FUNCTION_FACTS = frozenset(
+    {"concurrency_safe", "approval", "preflight", "preview", "cost", "validate", "summary", "activity"}
+)
 """The facts that may be functions of the arguments. A method of another name is called to get the fact."""
 
 _METHODS = (FunctionType, staticmethod, classmethod)

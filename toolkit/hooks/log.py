@@ -37,6 +37,7 @@ class Log:
             record = {
                 "call_id": call.id,
                 "tool": call.name[:_MAX_NAME_CHARS] if call.tool is None else call.tool.name,
+                **({} if result is None or result.alias is None else {"alias": result.alias}),
                 "kind": event.kind,
                 "attempts": None if result is None else result.attempts,
                 "duration_seconds": None if result is None else round(result.duration_seconds, 6),

@@ -32,7 +32,7 @@ class ToolStats:
         p50_seconds: Half of the last calls that ran took at most this long; likewise p95 and p99.
         chars: The number of characters in the results' texts.
         tokens: The tokens that the results' texts cost a model, estimated at four characters a token.
-        cost: The cost of the calls, by the tools' `metadata={"cost": ...}` or the `cost` function of `Stats`.
+        cost: The cost of the calls, by the tools' fact `cost` or by the `cost` function of `Stats`.
     """
 
     tool: str
@@ -62,7 +62,7 @@ class Stats:
     Args:
         window: How many latencies of each tool are kept.
         max_tools: How many tools have numbers of their own; further tools are counted together as "(others)".
-        cost: A function that returns what a call costs; by default the number in the tool's `metadata={"cost": ...}`.
+        cost: A function that returns what a call costs; `result.cost` unless given.
     """
 
     listens_to = (CallEnded,)
@@ -80,7 +80,7 @@ class Stats:
             raise ValueError(f"max_tools has to be at least 1, got {max_tools}")
         self._window = window
         self._max_tools = max_tools
-        self._cost = cost or _read_stated_cost
+        self._cost = cost or (lambda call, result: result.cost)
         self._counters: dict[str, _ToolCounters] = {}
         # Calls may end in several event loops, and another thread may take a snapshot at the same time.
         self._lock = unlock_in_children(threading.Lock())
@@ -117,12 +117,6 @@ class Stats:
             name = name if len(self._counters) < self._max_tools else _OTHERS
             tally = self._counters.setdefault(name, _ToolCounters(self._window))
         return tally
-
-
-def _read_stated_cost(call: ToolCall, result: ToolResult) -> float:
-    metadata = None if call.tool is None else call.tool.facts.metadata
-    cost = (metadata or {}).get("cost", 0)
-    return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else 0.0
 
 
 def _build_stats(name: str, tally: _ToolCounters) -> ToolStats:

@@ -47,6 +47,7 @@ class PermissionRequest:
         names: Every name that the tool has or had, including aliases.
         arguments: The decoded arguments, with defaults filled in.
         accesses: The accesses that the call is about to make, from markers and `preflight`.
+        cost: What the call costs in US dollars, by the fact `cost` of the tool; None if the tool does not say.
         root: The folder that relative paths start from.
         findings: The findings of safety checks, `approval` and hooks, which came before.
         session: The session of the call; its mode and grants count.
@@ -58,6 +59,7 @@ class PermissionRequest:
     names: frozenset[str]
     arguments: Mapping[str, Any] = field(default_factory=dict)
     accesses: tuple[Access, ...] = ()
+    cost: float | None = None
     root: str = "."
     findings: tuple[Finding, ...] = ()
     session: Session | None = None

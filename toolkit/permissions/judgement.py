@@ -45,7 +45,8 @@ from .tool_statements import (
     build_access_gate,
     can_check_twice,
     collect_accesses,
-    deny_failed_preflight,
+    compute_cost,
+    deny_failed_fact,
     deny_write_by_read_only,
     list_marked_accesses,
     parameters_naming,
@@ -128,7 +129,7 @@ class CallJudges:
     def gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """Return a quick check whether a call of *tool* may run; None if every call has to be judged."""
         facts = tool.facts
-        if facts.preflight is not None or facts.approval != "never" or len(self._judges) > 1:
+        if facts.preflight is not None or facts.approval != "never" or callable(facts.cost) or len(self._judges) > 1:
             return None
         gate: CallGate | None = allow_any_call
         if self._judges:
@@ -142,13 +143,13 @@ class CallJudges:
 
     def _build_gate_request(self, tool: Tool, names: frozenset[str]) -> RequestBuilder:
         """Return a function that builds the requests for the gate of a judge."""
-        call = ToolCall(tool.name, tool=tool)
+        call, cost = ToolCall(tool.name, tool=tool), _read_cost(tool)
 
         def build_request(arguments: Mapping[str, Any]) -> PermissionRequest:
             accesses = tuple(list_marked_accesses(tool, arguments))
             root = self._find_root(accesses)
             return PermissionRequest(
-                call=call, tool=tool, names=names, arguments=arguments, accesses=accesses, root=root
+                call=call, tool=tool, names=names, arguments=arguments, accesses=accesses, cost=cost, root=root
             )
 
         return build_request
@@ -212,22 +213,23 @@ class CallJudges:
     ) -> Judgement:
         """Return the verdict on a call with *decoded* arguments; *hook_findings* are the findings of hooks."""
         accesses: tuple[Access, ...] = ()
-        preflight_findings: list[Finding] = []
+        findings: list[Finding] = []
         try:
             accesses = await collect_accesses(
                 tool, decoded, call, lambda: AccessJudge(self, lambda: self.build_request(tool, names, call, decoded))
             )
         except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
-            preflight_findings = [deny_failed_preflight(tool, error)]
-        findings = [
-            *preflight_findings,
-            *self._check_accesses(accesses),
-            *await approval_findings(tool, decoded),
-            *hook_findings,
-        ]
+            findings.append(deny_failed_fact(tool, "preflight", "what it is about to touch", error))
+        cost = _read_cost(tool)
+        if callable(tool.facts.cost):
+            try:
+                cost = await compute_cost(tool.facts.cost, decoded)
+            except Exception as error:  # noqa: BLE001 -- likewise
+                findings.append(deny_failed_fact(tool, "cost", "what it costs", error))
+        findings += [*self._check_accesses(accesses), *await approval_findings(tool, decoded), *hook_findings]
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
             findings.append(deny_write_by_read_only(tool))
-        request = self.build_request(tool, names, call, decoded, accesses, findings)
+        request = self.build_request(tool, names, call, decoded, accesses, findings, cost)
         verdicts = [] if self._weighs_findings else [verdict_without_permissions(findings)]
         verdicts += [await ask_judge(judge, request) for judge in self._judges]
         return Judgement(request, strictest(verdicts))
@@ -240,6 +242,7 @@ class CallJudges:
         decoded: Mapping[str, Any],
         accesses: tuple[Access, ...] = (),
         findings: Sequence[Finding] = (),
+        cost: float | None = None,
     ) -> PermissionRequest:
         """Return the request that judges get for a call. Its arguments are copies."""
         return PermissionRequest(
@@ -258,6 +261,7 @@ class CallJudges:
             # The judged arguments have to be the ones that run, so a judge can change only its own copy.
             arguments=MappingProxyType(copy_arguments(decoded)) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
+            cost=_read_cost(tool) if cost is None else cost,
             root=self._find_root(accesses),
             findings=tuple(findings),
             session=call.session,
@@ -314,6 +318,12 @@ class CallJudges:
             f"{access.target!r} belongs to the dispatcher, and no tool may touch it",
             "check",
         )
+
+
+def _read_cost(tool: Tool) -> float | None:
+    """Return what every call of *tool* costs; None if that is not stated, or depends on the arguments."""
+    cost = tool.facts.cost
+    return None if cost is None or callable(cost) else float(cost)
 
 
 class _NamesByTool:

@@ -305,7 +305,9 @@ def _rule_findings(request: PermissionRequest, rules: Sequence[Rule]) -> list[Fi
 def _explain_doubt(rule: Rule, request: PermissionRequest) -> str:
     """Return the reason why a rule holds although it is unknown whether the rule is about the command."""
     commands = (
-        [access.target for access in request.accesses if access.kind == "command"] if rule.needs_arguments else []
+        [access.target for access in request.accesses if access.kind == "command"]
+        if rule.needs_arguments and not rule.comparison
+        else []
     )
     why = next(filter(None, map(why_unreadable, commands)), None)
     if why is None and rule.has_unknown_file(request):

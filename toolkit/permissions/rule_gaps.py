@@ -30,7 +30,7 @@ def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionR
     The call is concerned if the rule names its tool, or if its tool is one that gets around the rule. An access rule
     also gets a warning for an access that the tool of the call may make without stating it.
     """
-    forbidding = [rule for rule in rules if rule.word != "allow" and rule.access is None]
+    forbidding = [rule for rule in rules if rule.word != "allow" and rule.access is None and not rule.comparison]
     covering = [rule for rule in rules if rule.word != "allow" and rule.access is not None]
     warnings = []
     for rule in forbidding:

@@ -15,6 +15,9 @@ __all__ = ["RuleParts", "read_parts"]
 
 _MAX_CHARS = 2000
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*(?==|~=)|(?=~=))(~?=)(.*)")
+# `cost>0.10`; `cost=0.10` is about a parameter of that name.
+_COST = re.compile(r"cost\s*(>=?|<=?)\s*(.*)")
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
 _ACCESS = "access:"
 # Words that people may write for a kind of access, and the kind that each of them means.
 _KIND_BY_SYNONYM = {
@@ -34,6 +37,7 @@ class RuleParts(NamedTuple):
     pattern: str | None = None
     access: str | None = None
     ignores_case: bool = False
+    comparison: str = ""
 
 
 def read_parts(text: str) -> RuleParts:
@@ -54,6 +58,8 @@ def read_parts(text: str) -> RuleParts:
         raise ValueError("its parentheses do not match; it ends with the one that closes the first")
     tools, access = _read_access(name)
     argument, sign, pattern = None, "", rest[:-1]
+    if match := _COST.fullmatch(pattern):
+        return _read_cost(name, tools, access, match[1], match[2])
     if match := _ARGUMENT.fullmatch(pattern):
         argument, sign, value = match[1] or None, match[2], match[3]
         is_parameter = argument is not None and (sign == "~=" or kind_of_name(argument) is not None)
@@ -66,6 +72,15 @@ def read_parts(text: str) -> RuleParts:
     if not pattern.strip():
         raise ValueError(f"the pattern is missing; write `{name}` for every call, or `{name}(*)`")
     return RuleParts(tools, argument, pattern, access, sign == "~=")
+
+
+def _read_cost(name: str, tools: str, access: str | None, comparison: str, amount: str) -> RuleParts:
+    """Return the parts of a rule about what a call costs, compared with *amount*."""
+    if access is not None:
+        raise ValueError(f"a call has a cost, and an access has none; write `*(cost{comparison}{amount})`")
+    if not _NUMBER.fullmatch(amount):
+        raise ValueError(f"{amount!r:.40} is no number of US dollars; write `{name}(cost{comparison}0.10)`")
+    return RuleParts(tools, pattern=amount, comparison=comparison)
 
 
 def _read_access(name: str) -> tuple[str, str | None]:

@@ -12,6 +12,8 @@ Allow, ask and deny rules, as objects and as text.
     NAME(argument=PATTERN)      that parameter; if there is none, the targets of that kind
                                 (`path`, `read`, `write`, `url`, `command`, or a kind of your own)
     NAME(argument~=PATTERN)     the same for a text, ignoring case; `NAME(~=PATTERN)` names no parameter
+    NAME(cost>NUMBER)           what the call costs in US dollars, by the fact `cost`; also `>=`, `<` and `<=`.
+                                No call of a tool that states no cost matches
 
 A pattern is compared with a path, a URL or a command as `paths.py`, `urls.py` and `commands.py` in `patterns/`
 describe. It is compared with the whole text of any other value, where `*` is any run of characters and `?` is any one
@@ -29,6 +31,7 @@ everything that the call states, except reading, is allowed.
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,6 +65,12 @@ _WORDS = get_args(Word)
 _ADDRESS = re.compile(r"[A-Za-z*][A-Za-z0-9+.*-]*://")
 _COMPONENTS = re.compile(r"[/\\]")
 _ANYTHING = ("*", "**", ":*")
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
 # For each kind of access rule about files: whether it looks at redirections that write (True) or that read (False).
 _REDIRECTION_DIRECTIONS = {"read": (False,), "write": (True,), "path": (False, True)}
 
@@ -83,6 +92,8 @@ class Rule:
         pattern: The pattern that it is compared with; None if every call is meant.
         access: The kind of access that the rule is about, by any tool; None if the rule names tools.
         ignores_case: Whether capital and small letters of a text count as the same.
+        comparison: How the cost of the call is compared with `pattern`, a number: ">", ">=", "<" or "<="; empty if the
+            rule is not about the cost.
     """
 
     word: Word
@@ -92,6 +103,7 @@ class Rule:
     pattern: str | None = field(init=False, repr=False, compare=False)
     access: str | None = field(init=False, repr=False, compare=False)
     ignores_case: bool = field(init=False, repr=False, compare=False)
+    comparison: str = field(init=False, repr=False, compare=False)
     _name: NamePattern = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +144,8 @@ class Rule:
         """
         if self.access is not None and kind_of_access(self.access) == "path":
             return False  # A file is no place outside.
-        return self._name.origin is not None or (self.pattern is not None and self.pattern not in _ANYTHING)
+        has_target = self.pattern is not None and not self.comparison and self.pattern not in _ANYTHING
+        return self._name.origin is not None or has_target
 
     def concerns(self, tool: Tool, names: frozenset[str]) -> bool:
         """
@@ -148,6 +161,9 @@ class Rule:
 
     def mistake(self, tool: Tool) -> str | None:
         """Return why this rule, which concerns *tool*, cannot be compared with any of its calls; None if it can."""
+        if self.comparison:
+            is_unknown = tool.facts.cost is None and self.text.partition("(")[0] == tool.name
+            return f"`{tool.name}` states no cost" if is_unknown else None
         if self.pattern is None or self.access is not None:
             return None
         parameter_names = list_parameters(tool)
@@ -176,6 +192,8 @@ class Rule:
         """Return whether the rule, which concerns the tool, holds for this call."""
         if self.pattern is None and self.access is None:
             return True
+        if self.comparison:
+            return request.cost is not None and _COMPARISONS[self.comparison](request.cost, float(str(self.pattern)))
         try:
             if self.word == "allow":
                 return self._allows(request)
@@ -232,6 +250,8 @@ class Rule:
 
     def values(self, request: PermissionRequest) -> list[RuleValue]:
         """Return the values of the call that the pattern is compared with."""
+        if self.comparison:
+            return []
         if self.access is not None:
             return values_of_access(request, self.access)
         return values_of(request, self.argument, self.pattern_kind, widely=self.word != "allow")

@@ -1,9 +1,9 @@
 """
-Statements of a tool about a call: what the call is about to touch, and whether a person has to approve it.
+Statements of a tool about a call: what it is about to touch, what it costs, and whether a person has to approve it.
 
-A tool states this by the markers of its parameters, by `preflight` and by `approval`. All of them work on decoded
-arguments. If a tool cannot tell what a call touches, the call is denied. If a tool cannot tell whether the call needs
-approval, a person is asked. The markers alone allow a quick check, because they need no function of the tool.
+A tool states this by the markers of its parameters, by `preflight`, `cost` and `approval`. All of them work on decoded
+arguments. A call is denied if its tool cannot tell what it touches or costs, and a person is asked if the tool cannot
+tell whether the call needs approval. The markers alone allow a quick check, because they need no function of the tool.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..access import Access, Command, Reads, Url, Writes, accesses_in
 from ..errors import Safety, ToolError
-from ..facts import bind_call, has_parameter
+from ..facts import bind_call, has_parameter, is_amount
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
@@ -34,7 +34,8 @@ __all__ = [
     "build_access_gate",
     "can_check_twice",
     "collect_accesses",
-    "deny_failed_preflight",
+    "compute_cost",
+    "deny_failed_fact",
     "deny_write_by_read_only",
     "list_marked_accesses",
     "parameters_naming",
@@ -96,21 +97,28 @@ def parameters_naming(tool: Tool, access: Access) -> Iterator[str]:
             yield name
 
 
-def deny_failed_preflight(tool: Tool, error: Exception) -> Finding:
-    """Return the denial for a call whose `preflight` raised *error*, so that it is unknown what the call touches."""
-    by = f"fact `preflight` of `{tool.name}`"
+def deny_failed_fact(tool: Tool, fact: str, unknown: str, error: Exception) -> Finding:
+    """Return the denial for a call whose *fact* raised *error*, so that what *unknown* says is not known."""
+    by = f"fact `{fact}` of `{tool.name}`"
     if isinstance(error, ToolError):
         return Finding("deny", by, str(error), "check" if isinstance(error, Safety) else "judge")
-    _log.warning("the preflight of `%s` failed", tool.name, exc_info=error)
-    return Finding(
-        "deny", by, f"`{tool.name}` could not tell what it is about to touch: {describe_value(error)}", "judge"
-    )
+    _log.warning("the %s of `%s` failed", fact, tool.name, exc_info=error)
+    return Finding("deny", by, f"`{tool.name}` could not tell {unknown}: {describe_value(error)}", "judge")
 
 
 def deny_write_by_read_only(tool: Tool) -> Finding:
     """Return the denial for a tool that is declared read-only and says that it is about to write."""
     reason = f"`{tool.name}` is declared read-only, but says that it is about to write"
     return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
+
+
+async def compute_cost(function: Callable[..., Any], decoded: Mapping[str, Any]) -> float:
+    """Return what a call costs in US dollars, by *function*, the fact `cost` of its tool."""
+    cost: Any = function(copy_arguments(decoded))
+    cost = await cost if inspect.isawaitable(cost) else cost
+    if not is_amount(cost):
+        raise TypeError(f"cost has to return a number of US dollars, 0 or more; got {describe_value(cost)}")
+    return float(cost)
 
 
 async def approval_findings(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:

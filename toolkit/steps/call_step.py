@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from ..calls.attempts import on_retry
@@ -16,6 +18,7 @@ from ..decisions import Decision
 from ..dispatcher import Dispatcher
 from ..hooks.base import Run as RunInner
 from ..hooks.base import ShownCall
+from ..policies.costs import TakeCost, count_costs
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Begin, Steps
@@ -81,7 +84,7 @@ class CallStep:
 
     Attributes:
         nested: The runs that the function of the call starts itself.
-        spent: What the sub-runs of the call have used, without those that its function starts itself.
+        spent: What the call costs, and what its sub-runs have used, without those that its function starts itself.
         failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
         is_in_tool: Whether the tool runs, and not a hook.
@@ -117,6 +120,23 @@ class CallStep:
                 await self._begin()
             except Exception as error:
                 raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
+
+    def count_costs(self, take_cost: TakeCost, *, is_repeated: bool) -> AbstractContextManager[None]:
+        """
+        Count the costs of calls inside the block with *take_cost*, and in the record of the step.
+
+        A step that makes the same call again (*is_repeated*) does not count that call.
+        """
+
+        def take(call: ToolCall, cost: float) -> str | None:
+            if is_repeated and call.id == self.call.id:
+                return None
+            reason = take_cost(call, cost)
+            if reason is None:
+                self.spent += Expense(tool_cost=Decimal(str(cost)))
+            return reason
+
+        return count_costs(take)
 
     async def end(self) -> None:
         """Record that the call has its result, and stop the runs that its function has left behind."""

@@ -16,7 +16,11 @@ __all__ = ["Expense"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expense:
-    """The amounts used since the prompt. `cost` stays 0 if the budget has no prices."""
+    """
+    The amounts used since the prompt.
+
+    `cost` is for tokens, and stays 0 if the budget has no prices. `tool_cost` is for tools that state a `cost`.
+    """
 
     turns: int = 0
     calls: int = 0
@@ -24,6 +28,7 @@ class Expense:
     seconds: float = 0.0
     usage: Usage = Usage()  # noqa: RUF009 -- it is immutable
     cost: Decimal = Decimal(0)
+    tool_cost: Decimal = Decimal(0)
 
     def __add__(self, other: Expense) -> Expense:
         return Expense(**{name: getattr(self, name) + getattr(other, name) for name in _NAMES})
@@ -34,29 +39,31 @@ class Expense:
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
         plain = {name: getattr(self, name) for name in _NAMES}
-        return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
+        return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost), "tool_cost": str(self.tool_cost)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Expense:
         """Return the expense that `to_json` wrote; raise `ValueError` if *data* is something else."""
-        if not isinstance(data, Mapping) or data.keys() != {*_NAMES}:
+        if not isinstance(data, Mapping) or {*data, "tool_cost"} != {*_NAMES}:
             raise ValueError(f"`spent` has to be an object with {', '.join(_NAMES)}")
+        data = {"tool_cost": "0", **data}  # older records do not have it
         for name in ("turns", "calls", "retries", "seconds"):
             value: Any = data[name]
             kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)
             if type(value) not in kinds or not 0 <= value < float("inf"):
                 raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
-        return cls(**{**data, "usage": Usage.from_json(data["usage"]), "cost": _parse_cost(data["cost"])})
+        costs = {name: _parse_cost(name, data[name]) for name in ("cost", "tool_cost")}
+        return cls(**{**data, "usage": Usage.from_json(data["usage"]), **costs})
 
 
 _NAMES = tuple(field.name for field in fields(Expense))
 
 
-def _parse_cost(value: Any) -> Decimal:
+def _parse_cost(name: str, value: Any) -> Decimal:
     try:
         number = Decimal(value) if isinstance(value, str) and len(value) < 100 else None
     except InvalidOperation:
         number = None
     if number is None or not number.is_finite() or number < 0:
-        raise ValueError(f"`spent`: 'cost' cannot be {value!r:.60}")
+        raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
     return number

@@ -355,3 +355,45 @@ def test_a_call_that_is_resumed_without_a_person_still_waits(shop, saved_call):
     """With `--no-ask` the request stays open, and the exit code says so."""
     ran = shop.run("call", "tools.py", "--no-ask", "--resume", "call.json")
     assert (ran.code, ToolResult.from_json(json.loads(saved_call.read_text())).request.tool) == (7, "cancel")
+
+
+COSTLY = '''
+from toolkit import Catalog
+
+catalog = Catalog()
+
+
+@catalog.tool(cost=lambda arguments: 0.04 * arguments["count"], read_only=True, aliases=["draw"])
+def paint(count: int) -> str:
+    """Paint pictures."""
+    return "painted"
+
+
+@catalog.tool(cost=0.5)
+def frame() -> str:
+    """Frame a picture."""
+    return "framed"
+'''
+
+
+def test_a_call_shows_the_alias_and_the_cost(shop):
+    """In the JSON beside the name of the tool, and as lines of the trace."""
+    shop.write("costly.py", COSTLY)
+    result = shop.run("call", "costly.py", "draw", "count=2").json
+    assert (result["tool"], result["alias"], result["cost"]) == ("paint", "draw", 0.08)
+    assert "alias" not in shop.run("call", "costly.py", "paint", "count=2").json
+    trace = shop.run("call", "costly.py", "draw", "count=2", "--trace", "-o", "text").err.splitlines()
+    assert trace[-2] == "alias: draw of paint"
+    assert trace[-1].startswith("ok after 1 attempt in ")
+    assert trace[-1].endswith(", costs $0.08")
+
+
+def test_the_cost_of_a_tool_is_shown_before_a_call(shop):
+    """By `list`, `show` and `explain`; a rule may compare it."""
+    shop.write("costly.py", COSTLY)
+    assert [tool["facts"]["cost"] for tool in shop.run("list", "costly.py").json] == ["by arguments", 0.5]
+    assert "facts: writes, costs $0.50" in shop.run("show", "costly.py", "frame", "-o", "text").out
+    assert "facts: read-only, costs by its arguments" in shop.run("show", "costly.py", "paint", "-o", "text").out
+    ran = shop.run("explain", "costly.py", "paint", "count=5", "--rule", "deny paint(cost>0.10)", "-o", "text")
+    assert (ran.code, "  costs $0.20" in ran.out.splitlines()) == (5, True)
+    assert shop.run("explain", "costly.py", "paint", "count=1").json["cost"] == 0.04

@@ -161,3 +161,14 @@ async def test_the_loop_goes_on_while_many_tools_are_imported():
     assert len(steps) >= 50
     assert set(steps[:50]) == {0}
     assert len(view) == 50
+
+
+async def test_a_program_says_what_the_calls_of_a_server_cost():
+    """The server itself is not asked; rules, requests and results have the cost as for other tools."""
+    async with Servers(shop=RemoteServer(build_shop(), cost=0.01)) as tools:
+        assert tools["shop_price"].facts.cost == 0.01
+        rules = ["allow mcp:shop/price", "deny mcp:shop/*(cost>=0.01)"]
+        denying = Dispatcher(tools, permissions=Permissions("auto", rules))
+        allowing = Dispatcher(tools, permissions=Permissions("auto", rules[:1]))
+        assert (await denying.call("shop_price", {"item": "tea"})).kind == "denied"
+        assert (await allowing.call("shop_price", {"item": "tea"})).cost == 0.01

@@ -271,6 +271,7 @@ async def test_a_name_that_one_server_has_had_is_never_another_servers():
         ({"a": RemoteServer(["x"], timeout_seconds=0)}, "`timeout_seconds` has to be"),
         ({"a": RemoteServer(["x"], revision="2020-01-01")}, "`revision` has to be one of auto, legacy, 2026-07-28"),
         ({"a": RemoteServer(["x"], trusted="yes")}, "`trusted` has to be True or False"),
+        ({"a": RemoteServer(["x"], cost="free")}, "`cost` has to be a number of US dollars, 0 or more"),
         (5, "give servers by name"),
     ],
 )

@@ -63,7 +63,7 @@ async def test_facts_are_annotations_or_in_meta(mode):
     """The protocol has words for four facts; the others are under a key of this package."""
     catalog = Catalog()
 
-    @catalog.tool(destructive=True, group="shop", version="2", aliases=["drop"], search_hint="remove")
+    @catalog.tool(destructive=True, group="shop", version="2", aliases=["drop"], search_hint="remove", cost=0.05)
     async def wipe() -> str:
         """Wipe."""
         return ""
@@ -76,7 +76,7 @@ async def test_facts_are_annotations_or_in_meta(mode):
     async with connected(Dispatcher(catalog), mode) as client:
         wipe_tool, look_tool = (await client.list_tools()).tools
     assert (wipe_tool.annotations.destructive_hint, wipe_tool.annotations.read_only_hint) == (True, False)
-    facts = {"group": "shop", "version": "2", "aliases": ["drop"], "search_hint": "remove"}
+    facts = {"group": "shop", "version": "2", "aliases": ["drop"], "search_hint": "remove", "cost": 0.05}
     assert wipe_tool.meta[FACTS_KEY] == facts
     assert look_tool.meta is None
 

@@ -114,7 +114,7 @@ class ApprovalCase:
         line = {
             "call_id": call.id,
             "tool": frame.plan.name,
-            **frame.plan.audit_origin,
+            **frame.plan.audit_fields,
             "session": call.session_key or None,
             "principal": call.principal,
             **redaction.mask_value(fields),
@@ -162,6 +162,7 @@ class ApprovalCase:
             duration_seconds=round(result.duration_seconds, 6),
             chars=len(result.text),
             truncated=result.truncated,
+            **({"cost": result.cost} if result.cost else {}),
             **self.describe_edits(),
             **({} if self.frame.repeats is None else {"repeats": self.frame.repeats.request.id}),
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..._plumbing.wording import format_dollars
 from ...approvals.comparisons import build_edit, equals_except_masks
 from ...approvals.identity import canonical_arguments, describe_tool, digest_of_call, identity_of
 from ...approvals.previews import Preview, PreviewFailed, preview_of
@@ -53,6 +54,8 @@ def start_record(case: ApprovalCase, judgement: Judgement) -> Record:
     request = ApprovalRequest(
         tool=tool.name,
         origin=tool.origin,
+        alias=case.plan.alias,
+        cost=judgement.request.cost or 0.0,
         call_id=str(call.id),
         reason="",
         arguments=mask_secrets(arguments, tool),
@@ -83,7 +86,7 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
     if not is_approval and case.claimed_record is not None:
         # A person who gives credentials or answers sees no preview, but what an earlier approval relies on has to hold.
         preview = Preview(text="", preconditions=case.claimed_record.request.preconditions)
-    elif is_approval and tool.facts.preview is not None:
+    elif is_approval and (tool.facts.preview is not None or case.frame.cost):
         preview = await frame.within(_make_preview(case, judgement.request.arguments, redaction))
     asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
     answered_askers = () if frame.approved is None else sorted(frame.approved.asked_by)
@@ -110,7 +113,7 @@ async def complete_record(case: ApprovalCase, started: Record, question: Unasked
 
 
 async def _make_preview(case: ApprovalCase, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
-    return await preview_of(
+    preview = await preview_of(
         case.plan.tool,
         decoded,
         call=case.call,
@@ -119,6 +122,12 @@ async def _make_preview(case: ApprovalCase, decoded: Mapping[str, Any], redactio
         max_chars=case.approvals.preview_chars,
         redact=redaction.mask_text,
     )
+    if not case.frame.cost:
+        return preview
+    # The first line of a preview that was cut says so.
+    cut_note, _, text = preview.text.partition("\n") if preview.is_cut else ("", "", preview.text)
+    lines = [cut_note, f"costs {format_dollars(case.frame.cost)}", text]
+    return replace(preview, text="\n".join(line for line in lines if line))
 
 
 def has_to_ask(case: ApprovalCase, judgement: Judgement) -> bool:

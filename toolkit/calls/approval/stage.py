@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from ..._plumbing.wording import format_dollars
 from ...approvals.answers import read_answers
 from ...approvals.comparisons import build_edit
 from ...approvals.identity import canonical_arguments
@@ -359,6 +360,8 @@ async def _find_change(case: ApprovalCase, answered: Answered) -> str | None:
         files = await frame.within(case.settings.in_thread(lambda: find_changed_paths(conditions)))
     if files:
         return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
+    if frame.cost > record.request.cost:
+        return f"it costs {format_dollars(frame.cost)}, and when a person agreed {format_dollars(record.request.cost)}"
     # A store that only this process can write, or that signs its records, is trusted without a look.
     if not answered.is_stored or not case.approvals.is_exposed:
         return None

@@ -161,6 +161,7 @@ class _DetachableCall:
         self._settings.background_jobs.add(job)
         text = f"started {job.id}; `job_output` shows what it reports and its result, `job_stop` ends it"
         receipt = ToolResult(text, text, metadata={"job": job.id}, tool=self._plan.name, call_id=call.id, attempts=1)
+        receipt.alias = self._plan.alias
         set_outcome(self._answer, receipt)
 
     @property

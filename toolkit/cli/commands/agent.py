@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import click
 
-from ..._plumbing.wording import format_count
+from ..._plumbing.wording import format_count, format_dollars
 from ...agent import Run
 from ..call_policy import CallOptions, call_options
 from ..command import read_prompt, subcommand, target_argument
@@ -66,4 +66,5 @@ def command(output: Output, target: str, prompt: str | None, options: CallOption
 
 def _summarize_run(run: Run) -> str:
     reason = f" ({run.reason})" if run.reason else ""
-    return f"{run.status}{reason} after {format_count(run.turns, 'turn')}, {describe_usage(run.usage)}"
+    money = f"; its tools cost {format_dollars(float(run.spent.tool_cost))}" if run.spent.tool_cost else ""
+    return f"{run.status}{reason} after {format_count(run.turns, 'turn')}, {describe_usage(run.usage)}{money}"

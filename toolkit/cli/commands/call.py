@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from ..._plumbing.wording import format_count
+from ..._plumbing.wording import format_count, format_dollars
 from ...agent.events import ToolProgress, ToolStarted
 from ...content import AudioPart, FilePart, ImagePart, ResourcePart
 from ...context import Progress
@@ -172,11 +172,14 @@ def read_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[s
 
 
 def format_trace(result: ToolResult) -> Iterator[str]:
-    """Yield a line for each repair and each retry of a call, and a last line about its end."""
+    """Yield a line for the alias, each repair and each retry of a call, and a last line about its end."""
     yield from (f"repaired: {repair}" for repair in result.repairs)
     yield from (f"retry: {retry}" for retry in result.retries)
+    if result.alias is not None:
+        yield f"alias: {result.alias} of {result.tool}"
     times = format_count(result.attempts, "attempt")
-    yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{', cut' * result.truncated}"
+    cost = f", costs {format_dollars(result.cost)}" if result.cost else ""
+    yield f"{result.kind} after {times} in {format_duration(result.duration_seconds)}{cost}{', cut' * result.truncated}"
 
 
 async def _call_tool(

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 
 from rich.text import Text
 
+from ..._plumbing.wording import format_dollars
 from ...session import Session
 from ...settings import MergedSettings
 from ...verdicts import Verdict
@@ -71,5 +72,7 @@ def _show(verdict: Verdict, output: Output) -> None:
                 "  ", (finding.word, _STYLES[finding.word]), to_safe_text(f" by {finding.by}: {finding.reason}", "dim")
             )
         )
+    if verdict.cost is not None:
+        output.show(to_safe_text(f"  costs {format_dollars(verdict.cost)}", "dim"))
     for warning in verdict.warnings:
         output.show(Text.assemble("  ", ("warning", "yellow"), to_safe_text(f": {warning}")))

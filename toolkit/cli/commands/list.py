@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import click
 
+from ..._plumbing.wording import format_dollars
 from ...catalogs.snapshot import has_foreign
 from ...catalogs.views import CatalogView
 from ...spec import Tool
@@ -82,6 +83,12 @@ def describe_facts(tool: Tool) -> str:
         "deferred": facts.defer,
         "asks": facts.approval != "never",
     }
-    manners = {"background": facts.background, "streaming": facts.streaming}
+    cost = facts.cost or 0.0
+    amount = "by its arguments" if callable(cost) else format_dollars(float(cost))
+    manners = {
+        "background": facts.background,
+        "streaming": facts.streaming,
+        f"costs {amount}": facts.cost is not None,
+    }
     stated = [word for word, holds in effects.items() if holds] or ["writes"]
     return ", ".join([*stated, *(word for word, holds in manners.items() if holds)])

@@ -68,6 +68,8 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         "preview": lambda arguments: _describe_change(pins, identity, remote),
         "metadata": {"mcp": {"server": server.name, "tool": remote.name}},
     }
+    if server.cost is not None:
+        facts["cost"] = server.cost
     tool = Tool.from_schema(
         make_legal_name(remote.name),
         remote.description or f"The tool {remote.name[:100]} of the MCP server {server.name}.",

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ...errors import DefinitionError
+from ...facts import Arguments, Dollars, fits_fact
 from ...settings.mcp_servers import McpServer, explain_server_name, hide_words, without_credentials
 from ...values.strictjson.canonical import digest_parts
 
@@ -79,6 +80,7 @@ class RemoteServer:
         revision: "auto" tries the newest protocol revision first. "legacy" uses the handshake of 2025-11-25 and before.
             A date such as "2026-07-28" uses that revision at once.
         timeout_seconds: The time for one call.
+        cost: What each call of its tools costs, as `@tool(cost=...)` takes it; None if that is not known.
         defer: Whether its tools stay out of the definitions until a search finds them; None defers them if they are
             more than 40.
         tool_prefix: What the names of its tools begin with; the name of the server and `_` unless given.
@@ -95,6 +97,7 @@ class RemoteServer:
     trusted: bool = field(default=False, kw_only=True)
     revision: str = field(default="auto", kw_only=True)
     timeout_seconds: float = field(default=120.0, kw_only=True)
+    cost: Dollars | Callable[[Arguments], Dollars | Awaitable[Dollars]] | None = field(default=None, kw_only=True)
     defer: bool | None = field(default=None, kw_only=True)
     tool_prefix: str | None = field(default=None, kw_only=True)
     limits: ServerLimits = field(default_factory=ServerLimits, kw_only=True)
@@ -230,6 +233,8 @@ def _check_facts(server: RemoteServer) -> str | None:
     for name, kinds, expected in _TYPES:
         if not isinstance(getattr(server, name), kinds):
             return f"`{name}` has to be {expected}"
+    if server.cost is not None and not fits_fact("cost", server.cost):
+        return "`cost` has to be a number of US dollars, 0 or more, or a function of the arguments"
     return None
 
 

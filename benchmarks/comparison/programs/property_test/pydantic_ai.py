@@ -1,0 +1,23 @@
+from typing import Any, Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai import Tool
+
+
+def split(cents: int, people: Literal[2, 3, 4]) -> list[int]:
+    """Split a bill."""
+    share, rest = divmod(cents, people)
+    return [share + (number < rest) for number in range(people)]
+
+
+tool = Tool(split)
+
+
+@given(st.fixed_dictionaries({"cents": st.integers(), "people": st.sampled_from([2, 3, 4])}))
+def test_no_cent_is_lost(drawn: dict[str, Any]) -> None:
+    checked = tool.function_schema.validator.validate_python(drawn)
+    assert sum(split(**checked)) == drawn["cents"]
+
+
+test_no_cent_is_lost()
