@@ -15,13 +15,11 @@ from typing import Any
 from ..calls.kept_outputs import output_memory
 from ..calls.listeners import tell, tell_around
 from ..calls.truncation import HANDLE_KEY
-from ..catalog import Catalog
 from ..catalogs.snapshot import Table
-from ..catalogs.views import CatalogView
 from ..hooks.events import CatalogChanged, Event, ModelAnswered, ModelAsked, PromptReceived, RunInfo
-from ..providers.base import Reply, Request
+from ..providers.base import Reply
 from ..providers.input_parts import InputSplitter
-from ..providers.messages import ToolMessage, UserMessage
+from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..steps.call_step import CallStep, current_step
@@ -36,7 +34,6 @@ from .conversation.run_inbox import RunInbox
 from .events import Compacted, EventListener, UserInput
 from .final_answers import AnswerFormat, FinalAnswer
 from .options import AgentOptions
-from .prompts import ANSWER_PROMPT, FRAME_PROMPT
 from .saved.run_fields import Status, Stop
 from .saved.runs import Run, SubRun
 from .toolbox import Toolbox
@@ -190,21 +187,6 @@ class ActiveRun:
 
     # Requests to the model, and its replies.
 
-    def build_request(self) -> Request:
-        """Return the next request to the model, with the tools that are available now."""
-        catalog, answer_format = self.toolbox.select_offered_tools(self.session), self.answer_format
-        output = None if answer_format is None else answer_format.tool
-        is_structured = output is not None and self.provider_structures_output(catalog)
-        if output is not None and not is_structured:
-            catalog = catalog.merged(Catalog(output))
-        return Request(
-            messages=self.conversation.framed_messages(),
-            system=self._build_system_prompt(has_answer_tool=output is not None and not is_structured),
-            catalog=catalog,
-            session=self._build_offered_session(catalog),
-            output=output if is_structured else None,
-        )
-
     def cut_old_results(self, max_characters: int) -> None:
         """Cut old results if the conversation is longer than *max_characters*, and report it."""
         cut = self.conversation.cut_old_results(max_characters, self._keep_result)
@@ -226,38 +208,6 @@ class ActiveRun:
     def answer_format(self) -> AnswerFormat | None:
         """The form of the final answer; None if that is a text, and while the model plans."""
         return None if self.is_planning else self.options.output
-
-    def provider_structures_output(self, catalog: CatalogView | None = None) -> bool:
-        """Return whether the typed answer is asked for as text. *catalog* has the tools that the model is offered."""
-        catalog = self.toolbox.select_offered_tools(self.session) if catalog is None else catalog
-        return self.options.structures_output(has_tools=bool(catalog.offered(self._build_offered_session(catalog))))
-
-    def _build_system_prompt(self, *, has_answer_tool: bool) -> str:
-        options = self.options
-        parts = [
-            options.system,
-            options.plan_prompt if self.is_planning else "",
-            FRAME_PROMPT if options.frame_results else "",
-            ANSWER_PROMPT if has_answer_tool else "",
-        ]
-        return "\n\n".join(part for part in parts if part)
-
-    def _build_offered_session(self, catalog: CatalogView) -> Session:
-        """
-        Return the session whose loaded tools of *catalog* are offered. A sub-run with a list is offered all of it.
-
-        Some providers refuse a conversation with calls if no tool is offered. An agent without tools that goes on with
-        such a conversation is offered its tool that reads results that were cut.
-        """
-        names = self.tool_names
-        if names is None and not catalog.offered(self.session):
-            has_calls = any(isinstance(message, ToolMessage) for message in self.conversation.messages)
-            names = tuple(catalog.names()) if has_calls else None
-        if names is None:
-            return self.session
-        offering = Session(id=self.session.id)  # the id is the key of the provider's prompt cache
-        offering.load(*names, *self.session.loaded)
-        return offering
 
     def add_reply(self, reply: Reply) -> tuple[ToolCall, ...]:
         """Add the model's message and return the calls in it. The caller passes their results to `add_results`."""

@@ -14,6 +14,7 @@ from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from .active_run import ActiveRun, RunEnding
 from .final_answers import is_final_answer
+from .model_requests import provider_structures_output
 from .prompts import FINAL_ANSWER
 
 __all__ = ["find_answer_calls", "refuse_beside_calls", "take_answer_call", "take_answer_text"]
@@ -58,7 +59,7 @@ def take_answer_text(active_run: ActiveRun, text: str) -> RunEnding | None:
     except BadArgs as error:
         way = (
             "Answer with JSON in the requested form, and nothing else."
-            if active_run.provider_structures_output()
+            if provider_structures_output(active_run)
             else f"Hand it over by calling `{FINAL_ANSWER}`."
         )
         active_run.conversation.add_prompt(UserMessage.of(f"This answer cannot be read by the program: {error}\n{way}"))

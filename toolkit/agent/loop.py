@@ -31,6 +31,7 @@ from .conversation.kept_messages import list_plan_calls
 from .conversation.valid_messages import build_unfinished_result
 from .events import TurnFinished
 from .hand_overs import take_hand_over
+from .model_requests import build_request
 from .saved.run_fields import Stop
 from .summarizer import compact_conversation
 
@@ -101,7 +102,7 @@ class _OutOfTime(Exception):  # noqa: N818 -- the name says what happened
 
 async def _ask_model(active_run: ActiveRun) -> Reply:
     """Return the model's reply. If the run has a listener, report the text while it arrives."""
-    request, seconds_left = active_run.build_request(), active_run.ledger.remaining_seconds()
+    request, seconds_left = build_request(active_run), active_run.ledger.remaining_seconds()
     if seconds_left == 0:
         raise _OutOfTime
     return await active_run.ask_model(lambda: _request_reply(active_run, request, seconds_left))
