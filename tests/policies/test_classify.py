@@ -14,7 +14,7 @@ import urllib.error
 import httpx
 import pytest
 
-from toolkit import BadArgs, Safety, ToolError, Transient
+from toolkit import BadArgs, Catalog, Dispatcher, Safety, ToolError, Transient
 from toolkit.policies.classify import classify_error, compile_rules, is_expected, parse_retry_after
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
@@ -337,7 +337,7 @@ def test_a_class_counts_as_what_it_is_mapped_to():
 def test_any_class_of_ours_can_be_meant(kind):
     """With the exception's words as its message."""
     meant = classify_error(Busy("why"), {Busy: kind})
-    assert type(meant) is kind
+    assert isinstance(meant, kind)
     assert "why" in str(meant)
 
 
@@ -361,7 +361,7 @@ def test_the_tables_knowledge_is_kept_under_a_users_class():
 def test_a_rule_comes_before_the_table():
     """The user knows the server better."""
     assert type(classify_error(ConnectionResetError(), {ConnectionError: Safety})) is Safety
-    assert type(classify_error(httpx_status(503), lambda error: ToolError("for ever"))) is ToolError
+    assert not isinstance(classify_error(httpx_status(503), lambda error: ToolError("for ever")), Transient)
 
 
 def test_a_function_may_pass():
@@ -404,7 +404,7 @@ def test_a_class_that_wants_more_than_a_message_becomes_a_plain_error():
         def __init__(self, code: int, *, reason: str) -> None:
             super().__init__(reason)
 
-    assert type(classify_error(Busy("x"), {Busy: Picky})) is ToolError
+    assert not isinstance(classify_error(Busy("x"), {Busy: Picky}), Picky)
 
 
 @pytest.mark.parametrize(
@@ -483,3 +483,21 @@ def test_rules_are_asked_for_a_group_and_for_what_is_in_it():
 )
 def test_a_failure_of_the_world_is_told_from_a_bug(error, rules, verdict):
     assert is_expected(error, classify_error(error, rules)) is verdict
+
+
+class NoSuchOrder(KeyError):
+    """An exception of a module that exists already."""
+
+
+@pytest.mark.parametrize("rule", [{NoSuchOrder: ToolError}, lambda error: ToolError("gone")], ids=["class", "function"])
+def test_an_exception_that_counts_as_a_tool_error_is_no_bug(rule, caplog):
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    def get_order(order: int) -> str:
+        """Look up an order."""
+        raise NoSuchOrder(f"no order {order}")
+
+    result = Dispatcher(catalog, classify=rule, raise_bugs=True).call_sync("get_order", {"order": 1})
+    assert result.kind == "failed"
+    assert all(record.exc_info is None for record in caplog.records)

@@ -64,6 +64,10 @@ _WRAPPING_PACKAGES = frozenset(["urllib", "requests", "urllib3"])
 _UNREACHABLE_ERRNOS = frozenset([errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH])
 
 
+class _ChosenError(ToolError):
+    """A `ToolError` that a rule of the user has chosen for an exception, which is therefore no bug."""
+
+
 def classify_error(
     error: BaseException, rules: ClassifyRules = (), *, now: Callable[[], float] = time.time
 ) -> ToolError:
@@ -82,7 +86,8 @@ def classify_by(rules: list[ClassifyRule], error: BaseException, now: Callable[[
     for rule in rules:
         answer = _apply_rule(rule, error)
         if answer is not None:
-            return answer if isinstance(answer, ToolError) else _build_error(answer, error, now)
+            chosen = answer if isinstance(answer, ToolError) else _build_error(answer, error, now)
+            return _ChosenError(*chosen.args) if type(chosen) is ToolError else chosen
     if isinstance(error, BaseExceptionGroup):
         return _classify_group(error, rules, now)
     return _classify_by_table(error, now)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types as at
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -532,3 +532,16 @@ def test_an_edge_shrinks_to_the_smallest_value(hint, condition, smallest):
 
     take.__annotations__["x"] = hint
     assert least(arguments(take), lambda drawn: condition(drawn["x"])) == {"x": smallest}
+
+
+def test_datetimes_are_drawn_with_and_without_a_time_zone():
+    """A schema accepts both, and a comparison of the two is a common mistake."""
+
+    @tool(catalog=None)
+    def note(at: dt.datetime) -> str:
+        """Note it."""
+        return ""
+
+    texts = arguments(note).map(lambda drawn: drawn["at"])
+    find(texts, lambda text: dt.datetime.fromisoformat(text).tzinfo is None)
+    find(texts, lambda text: dt.datetime.fromisoformat(text).tzinfo is not None)
