@@ -163,7 +163,7 @@ class Catalog(CatalogView):
                 aliases.update(original.aliases)
 
     def load(self, module: str | ModuleType) -> Self:
-        """Add the tools that a module defines, or exports by its `__all__`."""
+        """Add the tools that a module defines, or exports by its `__all__`. Warn if it has none."""
         if isinstance(module, str):
             if not module or module.startswith("."):
                 raise CatalogError(f"cannot load {module!r}: give the whole name, as in `package.module`")
@@ -175,7 +175,15 @@ class Catalog(CatalogView):
                 raise CatalogError(f"cannot load {module!r}: {error}") from error
         if not isinstance(module, ModuleType):
             raise CatalogError(f"load wants a module or its name, got {type(module).__name__}; `add` takes tools")
-        return self.add(*tools_in(module, default_catalog))
+        tools = list(tools_in(module, default_catalog))
+        if not tools:
+            warnings.warn(
+                f"{module.__name__} has no tools, so nothing was added; decorate its functions with `@tool`, "
+                f"or add each with `catalog.tool(function)`",
+                ToolkitWarning,
+                stacklevel=2,
+            )
+        return self.add(*tools)
 
     def discover(self, group: str = _ENTRY_POINTS) -> Self:
         """

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from toolkit import BadArgs, Catalog, CatalogError, DefinitionError, Tool, default_catalog, tool
+from toolkit import BadArgs, Catalog, CatalogError, DefinitionError, Tool, ToolkitWarning, default_catalog, tool
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no docstring:toolkit.ToolkitWarning"),
@@ -484,6 +484,11 @@ def test_the_shared_catalog_is_nobodys_export(modules):
         """Be elsewhere."""
 
     assert "unrelated" not in Catalog().load("tools_plain")
+
+
+def test_loading_a_module_without_tools_warns_with_the_remedy():
+    with pytest.warns(ToolkitWarning, match=r"json has no tools, so nothing was added; decorate .* catalog.tool"):
+        assert len(Catalog().load("json")) == 0
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ from toolkit.values.rendering import (
     dict_with_unique_keys,
     is_strict_json,
     replace_surrogates,
+    require_json,
 )
+from toolkit.values.unsendable_value import UnsendableValue
 
 NAN = float("nan")
 
@@ -482,3 +484,9 @@ def test_cleaning_leaves_clean_text_alone():
     assert describe_value("\udc80") == "?"
     assert describe_value("") == "<str>"
     assert describe_value([1]) == "<list>"
+
+
+@pytest.mark.parametrize("value", [decimal.Decimal("inf"), decimal.Decimal("-inf")])
+def test_a_value_without_a_json_form_is_named_if_its_class_has_one(value):
+    with pytest.raises(UnsendableValue, match=r"Infinity'\) has no JSON form, unlike other values of its class"):
+        require_json(value)

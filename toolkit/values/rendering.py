@@ -283,6 +283,10 @@ class _StrictConversion(_Conversion):
     """A conversion that raises `UnsendableValue` for a value that could only be described in words."""
 
     def describe(self, value: Any) -> str:
+        if self._find_codec(type(value)) is not None:  # as for an infinite `Decimal`
+            raise UnsendableValue(
+                f"{value!r:.60} has no JSON form, unlike other values of its class; return another value, or None"
+            )
         raise UnsendableValue.of_class(type(value))
 
 
