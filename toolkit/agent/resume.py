@@ -18,9 +18,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from .._plumbing.generated_ids import GeneratedId
 from ..approvals import ApprovalError
 from ..decisions import ApprovalRequest, Decision
-from ..results import GeneratedId, ToolCall, ToolResult
+from ..results import ToolCall, ToolResult
 from ..steps.notes import CallPause, read_pause
 from ..steps.requests import ASK_AGAIN, check_answers, withdraw_session_requests
 from .active_run import ActiveRun, RunEnding

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
+from .._plumbing.generated_ids import GeneratedId
 from ..catalogs.views import CatalogView
 from ..errors import ProviderError
-from ..results import GeneratedId, ToolCall
+from ..results import ToolCall
 from ..spec import Tool
 from .base import Reply, Request, StreamEvent, TextDelta
 from .messages import AssistantMessage, MessageCache, message_from_json

@@ -10,11 +10,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from .._plumbing.generated_ids import GeneratedId
 from ..content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart
 from ..formats.base import SEARCH_TOOL_NAME, Naming
 from ..formats.media import ResultMedia, find_media
 from ..formats.result_content import explain_missing, get_found_names
-from ..results import GeneratedId, ToolCall
+from ..results import ToolCall
 from ..values.part_texts import render_part
 from ..values.rendering import as_json, as_text
 from ..values.strictjson.checks import copy_json, loads

@@ -13,8 +13,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from ..._plumbing.generated_ids import GeneratedId
 from ...providers.messages import AssistantMessage, Message, ToolMessage
-from ...results import GeneratedId, ToolCall, ToolResult
+from ...results import ToolCall, ToolResult
 from ...values.rendering import as_json, replace_surrogates
 from ...values.strictjson.checks import is_plain_json
 

@@ -12,6 +12,7 @@ import operator
 from dataclasses import replace
 from typing import Any
 
+from ..._plumbing.generated_ids import GeneratedId
 from ...approvals.identity import explain_change
 from ...approvals.policy import Approvals
 from ...approvals.records import ApprovalError, Record
@@ -28,7 +29,7 @@ from ...approvals.repeated_calls import (
 )
 from ...approvals.store import ApprovalStore, Settlement
 from ...decisions import ApprovalRequest
-from ...results import GeneratedId, ToolResult
+from ...results import ToolResult
 from .case import ApprovalCase, Unasked
 from .request import complete_record, is_unaltered, start_record
 

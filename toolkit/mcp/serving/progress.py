@@ -17,8 +17,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
 
+from ..._plumbing.generated_ids import GeneratedId
 from ...context import Progress
-from ...results import GeneratedId, ToolResult
+from ...results import ToolResult
 from ...values.rendering import as_text
 
 __all__ = ["MessageQueue", "ProgressRouter", "ProgressSender", "run_to_end", "run_with_progress"]
