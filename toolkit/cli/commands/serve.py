@@ -118,6 +118,7 @@ def command(
             "principal": user,
             "lists_deferred": not searches,
             "sends_logs": sends_logs,
+            "servers": loaded_target.servers,
         }
         try:
             if address is None:
