@@ -19,6 +19,7 @@ from ...catalogs.foreign_names import make_legal_name
 from ...catalogs.foreign_text import clean_text, explain_address
 from ...context import Context
 from ...errors import ToolError
+from ...facts import FactOptions
 from ...results import ToolResult
 from ...spec import Tool
 from .imported_tool import read_contents, read_facts
@@ -117,9 +118,11 @@ def _build_reader(servers: Servers, server: RemoteServer) -> Tool:
             raise ToolError(f"the server {server.name} has no resources any more")
         return ToolResult("", None, parts=[read_contents(contents, server.name) for contents in answer.contents])
 
-    facts = read_facts(server, RemoteTool(_TOOL, "", {}, hints={"readOnlyHint": True}))
+    facts: FactOptions = {
+        **read_facts(server, RemoteTool(_TOOL, "", {}, hints={"readOnlyHint": True})),
+        "group": server.name,
+        "timeout_seconds": server.timeout_seconds,
+    }
     description = f"Read a resource of the MCP server {server.name}."
-    tool = Tool.from_schema(
-        _TOOL, description, _URI, read, origin=server.origin, timeout_seconds=server.timeout_seconds, **facts
-    )
+    tool = Tool.from_schema(_TOOL, description, _URI, read, origin=server.origin, **facts)
     return tool.renamed(make_legal_name(_TOOL, f"{server.name}_"))
