@@ -13,9 +13,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from ._plumbing.records import record
+from .errors import ToolError
 from .facts import Facts
 
 if TYPE_CHECKING:  # these modules take long to load, and reading a signature does not need them
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Turns: TypeAlias = Sequence[Mapping[str, str]]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -154,9 +156,7 @@ def _refuse_questions() -> QuestionBook:
 class ToolHost(Protocol):
     """The program that a tool runs for, which may have a model and folders: an agent, or a client of an MCP server."""
 
-    async def sample(
-        self, context: Context, key: str, messages: Sequence[Mapping[str, str]], system: str, max_tokens: int
-    ) -> str:
+    async def sample(self, context: Context, key: str, messages: Turns, system: str, max_tokens: int) -> str:
         """Return the answer of a model to *messages*; raise `ToolError` with the reason if there is none."""
 
     async def list_roots(self, context: Context) -> list[str] | None:
@@ -172,6 +172,10 @@ current_run_id: ContextVar[str | None] = ContextVar("toolkit_run_id", default=No
 current_request: ContextVar[ClientRequest | None] = ContextVar("toolkit_request", default=None)
 """The HTTP request that the running code answers; None if there is none."""
 
+_NO_MODEL = (
+    "there is no model to ask: run the tool in an agent, or serve it over MCP, without an asker of the server's own, "
+    "to a client that offers sampling"
+)
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
@@ -278,22 +282,16 @@ class Context:
         return book.get_answer(question.key)
 
     async def sample(
-        self,
-        messages: str | Sequence[Mapping[str, str]],
-        *,
-        key: str = "sample",
-        system: str = "",
-        max_tokens: int = 1000,
+        self, messages: str | Turns, *, key: str = "sample", system: str = "", max_tokens: int = 1000
     ) -> str:
         """
         Ask a model, and return its text: `title = await context.sample("A title for this text: ...")`.
 
-        The model is that of the agent that made the call, within the agent's budget, or that of the MCP client, which
-        asks its user. For a client the call waits, and the tool runs again from its start, as for `ask`.
+        The model is that of the agent that made the call, within the agent's budget, or that of the MCP client. For a
+        client the call waits, and the tool runs again from its start, as for `ask`.
 
         Args:
-            messages: A prompt, or messages such as `{"role": "user", "content": "Hello"}`; the other role is
-                "assistant".
+            messages: A prompt, or messages such as `{"role": "user", "content": "Hello"}`, or of role "assistant".
             key: The name of this question to the model, which is unique in the call. The same key gives the same text.
             system: The system prompt.
             max_tokens: The most tokens that the model may write.
@@ -306,19 +304,14 @@ class Context:
             raise ValueError('sample: give a text, or messages such as {"role": "user", "content": "Hello"}')
         host = current_host.get()
         if host is None:
-            from .errors import ToolError
-
-            raise ToolError(
-                "there is no model to ask: run the tool in an agent, or serve it over MCP to a client that offers "
-                "sampling, without an asker of the server's own"
-            )
+            raise ToolError(_NO_MODEL)
         return await host.sample(self, key, turns, system, max_tokens)
 
     async def roots(self) -> list[str]:
         """
         Return the folders that the user works in: those of the MCP client if it names some, or else the workspace's.
 
-        They say where to look, and permit nothing. A root of a client that is no local folder is its URI.
+        They permit nothing. A root of a client that is no local folder is its URI.
         """
         host = current_host.get()
         folders = None if host is None else await host.list_roots(self)
