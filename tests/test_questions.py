@@ -58,6 +58,15 @@ def test_what_is_no_answered_question_is_refused(data, words):
         AnsweredQuestion.from_json(data)
 
 
+def test_a_question_to_a_program_keeps_its_request():
+    """The other questions have the form that they always had."""
+    asked = Question(key="a", message="A?", schema={}, request={"method": "roots/list", "params": {}})
+    assert Question.from_json(asked.to_json()) == asked
+    assert "request" not in ASKED.to_json()
+    with pytest.raises(ValueError, match="has a method and parameters"):
+        Question.from_json({**asked.to_json(), "request": {"params": {}}})
+
+
 def test_a_group_of_questions_is_one():
     """Groups inside groups too, but not with another error in them."""
     other = Question(key="b", message="B?", schema={})

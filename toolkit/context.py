@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from ._plumbing.records import record
+from .errors import ToolError
 from .facts import Facts
 
 if TYPE_CHECKING:  # these modules take long to load, and reading a signature does not need them
@@ -36,11 +37,13 @@ __all__ = [
     "Progress",
     "QuestionBook",
     "Secret",
+    "ToolHost",
     "find_injected_type",
     "is_secret",
 ]
 
 T = TypeVar("T")
+Turns: TypeAlias = Sequence[Mapping[str, str]]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,10 @@ class AccessChecker(Protocol):
     def check(self, access: Access) -> None:
         """Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason."""
 
+    @property
+    def folders(self) -> list[str]:
+        """The folders that the tools may touch."""
+
     def opens_port(self, url: str) -> bool:
         """Return whether an allow rule about this tool names the host and the port of *url*."""
 
@@ -113,6 +120,10 @@ class _UncheckedAccess:
     """The permissions of a function called outside a dispatcher: it may do everything that its caller may."""
 
     preconditions = ()
+
+    @property
+    def folders(self) -> list[str]:
+        return [os.getcwd()]
 
     def check(self, access: Access) -> None:
         return
@@ -142,12 +153,29 @@ def _refuse_questions() -> QuestionBook:
     raise RuntimeError("there is no user to ask: run the tool with a dispatcher, whose `approvals` ask a person")
 
 
+class ToolHost(Protocol):
+    """The program that a tool runs for, which may have a model and folders: an agent, or a client of an MCP server."""
+
+    async def sample(self, context: Context, key: str, messages: Turns, system: str, max_tokens: int) -> str:
+        """Return the answer of a model to *messages*; raise `ToolError` with the reason if there is none."""
+
+    async def list_roots(self, context: Context) -> list[str] | None:
+        """Return the folders that the user works in; None if they are those of the dispatcher."""
+
+
+current_host: ContextVar[ToolHost | None] = ContextVar("toolkit_host", default=None)
+"""The program that the running code works for; None if it has neither a model nor folders."""
+
 current_run_id: ContextVar[str | None] = ContextVar("toolkit_run_id", default=None)
 """The id of the durable run that the running code belongs to; None if there is none."""
 
 current_request: ContextVar[ClientRequest | None] = ContextVar("toolkit_request", default=None)
 """The HTTP request that the running code answers; None if there is none."""
 
+_NO_MODEL = (
+    "there is no model to ask: run the tool in an agent, or serve it over MCP, without an asker of the server's own, "
+    "to a client that offers sampling"
+)
 _TEXT: Mapping[str, Any] = {"type": "string"}
 
 
@@ -238,16 +266,56 @@ class Context:
         Returns:
             The answer in JSON form, or `DECLINED` if the user does not want to answer.
         """
+        return await self.put_question(_build_question(key, message, schema))
+
+    async def put_question(self, question: Question) -> Any:
+        """Return the answer to *question*; the call waits for it as in `ask`."""
         import asyncio
 
         book = self._open_book()
-        if not book.ask(_build_question(key, message, schema)):
+        if not book.ask(question):
             # Other tasks of the tool get the time to ask as well.
             count = 0
             while book.open_count > count:
                 count = book.open_count
                 await asyncio.sleep(0)
-        return book.get_answer(key)
+        return book.get_answer(question.key)
+
+    async def sample(
+        self, messages: str | Turns, *, key: str = "sample", system: str = "", max_tokens: int = 1000
+    ) -> str:
+        """
+        Ask a model, and return its text: `title = await context.sample("A title for this text: ...")`.
+
+        The model is that of the agent that made the call, within the agent's budget, or that of the MCP client. For a
+        client the call waits, and the tool runs again from its start, as for `ask`.
+
+        Args:
+            messages: A prompt, or messages such as `{"role": "user", "content": "Hello"}`, or of role "assistant".
+            key: The name of this question to the model, which is unique in the call. The same key gives the same text.
+            system: The system prompt.
+            max_tokens: The most tokens that the model may write.
+
+        Raises:
+            ToolError: There is no model here, or it cannot be asked; the message says why.
+        """
+        turns = [{"role": "user", "content": messages}] if isinstance(messages, str) else [*map(dict, messages)]
+        if not turns or any(turn.get("role") not in ("user", "assistant") or "content" not in turn for turn in turns):
+            raise ValueError('sample: give a text, or messages such as {"role": "user", "content": "Hello"}')
+        host = current_host.get()
+        if host is None:
+            raise ToolError(_NO_MODEL)
+        return await host.sample(self, key, turns, system, max_tokens)
+
+    async def roots(self) -> list[str]:
+        """
+        Return the folders that the user works in: those of the MCP client if it names some, or else the workspace's.
+
+        They permit nothing. A root of a client that is no local folder is its URI.
+        """
+        host = current_host.get()
+        folders = None if host is None else await host.list_roots(self)
+        return self.permissions.folders if folders is None else folders
 
     def ask_sync(self, key: str, message: str, schema: Mapping[str, Any] = _TEXT) -> Any:
         """Ask the user a question as `ask` does, from a sync tool. Its questions are asked one after the other."""

@@ -53,11 +53,13 @@ class Question:
         key: The name of the question, which is unique in its call. An answer names the question by it.
         message: What the user reads.
         schema: The JSON Schema that an answer has to fit.
+        request: The method and the parameters of a request to an MCP client, if its program answers, and no person.
     """
 
     key: str
     message: str
     schema: Mapping[str, Any]
+    request: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name, text in (("key", self.key), ("message", self.message)):
@@ -72,15 +74,18 @@ class Question:
                 f"the schema of the question {self.key!r} is a JSON Schema as a dictionary, such as "
                 f'{{"type": "integer"}}; got {type(self.schema).__name__}'
             )
+        if self.request is not None and not (isinstance(self.request, Mapping) and "method" in self.request):
+            raise TypeError(f"the request of the question {self.key!r} has a method and parameters")
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        return {"key": self.key, "message": self.message, "schema": dict(self.schema)}
+        request = {} if self.request is None else {"request": dict(self.request)}
+        return {"key": self.key, "message": self.message, "schema": dict(self.schema), **request}
 
     @classmethod
     def from_json(cls, data: Any) -> Question:
         """Return the question that `to_json` wrote; raise `ValueError` for anything else."""
-        if not isinstance(data, Mapping) or data.keys() != {"key", "message", "schema"}:
+        if not isinstance(data, Mapping) or data.keys() - {"request"} != {"key", "message", "schema"}:
             raise ValueError(f"{data!r:.60} is no Question: it has to have a key, a message and a schema")
         try:
             return cls(**data)

@@ -18,6 +18,7 @@ from functools import partial
 
 from .._plumbing.tracebacks import drop_own_traceback
 from ..approvals import ApprovalError
+from ..context import current_host
 from ..decisions import Decision
 from ..errors import ProviderError, Transient
 from ..providers.base import ProviderChanged, Reply, Request, StreamEvent, TextDelta
@@ -32,6 +33,7 @@ from .conversation.valid_messages import build_unfinished_result
 from .events import TurnFinished
 from .hand_overs import take_hand_over
 from .model_requests import build_request
+from .run_model import RunModel
 from .saved.run_fields import Stop
 from .summarizer import compact_conversation
 
@@ -213,11 +215,12 @@ async def dispatch_calls(active_run: ActiveRun, calls: Sequence[ToolCall]) -> li
 @contextlib.contextmanager
 def watch_calls(active_run: ActiveRun) -> Iterator[None]:
     """Make *active_run* the run that all calls inside the block belong to."""
-    token = current_run.set(active_run)
+    token, host_token = current_run.set(active_run), current_host.set(RunModel(active_run))
     try:
         yield
     finally:
         current_run.reset(token)
+        current_host.reset(host_token)
 
 
 async def conclude_turn(active_run: ActiveRun) -> RunEnding | None:

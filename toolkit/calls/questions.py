@@ -87,6 +87,8 @@ class CallQuestions:
         """Return what differs between *question* and *known*, which was asked before; None if they are the same."""
         if question.message != known.message:
             return "message"
+        if question.request != known.request:
+            return "request"
         # The schemas are compared as text, because 1 and true are equal in Python.
         is_same = encode_canonical(_copy_schema(question, self._tool)) == encode_canonical(dict(known.schema))
         return None if is_same else "schema"
@@ -106,7 +108,7 @@ def check_question(question: Question, tool: str, redaction: Redaction) -> Quest
             f"{_describe(question, tool)}: a secret is masked in the schema at {place}, so its user could not see what "
             "to answer; offer choices without secrets, such as names, or change `redact=`"
         )
-    return Question(key=question.key, message=question.message, schema=schema)
+    return replace(question, schema=schema)
 
 
 def _find_masked_places(schema: Mapping[str, Any], redaction: Redaction, path: str = "") -> Iterator[str]:

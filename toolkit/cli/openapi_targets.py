@@ -18,7 +18,7 @@ from ..catalogs.views import CatalogView
 from ..errors import CatalogError, DefinitionError
 from ..safety import SafetyChecks
 
-__all__ = ["base_url_option", "is_document", "load_document"]
+__all__ = ["base_url_option", "find_base_url", "is_document", "load_document"]
 
 _PREFIX = "openapi:"
 _START_BYTES = 4_096
@@ -36,6 +36,12 @@ base_url_option = click.option(
     callback=_keep_base_url,
     help="The address of the API, if TARGET is an OpenAPI document.",
 )
+
+
+def find_base_url() -> str | None:
+    """Return the address that `--base-url` gives to the running command; None if there is none."""
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_BASE_URL) if context is not None else None
 
 
 def is_document(target: str) -> bool:
@@ -67,8 +73,7 @@ def load_document(target: str) -> tuple[CatalogView, SafetyChecks | None]:
 
     from ..openapi import load_openapi
 
-    context = click.get_current_context(silent=True)
-    base_url = context.meta.get(_BASE_URL) if context is not None else None
+    base_url = find_base_url()
     client, safety = None, None
     if base_url is not None:
         place = urlsplit(base_url)

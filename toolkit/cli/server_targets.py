@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 
 import click
 
-from ..catalogs.views import CatalogView
 from ..errors import CatalogError, DefinitionError
 from ..settings.trust import configuration_folder
 from ..values.visible import make_visible
 
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
+    from ..mcp import Servers
     from ..settings import MergedSettings
 
 __all__ = [
@@ -91,7 +91,7 @@ def is_server(target: str) -> bool:
 
 
 @contextlib.contextmanager
-def open_server(target: str, settings: MergedSettings | None = None) -> Iterator[CatalogView]:
+def open_server(target: str, settings: MergedSettings | None = None) -> Iterator[Servers]:
     """
     Yield the tools of the servers that *target* names, which can be called until the end of the block.
 
@@ -110,7 +110,7 @@ def open_server(target: str, settings: MergedSettings | None = None) -> Iterator
         yield tools
 
 
-def _build_servers(target: str, settings: MergedSettings | None) -> Any:
+def _build_servers(target: str, settings: MergedSettings | None) -> Servers:
     from ..mcp import Pins, RemoteServer, Servers
     from ..mcp.importing.server_file import PINS_FILE
 

@@ -32,6 +32,7 @@ from .openapi_targets import is_document, load_document
 from .server_targets import COMMAND_PREFIX, is_address, is_server, open_server
 
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
+    from ..mcp import Servers
     from ..settings import MergedSettings
 
 __all__ = ["Target", "open_target", "split_targets"]
@@ -48,11 +49,13 @@ class Target:
         catalog: The tools.
         safety: The safety checks for these tools. None means the usual checks in the current folder.
         dispatcher: The dispatcher whose policies hold for these tools as well, if the target names one.
+        servers: The MCP servers among the targets.
     """
 
     catalog: CatalogView
     safety: SafetyChecks | None = None
     dispatcher: Dispatcher | None = None
+    servers: tuple[Servers, ...] = ()
 
 
 @contextlib.contextmanager
@@ -94,7 +97,8 @@ def _merge(target: str, parts: Sequence[Target]) -> Target:
             "dispatcher; name one dispatcher or builtin, and of the others the catalogs, `package.module:catalog`"
         )
     catalog = parts[0].catalog.merged(*(part.catalog for part in parts[1:]))
-    return Target(catalog, checks[0] if checks else None, dispatchers[0] if dispatchers else None)
+    servers = tuple(server for part in parts for server in part.servers)
+    return Target(catalog, checks[0] if checks else None, dispatchers[0] if dispatchers else None, servers)
 
 
 @contextlib.contextmanager
@@ -107,8 +111,8 @@ def _open_one(target: str, find_functions: FunctionFinder, settings: MergedSetti
     elif is_document(target):
         yield Target(*load_document(target))
     elif is_server(target):
-        with open_server(target, settings) as catalog:
-            yield Target(catalog)
+        with open_server(target, settings) as servers:
+            yield Target(servers, servers=(servers,))
     else:
         yield _load_code(target, find_functions)
 

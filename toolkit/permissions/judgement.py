@@ -372,6 +372,11 @@ class AccessJudge:
         """Return a view of *catalog* with the tools that the rules and the mode of this session could ever allow."""
         return self._judges.permitted(catalog, self._request.session)
 
+    @property
+    def folders(self) -> list[str]:
+        """The folders that the tools may touch."""
+        return self._judges.safety.folders
+
     def opens_port(self, url: str) -> bool:
         """Return whether an allow rule about this tool names the host and the port of *url*."""
         return self._judges.opens_port(self._request.tool, self._request.names, url)

@@ -158,7 +158,10 @@ class Redaction:
 
     def _mask_question(self, question: Question) -> Question:
         return replace(
-            question, message=self.mask_text(question.message), schema=self.mask_value(dict(question.schema))
+            question,
+            message=self.mask_text(question.message),
+            schema=self.mask_value(dict(question.schema)),
+            request=None if question.request is None else self.mask_value(dict(question.request)),
         )
 
     def mask_answered(self, answered: AnsweredQuestion) -> AnsweredQuestion:

@@ -105,6 +105,11 @@ class SafetyChecks:
         self.has_further_checks = not {check.name for check in built_in}.issuperset(self._checks)
 
     @property
+    def folders(self) -> list[str]:
+        """The resolved folders that tools may touch."""
+        return [*self._folders.writable, *self._folders.read_only]
+
+    @property
     def root(self) -> str:
         """The resolved folder in which relative paths start."""
         return self._folders.root

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .laws.lints import lint
     from .laws.violations import LawsBroken, Violation
     from .load_target import catalog_of
+    from .mcp_client import connect
     from .recorded_provider import RecordedProvider
     from .snapshots.snapshot import ToolChange, build_snapshot, check_snapshot, compare_snapshots
     from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
@@ -58,6 +59,7 @@ __all__ = [
     "check_tool",
     "compare_evaluations",
     "compare_snapshots",
+    "connect",
     "evaluate",
     "lint",
     "make_call",
@@ -87,6 +89,7 @@ __getattr__ = _lazy_getattr(
         "RecordedProvider": "recorded_provider",
         "Unsupported": "strategies.base",
         "catalog_of": "load_target",
+        "connect": "mcp_client",
         "lint": "laws.lints",
     },
     renamed={"Finding": "Violation"},

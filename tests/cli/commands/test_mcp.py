@@ -1,11 +1,14 @@
-"""`toolkit mcp`: the commands of a file are shown before it is trusted, and a user logs in at a server."""
+"""`toolkit mcp`: the commands of a file are shown before it is trusted, a user logs in at a server, and a client gets ours."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from tests.cli.terminals import Terminal
 from tests.mcp.importing.oauth_site import serving_site
@@ -127,3 +130,59 @@ def test_the_address_is_printed_where_no_browser_is_wanted(shop, site, monkeypat
     assert ran.code == 2
     assert f"open this address to log in: {site.base}/authorize?" in ran.err
     assert "no login came back within 0.01 s" in ran.err
+
+
+# Clients.
+
+
+async def list_tools(entry, folder):
+    """Start a server as a client does, in a folder of the client's own, and return the names of its tools."""
+    parameters = StdioServerParameters(command=entry["command"], args=entry["args"], cwd=folder)
+    async with Client(stdio_client(parameters)) as client:
+        return [tool.name for tool in (await client.list_tools()).tools]
+
+
+def test_a_client_starts_what_was_installed(shop, tmp_path):
+    """The module is found although the client works in another folder."""
+    shop.write(
+        "goods.py",
+        'from toolkit import tool\n\n@tool(read_only=True)\ndef count() -> int:\n    """Count."""\n    return 1\n',
+    )
+    ran = shop.run("mcp", "install", "goods", "--client", "vscode", "--yes", "-o", "text", "--", "--mode", "plan")
+    assert ran.code == 0, ran.err
+    assert '+    "goods": {' in ran.out
+    path = tmp_path / "config/Code/User/mcp.json"
+    entry = json.loads(path.read_text())["servers"]["goods"]
+    assert entry["type"] == "stdio"
+    assert entry["args"] == ["-m", "toolkit", "serve", "goods", "--folder", str(shop.folder), "--mode", "plan"]
+    assert asyncio.run(list_tools(entry, tmp_path)) == ["count"]
+    undone = shop.run("mcp", "uninstall", "goods", "--client", "vscode", "--yes")
+    assert undone.json["written"] is True
+    assert json.loads(path.read_text()) == {"servers": {}}
+
+
+def test_printing_writes_no_file(shop, tmp_path):
+    ran = shop.run("mcp", "install", "tools.py", "--client", "cursor", "--print", "--name", "days")
+    assert list(ran.json["mcpServers"]) == ["days"]
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_client_file_is_written_only_after_a_yes(shop):
+    """Without a terminal, the exit code says that a person is needed."""
+    words = ["mcp", "install", "tools.py", "--client", "claude-desktop", "--config", "desktop.json"]
+    ran = shop.run(*words)
+    assert (ran.code, ran.json["written"]) == (7, False)
+    assert "with --yes" in ran.err
+    assert not (shop.folder / "desktop.json").exists()
+    assert shop.run(*words, "--yes").json["written"] is True
+    again = shop.run(*words)
+    assert (again.code, again.json["diff"]) == (0, [])
+
+
+def test_a_target_with_a_mistake_is_not_installed(shop):
+    """It would fail in the client, where nobody reads why."""
+    shop.write("wrong.py", "import nothing_of_this_name\n")
+    ran = shop.run("mcp", "install", "wrong.py", "--client", "cursor", "--yes", "--config", "cursor.json")
+    assert ran.code == 2
+    assert "nothing_of_this_name" in ran.err
+    assert not (shop.folder / "cursor.json").exists()

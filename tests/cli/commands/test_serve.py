@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from toolkit.cli.commands.serve import parse_address, read_tokens
 from toolkit.cli.failures import Failure
@@ -138,3 +139,26 @@ async def test_a_server_that_is_stopped_ends_although_clients_wait(shop, waits_f
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+@pytest.mark.long
+def test_a_file_of_servers_is_served_behind_the_rules(shop):
+    """Two servers, each a process of its own: their tools have prefixes, and a rule takes one away."""
+    entry = {"command": sys.executable, "args": ["-m", "toolkit", "serve", "tools.py"]}
+    shop.write(".mcp.json", json.dumps({"mcpServers": {"first": entry, "second": entry}}))
+    assert shop.run("mcp", "trust", ".mcp.json", "--yes").code == 0
+    rules = ["--rule", "deny *_cancel", "--rule", "allow mcp:first/*"]
+
+    async def use() -> None:
+        words = ["-m", "toolkit", "serve", ".mcp.json", *rules]
+        parameters = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+        async with Client(stdio_client(parameters), mode="legacy") as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names[:2] == ["first_free_days", "first_order"]
+            assert "second_free_days" in names
+            assert not any(name.endswith("_cancel") for name in names)
+            result = await client.call_tool("first_free_days", {"year": 2026})
+            assert "2026-05-01" in result.content[0].text
+            assert client.server_capabilities.resources is not None
+
+    asyncio.run(use())

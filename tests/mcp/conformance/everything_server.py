@@ -193,22 +193,45 @@ async def confirm(context: Context) -> str:
 for name in (
     "test_input_required_result_request_state",
     "test_input_required_result_tampered_state",
-    "test_input_required_result_capabilities",
     "test_streaming_elicitation",
-    "test_missing_capability",
 ):
     tools.tool(confirm, name=name, read_only=True)
 
 
 @tools.tool(read_only=True)
+async def test_sampling(context: Context, prompt: str) -> str:
+    """Ask the model of the client."""
+    return f"LLM response: {await context.sample(prompt)}"
+
+
+async def ask_model(context: Context) -> str:
+    """Ask the model of the client for a capital."""
+    return await context.sample("What is the capital of France?")
+
+
+for name in (
+    "test_input_required_result_sampling",
+    "test_input_required_result_capabilities",
+    "test_missing_capability",
+):
+    tools.tool(ask_model, name=name, read_only=True)
+
+
+@tools.tool(read_only=True)
+async def test_input_required_result_list_roots(context: Context) -> list[str]:
+    """List the folders of the client."""
+    return await context.roots()
+
+
+@tools.tool(read_only=True)
 async def test_input_required_result_multiple_inputs(context: Context) -> str:
-    """Ask three questions at once."""
-    answers = await asyncio.gather(
+    """Ask the user, the model and the client at once."""
+    answer, greeting, folders = await asyncio.gather(
         ask_name(context, "user_name", "What is your name?"),
-        ask_name(context, "pet_name", "What is the name of your pet?"),
-        ask_name(context, "town_name", "What is the name of your town?"),
+        context.sample("Generate a greeting"),
+        context.roots(),
     )
-    return " ".join(map(describe_answer, answers))
+    return f"{describe_answer(answer)} {greeting} {len(folders)}"
 
 
 @tools.tool(read_only=True)

@@ -27,7 +27,7 @@ from toolkit import AuthNeeded, AuthRequest, Catalog, Context, Dispatcher, Permi
 from toolkit.approvals import Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.decisions import ApprovalRequest
 from toolkit.mcp import build_server
-from toolkit.mcp.serving.questions import build_forms, can_ask, describe_inability
+from toolkit.mcp.serving.questions import build_requests, can_ask, describe_inability
 from toolkit.mcp.serving.sealed_state import OpenQuestion, StateSeal, digest_request
 from toolkit.questions import Question
 
@@ -697,7 +697,7 @@ def test_choices_with_titles_are_fields_of_a_form(schema, is_flat):
         reason="r",
         questions=(Question(key="k", message="m", schema={"type": "object", "properties": {"field": schema}}),),
     )
-    form = build_forms(request, offers_grants=False)["k"]["requestedSchema"]
+    form = build_requests(request, offers_grants=False)["k"]["params"]["requestedSchema"]
     assert (form["properties"] == {"field": schema}) == is_flat
 
 

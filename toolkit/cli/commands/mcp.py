@@ -5,20 +5,27 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import webbrowser
+from collections.abc import Callable
+from pathlib import Path
 
 import click
 from rich.text import Text
 
+from ..._plumbing.wording import format_count
 from ...mcp.importing.remote_server import RemoteServer, read_server
 from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_file, read_settings_servers
 from ...mcp.sdk import check_sdk_installed
 from ...settings.trust import Trust
-from ..command import SECONDS, subcommand
+from ..client_files import CLIENTS, ClientFile, build_entry, find_client_path
+from ..command import SECONDS, subcommand, target_argument
 from ..failures import Failure
+from ..openapi_targets import find_base_url
 from ..output import Output, to_safe_text
 from ..server_targets import is_address
-from ..settings_options import load_command_settings, set_option
+from ..settings_options import Body, load_command_settings, set_option
+from ..targets import open_target
 from .trust import ask_for_trust
 
 __all__ = ["command"]
@@ -26,10 +33,11 @@ __all__ = ["command"]
 
 @click.group("mcp")
 def command() -> None:
-    """Trust files of MCP servers, and log in at servers.
+    """Give tools to MCP clients, trust files of MCP servers, and log in at servers.
 
     \b
     Examples:
+      toolkit mcp install tools.py --client cursor
       toolkit mcp trust .mcp.json
       toolkit mcp login https://docs.example/mcp
     """
@@ -191,3 +199,111 @@ def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) ->
     if servers[name].kind != "address":
         raise Failure(f"the server `{name}` is a command, and needs no login here")
     return servers[name]
+
+
+def _client_options(body: Body) -> Body:
+    """Declare the options that name a client and its file."""
+    for option in (
+        click.option("--yes", is_flag=True, help="Write it without a question."),
+        click.option(
+            "--config",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="The file of the client, if it is elsewhere.",
+        ),
+        click.option(
+            "--client", required=True, type=click.Choice(list(CLIENTS)), help="The program that uses the server."
+        ),
+    ):
+        body = option(body)
+    return body
+
+
+@subcommand("install", group=command)
+@target_argument
+@click.argument("serve_options", nargs=-1, metavar="[-- OPTION...]")
+@_client_options
+@click.option("--name", help="The name of the server in the client; made from TARGET unless given.")
+@click.option("--print", "prints", is_flag=True, help="Only print what would be added.")
+def install_command(
+    output: Output,
+    target: str,
+    serve_options: tuple[str, ...],
+    client: str,
+    config: str | None,
+    yes: bool,
+    name: str | None,
+    prints: bool,
+) -> int:
+    """Add `toolkit serve TARGET` to the servers of an MCP client.
+
+    You see the change of the client's file first. The rest of the file stays as it is. The
+    client starts the server in the current folder, with this Python. Words after -- are
+    options of `toolkit serve`. TARGET is loaded once, to find mistakes now.
+
+    The exit code is 0 if it is written, 5 if you said no, 7 if there was no terminal to ask
+    you on.
+
+    \b
+    Examples:
+      toolkit mcp install tools.py --client claude-desktop
+      toolkit mcp install .mcp.json --client cursor --name work -- --rule 'deny *_delete*'
+      toolkit mcp install builtin --client vscode --config .vscode/mcp.json
+      toolkit mcp install tools.py --client gemini --print
+    """
+    check_sdk_installed()
+    with open_target(target, settings=load_command_settings()) as loaded_target:
+        output.note(f"{target} has {format_count(len(loaded_target.catalog), 'tool')}", "dim")
+    base_url = find_base_url()
+    words = (*(() if base_url is None else ("--base-url", base_url)), *serve_options)
+    entry = build_entry(CLIENTS[client], target, Path.cwd(), words)
+    known_name = name or "-".join(re.findall(r"[A-Za-z0-9_]+", re.sub(r"\.\w+$", "", target)))[:40] or "toolkit"
+    if prints:
+        output.json({CLIENTS[client].key: {known_name: entry}})
+        return 0
+    undo = f"toolkit mcp uninstall {known_name} --client {client}" + ("" if config is None else f" --config {config}")
+    note = f"restart {client} to use it; {undo} takes it back"
+    return _change_client(output, client, config, known_name, lambda file: file.add(known_name, entry), note, yes)
+
+
+@subcommand("uninstall", group=command)
+@click.argument("name")
+@_client_options
+def uninstall_command(output: Output, name: str, client: str, config: str | None, yes: bool) -> int:
+    """Remove the server NAME, which `toolkit mcp install` has added, from an MCP client.
+
+    \b
+    Examples:
+      toolkit mcp uninstall tools --client claude-desktop
+    """
+    return _change_client(output, client, config, name, lambda file: file.remove(name), f"restart {client}", yes)
+
+
+def _change_client(
+    output: Output,
+    client: str,
+    config: str | None,
+    name: str,
+    change: Callable[[ClientFile], None],
+    note: str,
+    is_agreed: bool,
+) -> int:
+    """Show the *change* of a client's file, ask the user, write it, and return the exit code."""
+    file = ClientFile(config or find_client_path(CLIENTS[client]), CLIENTS[client].key)
+    change(file)
+    lines = file.list_changes()
+
+    def describe() -> list[Text]:
+        return [to_safe_text(line, {"+": "green", "-": "red"}.get(line[:1], "")) for line in lines]
+
+    if lines and not output.is_json:
+        output.show(*describe())
+    refusal = "not written; agree by answering yes in a terminal, or with --yes"
+    code = 0 if is_agreed or not lines else ask_for_trust("Write this?", describe, output, refusal)
+    if code == 0 and lines:
+        file.write()
+    if output.is_json:
+        output.json({"path": str(file.path), "name": name, "diff": lines, "written": code == 0 and bool(lines)})
+    if code == 0:
+        output.note(f"{file.path} is written; {note}" if lines else f"{file.path} has it already")
+    return code

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -37,6 +38,11 @@ _STOP_SECONDS = 3
 _file = click.Path(dir_okay=False)
 
 
+def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None) -> None:
+    if folder is not None:
+        context.with_resource(contextlib.chdir(folder))
+
+
 @subcommand("serve", piped="text")
 @target_argument
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve over HTTP at this address, not over stdio.")
@@ -54,6 +60,14 @@ _file = click.Path(dir_okay=False)
 @click.option("--approvals", "store_path", type=_file, help="Keep requests for approval in this SQLite file.")
 @click.option("--user", metavar="NAME", help="For whom calls are made that come without a token.")
 @click.option("--name", help="The name of the server; that of TARGET unless given.")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_enter_folder,
+    help="Work in this folder: TARGET, the settings and the files of all options are looked for there.",
+)
 @click.option("--search/--list-all", "searches", default=False, help="Whether deferred tools are left to tool_search.")
 @click.option("--send-logs", "sends_logs", is_flag=True, help="Send what tools log to clients that ask for it.")
 @call_options()
@@ -104,6 +118,7 @@ def command(
             "principal": user,
             "lists_deferred": not searches,
             "sends_logs": sends_logs,
+            "servers": loaded_target.servers,
         }
         try:
             if address is None:

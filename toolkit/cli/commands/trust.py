@@ -103,9 +103,14 @@ def _record(report: TrustReport, trust: Trust, output: Output, *, is_agreed: boo
     return code
 
 
-def ask_for_trust(question: str, describe: Callable[[], Iterable[Text]], output: Output) -> int:
+def ask_for_trust(
+    question: str,
+    describe: Callable[[], Iterable[Text]],
+    output: Output,
+    refusal: str = "not recorded; trust it by answering yes in a terminal, or with --yes",
+) -> int:
     """
-    Ask the user, and return the exit code: 0 if the user trusts what *describe* returns.
+    Ask the user, and return the exit code: 0 if the user agrees to what *describe* returns. If not, note *refusal*.
 
     The question is asked at the terminal, also if the output goes elsewhere, so what it is about has to be there too.
     """
@@ -117,7 +122,7 @@ def ask_for_trust(question: str, describe: Callable[[], Iterable[Text]], output:
         answer = confirm(question)
     if answer:
         return 0
-    output.note("not recorded; trust it by answering yes in a terminal, or with --yes")
+    output.note(refusal)
     return EXITS["waiting" if answer is None else "denied"]
 
 

@@ -13,16 +13,16 @@ import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import HEADER_MISMATCH
+from mcp_types import HEADER_MISMATCH, METHOD_NOT_FOUND
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from ..._plumbing.distribution import DISTRIBUTION
 from ..._plumbing.wording import format_seconds
@@ -38,9 +38,11 @@ from .remote_tools import RemoteListing, RemoteTool, leave_out_unusable, list_to
 from .stdio_transport import ErrorTail, open_stdio
 from .tasks import TaskCaller, offers_tasks
 
-__all__ = ["Connection"]
+__all__ = ["Connection", "ResultT"]
 
 _log = logging.getLogger("toolkit")
+
+ResultT = TypeVar("ResultT", bound=BaseModel)
 
 _ANSWER: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
 _STATE_ONLY_SECONDS = 0.1
@@ -279,6 +281,18 @@ class Connection:
             raise Transient(
                 f"the connection to the server {self.server.name} was closed during the call", happened="maybe"
             ) from None
+
+    async def request(self, request: Any, result_type: type[ResultT]) -> ResultT | None:
+        """Return the server's answer to *request*, which is no call; None if the server does not know the method."""
+        client = await self._find_client()
+        try:
+            return await client.session.send_request(request, result_type)
+        except MCPError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return None
+            raise read_call_error(error, self.server.name, is_open=self.is_open) from None
+        except ValidationError as error:
+            raise explain_validation(error, self.server.name) from None
 
     async def _run_rounds(
         self, client: Client, tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink

@@ -28,7 +28,7 @@ from .questions import CallLink
 from .remote_server import RemoteServer
 from .remote_tools import RemoteTool
 
-__all__ = ["NameBook", "SendCall", "build_result", "build_tool"]
+__all__ = ["NameBook", "SendCall", "build_result", "build_tool", "read_contents", "read_facts"]
 
 LabelT = TypeVar("LabelT", str, "str | None")
 
@@ -137,6 +137,11 @@ def _read_block(block: Any, server: str) -> Part:
 
 def _decode(data: str) -> bytes:
     return base64.b64decode(data, validate=True)
+
+
+def read_contents(resource: types.TextResourceContents | types.BlobResourceContents, server: str) -> Part:
+    """Return the contents of a resource that *server* sent; raise `UnusableAnswer` if they cannot be read."""
+    return _read_block(types.EmbeddedResource(resource=resource), server)
 
 
 def _read_resource(block: types.EmbeddedResource) -> Part:

@@ -28,7 +28,7 @@ from ...errors import CatalogError, DefinitionError, ToolError
 from ...settings.records import MergedSettings
 from ...settings.trust import Trust
 from ...spec import Tool
-from .connection import Connection
+from .connection import Connection, ResultT
 from .imported_tool import NameBook, build_tool
 from .pins import Pins
 from .questions import CallLink
@@ -244,13 +244,25 @@ class Servers(CatalogView):
             raise DefinitionError(problem)
 
         async def send(tool: RemoteTool, arguments: Mapping[str, Any], link: CallLink) -> types.CallToolResult:
-            thread = self._thread
-            if thread is None:
-                raise ToolError("`Servers` is closed; call its tools inside the `async with` block")
-            # The servers may have been opened again since the tool was made.
-            return await thread.run(self._connections[server.name].call(tool, arguments, link))
+            return await self._run_in(server.name, lambda connection: connection.call(tool, arguments, link))
 
         return build_tool(server, remote, name, send, self._pins, defer=entry.is_deferred)
+
+    async def request(self, server: str, request: Any, result_type: type[ResultT]) -> ResultT | None:
+        """
+        Return the answer of *server* to *request*, a request of the SDK; None if the server does not know the method.
+
+        Raises:
+            ToolError: The server cannot be reached, or answered with an error.
+        """
+        return await self._run_in(server, lambda connection: connection.request(request, result_type))
+
+    async def _run_in(self, server: str, start: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:
+        thread = self._thread
+        if thread is None:
+            raise ToolError("`Servers` is closed; call its tools inside the `async with` block")
+        # The servers may have been opened again since the tool was made.
+        return await thread.run(start(self._connections[server]))
 
     def _combine(self, own: Table, imported: Table) -> Table:
         """Return the program's own tools, and those of the servers whose names the program does not use."""

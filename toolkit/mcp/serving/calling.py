@@ -23,14 +23,17 @@ from mcp_types import (
     INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolRequestParams,
+    CreateMessageRequest,
+    CreateMessageResult,
     ElicitRequest,
     ElicitResult,
+    ListRootsRequest,
+    ListRootsResult,
 )
-from mcp_types import ElicitRequestFormParams as FormParams
-from mcp_types import ElicitRequestURLParams as UrlParams
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ...approvals.records import ApprovalError, Record
+from ...context import current_host
 from ...decisions import ApprovalRequest, Decision
 from ...dispatcher import Dispatcher
 from ...results import ToolResult
@@ -39,7 +42,16 @@ from .answers import build_answer, build_error_answer
 from .client_log import ClientLog
 from .conversations import Conversations, RequestContext, is_modern, name_client
 from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progress
-from .questions import UnusableAnswers, build_forms, can_ask, describe_inability, has_questions, read_decision
+from .questions import (
+    ClientHost,
+    UnusableAnswers,
+    build_requests,
+    can_ask,
+    describe_inability,
+    find_needed_capability,
+    has_questions,
+    read_decision,
+)
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 
 __all__ = ["ToolCaller"]
@@ -49,6 +61,13 @@ _MAX_QUESTIONS = 20
 
 _UNINTERRUPTED = ("await", "loop")
 """How a tool runs that never waits for anything. Its call ends before a cancellation can reach it."""
+
+_REQUESTS: Mapping[str, tuple[Any, Any]] = {
+    "elicitation/create": (ElicitRequest, ElicitResult),
+    "sampling/createMessage": (CreateMessageRequest, CreateMessageResult),
+    "roots/list": (ListRootsRequest, ListRootsResult),
+}
+"""The requests to a client in an older revision, and their results."""
 
 _MISTAKES = ("answers", "grant")
 """Why an answer is refused that its user can correct. The question stays open, and is asked again."""
@@ -99,7 +118,16 @@ class ToolCaller:
         Raises:
             MCPError: There is no such tool, or the answer to a question cannot be accepted.
         """
-        exchange = _Exchange(context, params, self._conversations.principal_of(context))
+        # An asker of the program answers all questions, and is no model.
+        host = ClientHost(context.session.client_capabilities) if self._dispatcher.approvals.asker is None else None
+        token = current_host.set(host)
+        try:
+            return await self._call(_Exchange(context, params, self._conversations.principal_of(context)))
+        finally:
+            current_host.reset(token)
+
+    async def _call(self, exchange: _Exchange) -> dict[str, Any]:
+        context, params = exchange.context, exchange.params
         if params.request_state is not None and is_modern(context):
             result = await self._continue(exchange)
             if isinstance(result, dict):
@@ -179,14 +207,14 @@ class ToolCaller:
         return build_error_answer(f"error: denied: the call has asked {_MAX_QUESTIONS} questions, and asks another one")
 
     async def _elicit(self, context: RequestContext, request: ApprovalRequest) -> dict[str, Any]:
-        """Return the results of the elicitation requests that ask about *request*, one after the other."""
+        """Return the answers of the client to what *request* needs, one after the other."""
         metadata = ServerMessageMetadata(related_request_id=context.request_id)
         responses: dict[str, Any] = {}
-        for key, form in build_forms(request, offers_grants=True).items():
-            model = UrlParams if form["mode"] == "url" else FormParams
-            response = await context.session.send_request(
-                ElicitRequest(params=model.model_validate(form)),
-                ElicitResult,
+        for key, data in build_requests(request, offers_grants=True).items():
+            request_type, result_type = _REQUESTS[data["method"]]
+            response: BaseModel = await context.session.send_request(
+                request_type.model_validate(data),
+                result_type,
                 request_read_timeout_seconds=self._answer_seconds,
                 metadata=metadata,
             )
@@ -202,10 +230,9 @@ class ToolCaller:
             principal=exchange.principal,
             session=request.session,
         )
-        forms = build_forms(request, offers_grants=exchange.principal is not None)
         return {
             "resultType": "input_required",
-            "inputRequests": {key: {"method": "elicitation/create", "params": form} for key, form in forms.items()},
+            "inputRequests": build_requests(request, offers_grants=exchange.principal is not None),
             "requestState": self._seal.seal(question),
         }
 
@@ -300,8 +327,8 @@ class ToolCaller:
         await self._withdraw(request, exchange.principal)
         text = f"error: denied: {describe_inability(request)}"
         if is_modern(exchange.context) and not (request.auth is not None and request.auth.url is None):
-            mode = "form" if request.auth is None else "url"
-            data: dict[str, Any] = {"requiredCapabilities": {"elicitation": {mode: {}}}}
+            needed = find_needed_capability(request, exchange.context.session.client_capabilities)
+            data: dict[str, Any] = {"requiredCapabilities": needed}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         return build_error_answer(text)
 

@@ -1,5 +1,6 @@
 """
-Questions to the user of a client: what elicitation shows, and what an answer means.
+Questions to a client and its user: what elicitation shows, what the client's model and folders are asked for, and what
+an answer means.
 
 A request for approval is one form with the tool, its arguments, the reason and the preview. A question of a tool is a
 form of its own. A request for credentials is an address that the user opens. An answer that does not fit its form is
@@ -11,25 +12,40 @@ from __future__ import annotations
 import io
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from mcp_types import ClientCapabilities
+from mcp_types import ClientCapabilities, CreateMessageResult, ListRootsResult, TextContent
 
 from ...approvals.terminal.screens import Screen, describe_grant
+from ...context import Context
 from ...decisions import ApprovalRequest, Decision
-from ...questions import DECLINED
+from ...questions import DECLINED, Question
 from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 
-__all__ = ["UnusableAnswers", "build_forms", "can_ask", "describe_inability", "has_questions", "read_decision"]
+__all__ = [
+    "ClientHost",
+    "UnusableAnswers",
+    "build_requests",
+    "can_ask",
+    "describe_inability",
+    "find_needed_capability",
+    "has_questions",
+    "read_decision",
+]
 
 _APPROVAL_KEY = "approval"
 _CREDENTIALS_KEY = "credentials"
 _ANSWER_KEY = "answer"
 _MAX_UNUSABLE = 3
 _MAX_COUNTED = 10_000
+_ELICIT = "elicitation/create"
+_SAMPLE = "sampling/createMessage"
+_ROOTS = "roots/list"
 _PRIMITIVES = ("string", "number", "integer", "boolean")
 
 
@@ -38,15 +54,62 @@ def has_questions(request: ApprovalRequest) -> bool:
     return request.auth is None and bool(request.questions)
 
 
+class ClientHost:
+    """The client that a call came from: its model and its folders are asked for as a user is asked a question."""
+
+    def __init__(self, capabilities: ClientCapabilities | None) -> None:
+        self._capabilities = capabilities
+
+    async def sample(
+        self, context: Context, key: str, messages: Sequence[Mapping[str, str]], system: str, max_tokens: int
+    ) -> str:
+        """Return the text of the client's model. The call waits for it."""
+        turns = [{"role": turn["role"], "content": {"type": "text", "text": turn["content"]}} for turn in messages]
+        params: dict[str, Any] = {"messages": turns, "maxTokens": max_tokens}
+        if system:
+            params["systemPrompt"] = system
+        request = {"method": _SAMPLE, "params": params}
+        message = f"Ask the model of the client: {messages[-1]['content']}"
+        question = Question(key=key, message=message, schema={"type": "string"}, request=request)
+        return str(await context.put_question(question))
+
+    async def list_roots(self, context: Context) -> list[str] | None:
+        """Return the folders of the client; None if it names none. The call waits for them."""
+        if self._capabilities is None or self._capabilities.roots is None:
+            return None
+        schema = {"type": "array", "items": {"type": "string"}}
+        request = {"method": _ROOTS, "params": {}}
+        message = "Ask the client for the folders that its user works in."
+        folders: list[str] = await context.put_question(
+            Question(key="toolkit.roots", message=message, schema=schema, request=request)
+        )
+        return folders
+
+
 def can_ask(request: ApprovalRequest, capabilities: ClientCapabilities | None) -> bool:
-    """Return whether a client with *capabilities* can put *request* to its user."""
-    elicitation = None if capabilities is None else capabilities.elicitation
-    if elicitation is None:
-        return False
+    """Return whether a client with *capabilities* can answer *request*, or put it to its user."""
+    return find_needed_capability(request, capabilities) is None
+
+
+def find_needed_capability(request: ApprovalRequest, capabilities: ClientCapabilities | None) -> dict[str, Any] | None:
+    """Return the capability that a client with *capabilities* lacks to answer *request*; None if it lacks none."""
+    known = ClientCapabilities() if capabilities is None else capabilities
+    methods = {_method_of(question) for question in request.questions} if has_questions(request) else {_ELICIT}
+    if _SAMPLE in methods and known.sampling is None:
+        return {"sampling": {}}
+    if _ROOTS in methods and known.roots is None:
+        return {"roots": {}}
+    elicitation = known.elicitation
     if request.auth is not None:
-        return elicitation.url is not None and request.auth.url is not None
+        can_open = elicitation is not None and elicitation.url is not None and request.auth.url is not None
+        return None if can_open else {"elicitation": {"url": {}}}
     # A client that names no mode has forms, as all clients had before there was another mode.
-    return elicitation.form is not None or elicitation.url is None
+    has_forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    return None if has_forms or _ELICIT not in methods else {"elicitation": {"form": {}}}
+
+
+def _method_of(question: Question) -> str:
+    return _ELICIT if question.request is None else str(question.request["method"])
 
 
 def describe_inability(request: ApprovalRequest) -> str:
@@ -55,6 +118,8 @@ def describe_inability(request: ApprovalRequest) -> str:
     if request.auth is not None:
         where = "it names no address" if request.auth.url is None else f"open {request.auth.url}, and call it again"
         return f"`{tool}` needs credentials of {request.auth.provider}, which this client cannot ask for; {where}"
+    if any(question.request is not None for question in request.questions):
+        return f"`{tool}` asks for the model or the folders of this client, which declares neither sampling nor roots"
     if request.questions:
         return f"`{tool}` has a question for the user, and this client cannot ask it: it declares no elicitation"
     return (
@@ -63,26 +128,28 @@ def describe_inability(request: ApprovalRequest) -> str:
     )
 
 
-def build_forms(request: ApprovalRequest, *, offers_grants: bool) -> dict[str, dict[str, Any]]:
+def build_requests(request: ApprovalRequest, *, offers_grants: bool) -> dict[str, dict[str, Any]]:
     """
-    Return the parameters of the `elicitation/create` requests of *request*, by a key of the server.
+    Return the requests to the client that *request* needs, each with its method and parameters, by a key of the server.
 
     With *offers_grants*, the user may also agree to more than this call, for the rest of the conversation.
     """
     if request.auth is not None:
         url_form = {"mode": "url", "message": _render(request), "url": request.auth.url, "elicitationId": request.id}
-        return {_CREDENTIALS_KEY: url_form}
+        return {_CREDENTIALS_KEY: {"method": _ELICIT, "params": url_form}}
     if not has_questions(request):
         schema = _build_approval_schema(request, offers_grants=offers_grants)
-        return {_APPROVAL_KEY: {"mode": "form", "message": _render(request), "requestedSchema": schema}}
+        return {_APPROVAL_KEY: _build_form(_render(request), schema)}
     return {
-        question.key: {
-            "mode": "form",
-            "message": make_visible(question.message),
-            "requestedSchema": _flatten_schema(question.schema),
-        }
+        question.key: _build_form(make_visible(question.message), _flatten_schema(question.schema))
+        if question.request is None
+        else dict(question.request)
         for question in request.questions
     }
+
+
+def _build_form(message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"method": _ELICIT, "params": {"mode": "form", "message": message, "requestedSchema": schema}}
 
 
 def _render(request: ApprovalRequest) -> str:
@@ -153,16 +220,17 @@ def read_decision(
     """
     Return what the user decided, or None if *responses* do not answer *request*.
 
-    *responses* has the result of each elicitation by the key of its form. Nothing but a form that was accepted, with
+    *responses* has the result of each request by its key. Nothing but a form that was accepted, with
     the word that it asks for, approves a call.
     """
-    answered = {key: responses.get(key) for key in build_forms(request, offers_grants=True)}
+    answered = {key: responses.get(key) for key in build_requests(request, offers_grants=True)}
     decision = _read_answered(request, answered)
     return None if decision is None else replace(decision, by=by, principal=principal)
 
 
 def _read_answered(request: ApprovalRequest, answered: Mapping[str, Any]) -> Decision | None:
-    actions = {key: _action_of(response) for key, response in answered.items()}
+    by_program = {question.key for question in request.questions if question.request is not None}
+    actions = {key: _action_of(response) for key, response in answered.items() if key not in by_program}
     if None in actions.values():
         return None
     if "cancel" in actions.values():
@@ -202,6 +270,12 @@ def _read_answers(request: ApprovalRequest, responses: Mapping[str, Any]) -> Dec
     answers: dict[str, Any] = {}
     for question in request.questions:
         response = responses[question.key]
+        if question.request is not None:
+            try:
+                answers[question.key] = _ANSWER_READERS[_method_of(question)](response)
+            except (TypeError, ValueError):
+                return None
+            continue
         if _action_of(response) == "decline":
             answers[question.key] = DECLINED
             continue
@@ -216,6 +290,21 @@ def _read_answer(schema: Mapping[str, Any], content: dict[str, Any]) -> Any:
     if _is_flat(schema):
         return content
     return content[_ANSWER_KEY] if _is_primitive(schema) else loads(content[_ANSWER_KEY])
+
+
+def _read_sample(response: Any) -> str:
+    content = CreateMessageResult.model_validate(response).content
+    if not isinstance(content, TextContent):
+        raise TypeError("a tool reads only texts")
+    return content.text
+
+
+def _read_roots(response: Any) -> list[str]:
+    uris = [str(root.uri) for root in ListRootsResult.model_validate(response).roots]
+    return [url2pathname(urlsplit(uri).path) if uri.startswith("file://") else uri for uri in uris]
+
+
+_ANSWER_READERS: Mapping[str, Callable[[Any], Any]] = {_SAMPLE: _read_sample, _ROOTS: _read_roots}
 
 
 class UnusableAnswers:

@@ -23,6 +23,7 @@ from ...errors import DefinitionError
 from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import as_text
+from ..importing.remote_resources import RemoteResources
 from .conversations import RequestContext
 from .prompts import FunctionCaller
 
@@ -41,6 +42,7 @@ class ResourceBook:
 
     Args:
         resources: The contents by URI.
+        remote: The resources of other servers. A URI of *resources* counts before one of them.
 
     Attributes:
         catalog: The functions.
@@ -49,8 +51,9 @@ class ResourceBook:
         DefinitionError: A key is no URI, a content is of another type, or a function lacks a parameter of its template.
     """
 
-    def __init__(self, resources: Resources) -> None:
-        self.catalog = Catalog()
+    def __init__(self, resources: Resources, remote: RemoteResources | None = None) -> None:
+        self.catalog = Catalog() if remote is None else Catalog(*remote.catalog)
+        self._remote = remote
         self._fixed: dict[str, ResourcePart] = {}
         self._functions: dict[str, Tool] = {}
         self._patterns: dict[str, re.Pattern[str]] = {}
@@ -93,6 +96,10 @@ class ResourceBook:
         """Return the resource *uri* if its content is fixed."""
         return self._fixed.get(uri)
 
+    async def find_remote(self, uri: str) -> tuple[Tool, dict[str, str]] | None:
+        """Return the tool that reads *uri* from another server, and its arguments; None if there is none."""
+        return None if self._remote is None else await self._remote.find_reader(uri)
+
     def find_function(self, uri: str) -> tuple[Tool, dict[str, str]] | None:
         """Return the function that reads *uri*, and the arguments that the URI states; None if there is none."""
         if uri in self._functions and uri not in self._patterns:
@@ -110,7 +117,9 @@ class ResourceBook:
             for uri, tool in self._functions.items()
             if uri not in self._patterns
         ]
-        return {**_CACHE, "resources": entries}
+        remote = [] if self._remote is None else await self._remote.list_fixed()
+        uris = {entry["uri"] for entry in entries}
+        return {**_CACHE, "resources": [*entries, *(entry for entry in remote if entry["uri"] not in uris)]}
 
     async def list_templates(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
         """Return the result of `resources/templates/list`."""
@@ -118,7 +127,8 @@ class ResourceBook:
             {"uriTemplate": uri, "name": self._functions[uri].name, "description": self._functions[uri].description}
             for uri in self._patterns
         ]
-        return {**_CACHE, "resourceTemplates": entries}
+        remote = [] if self._remote is None else await self._remote.list_templates()
+        return {**_CACHE, "resourceTemplates": [*entries, *remote]}
 
     def find_template(self, uri: str) -> Tool | None:
         """Return the function of the URI template *uri*."""
@@ -150,7 +160,7 @@ class ResourceCaller(FunctionCaller):
         part = self._book.find_fixed(params.uri)
         if part is not None:
             return {**_CACHE, "contents": [_build_contents(params.uri, part)]}
-        function = self._book.find_function(params.uri)
+        function = self._book.find_function(params.uri) or await self._book.find_remote(params.uri)
         if function is None:
             raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]}", {"uri": params.uri})
         tool, texts = function

@@ -32,6 +32,8 @@ from ...permissions.judge import SupportsJudge
 from ...permissions.policy import Permissions
 from ...session import Session
 from ...spec import Tool
+from ..importing.remote_resources import RemoteResources
+from ..importing.servers import Servers
 from .calling import ToolCaller
 from .changes import ChangeNotifier, ResourceChanges
 from .client_log import ClientLog
@@ -66,6 +68,7 @@ class ServerOptions(TypedDict, total=False):
         text or parts, and each part is a message.
     resources: The contents of resources by URI: a text, bytes, a `ResourcePart`, or a function. A URI such as
         "memo://{day}" is a template for a function with the parameter `day`.
+    servers: `Servers` objects, whose resources are served too. A read is a call, so rules and limits hold for it.
     resource_changes: Says which resources have changed, to the clients that have subscribed to them.
     """
 
@@ -80,6 +83,7 @@ class ServerOptions(TypedDict, total=False):
     sends_logs: bool
     prompts: CatalogView | None
     resources: Resources | None
+    servers: Sequence[Servers]
     resource_changes: ResourceChanges | None
 
 
@@ -94,6 +98,7 @@ _OPTION_TYPES: OptionTypes = {
     "sends_logs": ((bool,), "True or False"),
     "prompts": ((CatalogView, NoneType), "a catalog of functions, or None"),
     "resources": ((Mapping, NoneType), "a dictionary from URIs to contents, or None"),
+    "servers": ((list, tuple), "a list of `Servers`"),
     "resource_changes": ((ResourceChanges, NoneType), "a ResourceChanges(), or None"),
 }
 
@@ -170,7 +175,8 @@ class ToolServer(Server[Any]):
         self.conversations = Conversations(self._seal, options.get("principal"))
         prompts = options.get("prompts")
         self._prompts = Catalog() if prompts is None else prompts
-        self._book = ResourceBook(options.get("resources") or {})
+        servers = options.get("servers")
+        self._book = ResourceBook(options.get("resources") or {}, RemoteResources(servers) if servers else None)
         self._changes = ChangeNotifier(
             dispatcher.catalog, self._prompts, book=self._book, resources=options.get("resource_changes")
         )
@@ -208,7 +214,7 @@ class ToolServer(Server[Any]):
         add("completion/complete", CompleteRequestParams, self._complete)
         if self._log.is_on:
             add("logging/setLevel", SetLevelRequestParams, self._log.set_level)
-        if self._options.get("resources") is not None:
+        if self._options.get("resources") is not None or self._options.get("servers"):
             dispatcher = self._dispatcher.extended(self._book.catalog)
             reader = self._build_caller(ResourceCaller, dispatcher, book=self._book)
             add("resources/list", PaginatedRequestParams, self._book.list_fixed)
