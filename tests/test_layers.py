@@ -45,7 +45,7 @@ ORDER = {
     "flows": "outcomes value_types step_options step_hints graph mistakes step_tools graph_builder step_calls visits runner mermaid story durable_runs flow __init__",
     "formats": "base schemas/ responses call_ids media result_content anthropic bedrock gemini mcp openai mistral ollama openai_responses __init__",
     "formats/schemas": "dialects merging remarks shapes rewriting anthropic_budget forced_nulls property_names __init__",
-    "functions": "tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
+    "functions": "injected_types tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
     "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..context import find_injected_type
 from ..errors import DefinitionError
+from ..functions.injected_types import find_injected_type
 from ..functions.namespaces import Scope
 from ..functions.signature import style_of
 from ..values.codecs.base import Codec

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, get_origin
 
-from ..context import find_injected_type
 from ..docstrings.parsing import parse, words
 from ..errors import DefinitionError
 from ..values.codecs.base import Codec
@@ -24,6 +23,7 @@ from .background_parameter import drop_background
 from .callables import find_source_location, get_qualname, unwrap_function
 from .description import Description, warn_of_missing_docstring
 from .handwritten_schemas import copy_schema
+from .injected_types import find_injected_type
 from .namespaces import Scope
 from .outputs import OutputDescription
 from .signature import NOTHING_INJECTED, Binder, Signature, style_of

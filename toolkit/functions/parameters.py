@@ -17,7 +17,7 @@ from typing_extensions import is_typeddict
 
 from .._lazy_names import LazyModule
 from ..access import Access, find_access_marker
-from ..context import Injected, Secret, find_injected_type, is_secret
+from ..context import Injected, Secret, is_secret
 from ..docstrings.parsing import Docstring
 from ..errors import DefinitionError
 from ..values.codecs.annotation_texts import evaluate_running
@@ -25,6 +25,7 @@ from ..values.codecs.base import Codec, HintReader, type_name
 from ..values.codecs.objects import MISSING, ObjectField, read_field_default
 from ..values.codecs.plain_hints import plain_key
 from ..values.codecs.refusals import RefusedMetadata, Undescribable, Unresolved, UnsendableType
+from .injected_types import find_injected_type
 from .unsent_parameters import Omission, ParameterOptions, describe_omissions, describe_refusal, is_optional
 
 if TYPE_CHECKING:

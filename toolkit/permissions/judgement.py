@@ -50,6 +50,7 @@ from .tool_statements import (
     deny_write_by_read_only,
     list_marked_accesses,
     parameters_naming,
+    read_cost,
 )
 
 if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
@@ -143,7 +144,7 @@ class CallJudges:
 
     def _build_gate_request(self, tool: Tool, names: frozenset[str]) -> RequestBuilder:
         """Return a function that builds the requests for the gate of a judge."""
-        call, cost = ToolCall(tool.name, tool=tool), _read_cost(tool)
+        call, cost = ToolCall(tool.name, tool=tool), read_cost(tool)
 
         def build_request(arguments: Mapping[str, Any]) -> PermissionRequest:
             accesses = tuple(list_marked_accesses(tool, arguments))
@@ -220,7 +221,7 @@ class CallJudges:
             )
         except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
             findings.append(deny_failed_fact(tool, "preflight", "what it is about to touch", error))
-        cost = _read_cost(tool)
+        cost = read_cost(tool)
         if callable(tool.facts.cost):
             try:
                 cost = await compute_cost(tool.facts.cost, decoded)
@@ -261,7 +262,7 @@ class CallJudges:
             # The judged arguments have to be the ones that run, so a judge can change only its own copy.
             arguments=MappingProxyType(copy_arguments(decoded)) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
-            cost=_read_cost(tool) if cost is None else cost,
+            cost=read_cost(tool) if cost is None else cost,
             root=self._find_root(accesses),
             findings=tuple(findings),
             session=call.session,
@@ -318,12 +319,6 @@ class CallJudges:
             f"{access.target!r} belongs to the dispatcher, and no tool may touch it",
             "check",
         )
-
-
-def _read_cost(tool: Tool) -> float | None:
-    """Return what every call of *tool* costs; None if that is not stated, or depends on the arguments."""
-    cost = tool.facts.cost
-    return None if cost is None or callable(cost) else float(cost)
 
 
 class _NamesByTool:

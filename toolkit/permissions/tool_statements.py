@@ -39,6 +39,7 @@ __all__ = [
     "deny_write_by_read_only",
     "list_marked_accesses",
     "parameters_naming",
+    "read_cost",
 ]
 
 _log = logging.getLogger("toolkit")
@@ -72,6 +73,12 @@ async def collect_accesses(
             raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
         accesses += listed
     return tuple(dict.fromkeys(accesses))
+
+
+def read_cost(tool: Tool) -> float | None:
+    """Return what every call of *tool* costs; None if that is not stated, or depends on the arguments."""
+    cost = tool.facts.cost
+    return None if cost is None or callable(cost) else float(cost)
 
 
 def list_marked_accesses(tool: Tool, decoded: Mapping[str, Any]) -> list[Access]:
