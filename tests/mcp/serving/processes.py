@@ -44,9 +44,11 @@ TOOLS = """
 
     @shop.tool(read_only=True)
     async def wait() -> str:
-        \"\"\"Wait until the file `go` is there.\"\"\"
-        (FOLDER / "started").touch()
+        \"\"\"Take turns until the file `go` is there, and count them.\"\"\"
+        turns = 0
         while not (FOLDER / "go").exists():
+            turns += 1
+            (FOLDER / "turns").write_text(str(turns))
             await asyncio.sleep(0.01)
         return "waited"
 """

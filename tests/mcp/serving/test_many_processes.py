@@ -41,6 +41,12 @@ def is_closed(port):
         return client.connect_ex(("127.0.0.1", port)) != 0
 
 
+def count_turns(folder):
+    """How many turns the tool that waits has taken."""
+    lines = read_lines(folder, "turns")
+    return int(lines[0]) if lines else 0
+
+
 def read_lines(folder, name):
     """The lines of a file that the tools write."""
     path = folder / name
@@ -119,9 +125,11 @@ async def test_a_process_that_is_told_to_stop_finishes_its_calls(tmp_path, state
         async with Client(f"{server.address}/mcp", mode=OLD) as client:
             await client.list_tools()  # the client wants to know the schema of the result
             call = asyncio.create_task(client.call_tool("wait"))
-            await wait_until((tmp_path / "started").exists)
+            await wait_until(lambda: count_turns(tmp_path))
             server.process.send_signal(signal.SIGTERM)
             await wait_until(lambda: is_closed(server.port))
+            turns = count_turns(tmp_path) + 100  # the SSE package would cut off the response half a second later
+            await wait_until(lambda: count_turns(tmp_path) > turns)
             (tmp_path / "go").touch()
             assert text_of(await call) == "waited"
         await server.process.wait()
