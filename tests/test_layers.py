@@ -49,7 +49,7 @@ ORDER = {
     "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
-    "mcp/serving": "sealed_state conversations listing answers questions progress client_log calling prompts resources changes tool_server strict_messages stdio auth_error issuer_pages issuer_keys token_checks scope_judge auth http_guard http_app web_protocol __init__",
+    "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling prompts resources changes tool_server strict_messages stdio auth_error issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app web_protocol __init__",
     "mcp/importing": "remote_server private_json call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers remote_resources __init__",
     "openapi": "documents patterns schemas operations parameters requests credentials responses calls loading __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements judgement __init__",

@@ -12,6 +12,8 @@ fastmcp = pytest.importorskip("fastmcp", reason="fastmcp is not installed; it is
 from fastmcp.client.elicitation import ElicitResult  # noqa: E402
 from fastmcp.client.transports import StdioTransport  # noqa: E402
 
+from tests.mcp.serving.processes import balanced  # noqa: E402
+
 pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 SERVER = Path(__file__).parent / "conformance" / "everything_server.py"
@@ -47,3 +49,20 @@ async def test_fastmcp_answers_our_questions():
         result = await client.call_tool("test_input_required_result_elicitation")
 
     assert result.content[0].text == "Hello, Ada!"
+
+
+async def test_fastmcp_gets_an_image_that_our_tool_returns_alone():
+    """The content has no text beside it that only names the image."""
+    async with open_client() as client:
+        image = await client.call_tool("test_image_content")
+
+    assert [block.type for block in image.content] == ["image"]
+
+
+async def test_fastmcp_is_served_by_all_processes_of_a_stateless_server(tmp_path):
+    """Eight calls, each of which another process answers, and all have their results."""
+    async with balanced(tmp_path, 2, "--stateless") as (address, _), fastmcp.Client(f"{address}/mcp") as client:
+        results = [await client.call_tool("add", {"a": number, "b": 1}) for number in range(8)]
+
+    assert [result.data for result in results] == list(range(1, 9))
+    assert len(set((tmp_path / "pids").read_text().split())) == 2

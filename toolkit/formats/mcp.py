@@ -23,11 +23,18 @@ from .responses import build_call, build_response_error, get_field, get_first_fi
 from .result_content import check_results, text_of
 from .schemas.merging import types_of
 
-__all__ = ["calls", "definitions", "read_content", "results"]
+__all__ = ["calls", "definitions", "read_content", "results", "unwrap_output_schema", "unwrap_value"]
 
 NAMING = Naming(provider="MCP", allows_dots=True, max_chars=128)
 
 _WRAPPER_KEY = "result"
+_WRAPPER_PLACE = f"#/properties/{_WRAPPER_KEY}"
+_WRAPPER_MARK = "x-fastmcp-wrap-result"
+"""The keyword that says that an object only wraps a value. FastMCP has it in its schemas, and looks for it."""
+
+WRAPPER_META: dict[str, Any] = {"fastmcp": {"wrap_result": True}}
+"""The `_meta` of a result that says the same, because a tool need not have a schema."""
+
 _MEDIA_TYPE = ("mimeType", "mime_type")
 
 
@@ -88,34 +95,72 @@ def _wrap_output_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         return {**schema, "type": "object"}
     if not types or "object" in types:
         return {"type": "object"}  # the value may or may not be wrapped: no more can be promised
-    moved = _move_references(schema)
+    moved = _move_references(schema, _wrap_reference)
     # A schema with an address of its own is the root of its references wherever it stands.
     definitions = moved.pop("$defs", {}) if "$id" not in moved else {}
     wrapper: dict[str, Any] = {"type": "object", "properties": {_WRAPPER_KEY: moved}, "required": [_WRAPPER_KEY]}
+    wrapper[_WRAPPER_MARK] = True
     return {**wrapper, "$defs": definitions} if definitions else wrapper
 
 
-def _move_references(schema: Any) -> Any:
-    """Return *schema*, whose `$defs` move to the root of the wrapper and the rest to its place there."""
+def _move_references(schema: Any, move: Callable[[str], str]) -> Any:
+    """Return *schema* with each reference to a place in the same document changed by *move*."""
     if not isinstance(schema, Mapping):
         return schema
     if "$id" in schema:
         return dict(schema)
-    moved = map_subschemas(schema, _move_references)
+    moved = map_subschemas(schema, lambda inner: _move_references(inner, move))
     reference = moved.get("$ref")
     if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
-        is_definition = reference.startswith("#/$defs/")
-        moved["$ref"] = reference if is_definition else f"#/properties/{_WRAPPER_KEY}{reference[1:]}"
+        moved["$ref"] = move(reference)
     return moved
+
+
+def _wrap_reference(reference: str) -> str:
+    """Return *reference*: `$defs` move to the root of the wrapper, and the rest to its place there."""
+    return reference if reference.startswith("#/$defs/") else f"{_WRAPPER_PLACE}{reference[1:]}"
+
+
+def _unwrap_reference(reference: str) -> str:
+    return f"#{reference.removeprefix(_WRAPPER_PLACE)}" if reference.startswith(_WRAPPER_PLACE) else reference
+
+
+def unwrap_output_schema(schema: Any) -> tuple[Any, bool]:
+    """Return the schema of the value that *schema* of a server wraps, and True; *schema* itself, and False, if none."""
+    if not isinstance(schema, Mapping) or schema.get(_WRAPPER_MARK) is not True:
+        return schema, False
+    members = schema.get("properties")
+    if not isinstance(members, Mapping) or not isinstance(members.get(_WRAPPER_KEY), Mapping):
+        return schema, False
+    try:
+        inner = _move_references(members[_WRAPPER_KEY], _unwrap_reference)
+        if "$defs" in schema and "$id" not in inner:
+            moved = _move_references({"$defs": schema["$defs"]}, _unwrap_reference)
+            inner["$defs"] = {**moved["$defs"], **inner.get("$defs", {})}
+    except TypeError:  # a list is no list, or a mapping no mapping; the check of the schema says so
+        return schema, False
+    return inner, True
+
+
+def unwrap_value(content: Any, meta: Any, *, is_wrapped: bool) -> Any:
+    """Return the value that the structured *content* of a result wraps, as its schema or its `_meta` says."""
+    says_so = isinstance(meta, Mapping) and meta.get("fastmcp") == WRAPPER_META["fastmcp"]
+    if (is_wrapped or says_so) and isinstance(content, Mapping) and content.keys() == {_WRAPPER_KEY}:
+        return content[_WRAPPER_KEY]
+    return content
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
     blocks = [block for part in result.parts if (block := build_block(part)) is not None]
-    content: list[dict[str, Any]] = [{"type": "text", "text": _text(result)}, *blocks]
-    answer: dict[str, Any] = {"content": content, "isError": result.is_error}
+    # A text that only names the images, the sound or the resources says nothing beside them.
+    is_complete = len(blocks) == len(result.parts) > 0 and result.text == "\n".join(map(render_part, result.parts))
+    texts = [] if is_complete and result.kind == "ok" else [{"type": "text", "text": _text(result)}]
+    answer: dict[str, Any] = {"content": [*texts, *blocks], "isError": result.is_error}
     value = result.value
     if result.kind == "ok" and not (value is None and result.parts):
         answer["structuredContent"] = value if isinstance(value, dict) else {_WRAPPER_KEY: value}
+        if not isinstance(value, dict):
+            answer["_meta"] = WRAPPER_META
     return answer
 
 

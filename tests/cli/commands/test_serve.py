@@ -67,6 +67,7 @@ def test_a_file_has_a_token_on_each_line():
         (["--http", "nowhere"], "is no address"),
         (["--http", "8000", "--token-file", "missing.txt"], "missing.txt cannot be read"),
         (["--auth-issuer", "https://login.example"], "send no tokens; give --http"),
+        (["--stateless"], "--stateless: standard input and output are one connection; give --http"),
         (["--http", "8000", "--auth-issuer", "https://login.example"], "--auth-issuer and --auth-audience belong"),
         (["--http", "8000", *OAUTH, "api://shop"], "--auth-audience: give an address"),
         (["--http", "8000", *OAUTH, "https://shop.example/mcp", "--token-file", "short.txt"], "do not go with them"),

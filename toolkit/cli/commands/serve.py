@@ -32,9 +32,6 @@ __all__ = ["command", "parse_address", "read_tokens"]
 _KEY_VARIABLE = "TOOLKIT_MCP_KEY"
 _TOKEN_VARIABLE = "TOOLKIT_MCP_TOKEN"  # noqa: S105 -- the name of a variable
 _DEFAULT_HOST = "127.0.0.1"
-_STOP_SECONDS = 3
-"""How long calls that are under way may still be answered after the server was told to stop."""
-
 _file = click.Path(dir_okay=False)
 
 
@@ -53,6 +50,16 @@ def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None
 )
 @click.option("--auth-issuer", metavar="URL", help="Accept tokens that this OAuth authorization server signs.")
 @click.option("--auth-audience", metavar="URL", help="The address of this server, for which such tokens have to be.")
+@click.option("--stateless", is_flag=True, help="Give clients no session, so that any process answers any request.")
+@click.option(
+    "--drain",
+    "drain_seconds",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long calls that are under way may go on after SIGTERM.",
+)
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="A web site whose pages may use the server.")
 @click.option(
     "--key-file", type=_file, help=f"The key that all processes of one server share. {_KEY_VARIABLE} holds it too."
@@ -78,6 +85,8 @@ def command(
     token_file: str | None,
     auth_issuer: str | None,
     auth_audience: str | None,
+    stateless: bool,
+    drain_seconds: int,
     origins: tuple[str, ...],
     key_file: str | None,
     store_path: str | None,
@@ -124,13 +133,16 @@ def command(
             if address is None:
                 if auth_issuer is not None or auth_audience is not None:
                     raise Failure("--auth-issuer: clients of standard input and output send no tokens; give --http")
+                if stateless:
+                    raise Failure("--stateless: standard input and output are one connection; give --http")
                 from ...mcp.serving.stdio import serve_stdio
                 from ...mcp.serving.tool_server import build_server
 
                 run = serve_stdio(build_server(dispatcher, **server_options))
             else:
                 auth = _find_auth(token_file, auth_issuer, auth_audience)
-                run = _serve_http(dispatcher, address, auth, origins, server_options, output)
+                server_options |= {"auth": auth, "origins": origins, "stateless": stateless}
+                run = _serve_http(dispatcher, address, server_options, output, drain_seconds)
         except ValueError as error:
             remedy = f"give --token-file, {_TOKEN_VARIABLE} or --auth-issuer"
             raise Failure(str(error).replace("give auth=...", remedy)) from error
@@ -154,39 +166,41 @@ def _find_auth(token_file: str | None, issuer: str | None, audience: str | None)
 def _serve_http(
     dispatcher: Dispatcher,
     address: str,
-    auth: Auth | None,
-    origins: tuple[str, ...],
     options: dict[str, Any],
     output: Output,
+    drain_seconds: int,
 ) -> Coroutine[Any, Any, None]:
     """Return what serves over HTTP. The port is open already, so that a mistake is found before anything runs."""
     from ...mcp.serving.http_app import http_app
 
     host, port = parse_address(address)
-    app = http_app(dispatcher, host=host, auth=auth, origins=origins, **options)
+    app = http_app(dispatcher, host=host, **options)
     try:
         listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise Failure(f"--http: cannot listen on {address}: {error.strerror or error}; choose another port") from error
     port = listener.getsockname()[1]
     output.note(f"serving {options['name']} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
-    return _run(app, listener)
+    return _run(app, listener, drain_seconds)
 
 
-async def _run(app: HttpApp, listener: socket.socket) -> None:
+async def _run(app: HttpApp, listener: socket.socket, drain_seconds: int) -> None:
     import uvicorn
+    from sse_starlette.sse import AppStatus
 
     from ...mcp.serving.web_protocol import ImpatientProtocol
 
     class WebServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # uvicorn waits for its connections, and a subscription would last for as long as its client.
-            app.end_subscriptions()
+            app.drain()
             # Calls that are cut off from here on are no errors, and their tracebacks would hide what is one.
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
             await super().shutdown(sockets)
 
-    options: dict[str, Any] = {"http": ImpatientProtocol, "timeout_graceful_shutdown": _STOP_SECONDS}
+    # The SDK's responses would end at once when the server is told to stop, and those of calls under way with them.
+    AppStatus.enable_automatic_graceful_drain = False
+    options: dict[str, Any] = {"http": ImpatientProtocol, "timeout_graceful_shutdown": drain_seconds}
     config = uvicorn.Config(app, log_level="warning", access_log=False, **options)
     await WebServer(config).serve([listener])
 

@@ -20,6 +20,7 @@ from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextP
 from ...context import Context
 from ...errors import DefinitionError
 from ...facts import FactOptions
+from ...formats.mcp import unwrap_value
 from ...results import ToolResult
 from ...spec import Tool
 from .call_errors import UnusableAnswer
@@ -54,7 +55,9 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
     async def call_server(arguments: dict[str, Any], context: Context) -> ToolResult:
         pins.keep(identity, remote)
         try:
-            return build_result(await send(remote, arguments, CallLink(context)), server.name)
+            return build_result(
+                await send(remote, arguments, CallLink(context)), server.name, is_wrapped=remote.is_wrapped
+            )
         except UnusableAnswer as problem:
             # The call has happened.
             return ToolResult.failure("failed", str(problem), details={"ran": True}, cause=problem, advice=_ADVICE)
@@ -75,7 +78,8 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         remote.description or f"The tool {remote.name[:100]} of the MCP server {server.name}.",
         remote.input_schema,
         call_server,
-        output_schema=remote.output_schema,
+        # Every structured content is an object, so that a schema which says no more would only refuse wrapped values.
+        output_schema=None if remote.output_schema == {"type": "object"} else remote.output_schema,
         origin=server.origin,
         **facts,
     )
@@ -105,9 +109,11 @@ def _describe_change(pins: Pins, identity: str, remote: RemoteTool) -> str | Non
     return f"The server has changed the definition of this tool since it was last used:\n{change}" if change else None
 
 
-def build_result(answer: types.CallToolResult, server: str) -> ToolResult:
+def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool = False) -> ToolResult:
     """
     Return the result for *answer*, which the server *server* sent.
+
+    If *is_wrapped*, the schema of the tool says that the structured content wraps the value. The answer may say so too.
 
     Raises:
         UnusableAnswer: Some content cannot be read.
@@ -119,7 +125,8 @@ def build_result(answer: types.CallToolResult, server: str) -> ToolResult:
         return ToolResult.failure("failed", text or f"the server {server} gives no reason", parts=kept)
     has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
     if has_value:
-        return ToolResult(text, answer.structured_content, parts=kept)
+        value = unwrap_value(answer.structured_content, answer.meta, is_wrapped=is_wrapped)
+        return ToolResult(text, value, parts=kept)
     # Without a text of its own, a result has the text of all its parts.
     return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
 

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from ..._plumbing.wording import format_count
 from ...catalogs.foreign_text import clean_schema, clean_text, explain_name, is_clean
 from ...errors import DefinitionError
+from ...formats.mcp import unwrap_output_schema
 from ...values.strictjson.canonical import digest_parts, encode_canonical
 from .remote_server import ServerLimits
 
@@ -39,11 +40,12 @@ class RemoteTool:
         name: The name by which the server knows the tool.
         description: The description, cleaned and cut.
         input_schema: The schema of the arguments.
-        output_schema: The schema of the structured content; None if the server gives none.
+        output_schema: The schema of the value; None if the server gives none.
         hints: What the server says about the tool, by the protocol's names (`readOnlyHint`).
         digest: A digest of the whole definition, as the server sent it.
         problem: Why the tool cannot be used; None if nothing is known against it.
         is_task: Whether the server runs the tool as a task, and in no other way.
+        is_wrapped: Whether the structured content is an object that only wraps the value.
     """
 
     name: str
@@ -54,6 +56,7 @@ class RemoteTool:
     digest: str = ""
     problem: str | None = None
     is_task: bool = False
+    is_wrapped: bool = False
 
     @classmethod
     def of(cls, tool: types.Tool, limits: ServerLimits) -> RemoteTool:
@@ -76,12 +79,13 @@ class RemoteTool:
                 return cls(
                     tool.name, text, {}, problem=f"its schema has {size:,} bytes; at most {max_bytes:,} are read"
                 )
-            schemas, digest = (clean_schema(tool.input_schema), clean_schema(tool.output_schema)), _digest(definition)
+            output_schema, is_wrapped = unwrap_output_schema(tool.output_schema)
+            schemas, digest = (clean_schema(tool.input_schema), clean_schema(output_schema)), _digest(definition)
         except RecursionError:
             return cls(tool.name, text, {}, problem="its schema is nested too deeply to be enforced")
         except DefinitionError as error:
             return cls(tool.name, text, {}, problem=str(error), digest=_digest(definition))
-        return cls(tool.name, text, *schemas, hints, digest, is_task=is_task)
+        return cls(tool.name, text, *schemas, hints, digest, is_task=is_task, is_wrapped=is_wrapped)
 
     def describe_definition(self) -> str:
         """Return the definition as text with short lines, so that two of them can be compared."""

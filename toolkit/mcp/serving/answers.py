@@ -38,15 +38,14 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
             return build_error_answer(f"error: `{name}` returned no value, and its schema promises one")
         return answer
     if not promises_value and (value is None or isinstance(value, str)):
-        del answer["structuredContent"]
-        return answer
+        return _leave_value_out(answer)
     if promises_value and checks_value and (problem := _find_problem(plan, value)) is not None:
         return build_error_answer(
             f"error: `{name}` has run, and returned a value that its output schema does not allow: {problem}"
         )
     text = as_text(value)
     if result.truncated or not (isinstance(value, (bool, int, float)) or plan.limit.allows(text)):
-        del answer["structuredContent"]
+        _leave_value_out(answer)
         if promises_value:
             # A client refuses a result without the value that the schema promises, unless it is an error.
             remark = (
@@ -55,6 +54,12 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
             )
             answer["content"].append({"type": "text", "text": remark})
             answer["isError"] = True
+    return answer
+
+
+def _leave_value_out(answer: dict[str, Any]) -> dict[str, Any]:
+    del answer["structuredContent"]
+    answer.pop("_meta", None)
     return answer
 
 

@@ -4,6 +4,7 @@ One `tools/call` request: run it, ask the user of the client if that is needed, 
     call ──▶ result ──▶ answer
                │
             waiting ──▶ older revision: ask now, and resume the call with the answer
+                    ──▶ older revision, stateless server: say where a person answers; the client calls again later
                     ──▶ 2026-07-28: return the question with a sealed state; the client calls again with the answer
 
 What runs is the call that the store of the approvals holds. The client sends no more than the answer to a question
@@ -40,7 +41,7 @@ from ...results import ToolResult
 from ...session import Session
 from .answers import build_answer, build_error_answer
 from .client_log import ClientLog
-from .conversations import Conversations, RequestContext, is_modern, name_client
+from .conversations import Conversations, RequestContext, is_modern, is_stateless, name_client
 from .progress import ProgressRouter, ProgressSender, run_to_end, run_with_progress
 from .questions import (
     ClientHost,
@@ -53,6 +54,7 @@ from .questions import (
     read_decision,
 )
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
+from .waiting_calls import WaitingCalls
 
 __all__ = ["ToolCaller"]
 
@@ -88,7 +90,8 @@ class ToolCaller:
     Answers `tools/call` requests with the tools of *dispatcher*.
 
     *router* gets the progress of all calls of the dispatcher. *on_load* is called when a call has loaded deferred tools
-    into its conversation. A client of an older revision may take *answer_seconds* to answer a question.
+    into its conversation. A client of an older revision may take *answer_seconds* to answer a question. Calls whose
+    client cannot be asked are left to *waiting*, if it is given.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class ToolCaller:
         on_load: Callable[[], object],
         answer_seconds: float,
         log: ClientLog,
+        waiting: WaitingCalls | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._conversations = conversations
@@ -109,6 +113,7 @@ class ToolCaller:
         self._on_load = on_load
         self._answer_seconds = answer_seconds
         self._log = log
+        self._waiting = waiting
         self._unusable = UnusableAnswers()
 
     async def call(self, context: RequestContext, params: CallToolRequestParams) -> dict[str, Any]:
@@ -149,14 +154,20 @@ class ToolCaller:
     async def _run(self, exchange: _Exchange) -> ToolResult:
         context, principal = exchange.context, exchange.principal
         name, arguments = exchange.params.name, exchange.params.arguments
-        session = exchange.session = self._conversations.session_of(context, principal)
+        session = self._conversations.session_of(context, principal)
+        options: dict[str, Any] = {"principal": principal}
+        if self._waiting is not None and is_stateless(context):
+            session, options["request_id"] = await self._waiting.prepare(
+                self._digest(exchange.params), session, principal
+            )
+        options["session"] = exchange.session = session
         call_id = None
         plan = self._dispatcher.find_plan(name)
         if plan is not None and plan.direct_call in _UNINTERRUPTED:
-            return await self._dispatcher.call(name, arguments, session=session, principal=principal)
+            return await self._dispatcher.call(name, arguments, **options)
         if plan is not None and (plan.tool.signature.injected or plan.tool.facts.streaming):
             call_id = self._router.create_id()
-        run = self._dispatcher.call(name, arguments, id=call_id, session=session, principal=principal)
+        run = self._dispatcher.call(name, arguments, id=call_id, **options)
         if call_id is None:
             return await run_to_end(run)
         loaded = session.loaded
@@ -324,8 +335,13 @@ class ToolCaller:
         Raises:
             MCPError: The newer revision has an error for this, which names the capability that is missing.
         """
+        stateless = is_stateless(exchange.context)
+        if stateless and self._waiting is not None:
+            answer = self._waiting.build_answer(exchange.context, request)
+            if answer is not None:
+                return answer
         await self._withdraw(request, exchange.principal)
-        text = f"error: denied: {describe_inability(request)}"
+        text = f"error: denied: {describe_inability(request, stateless=stateless)}"
         if is_modern(exchange.context) and not (request.auth is not None and request.auth.url is None):
             needed = find_needed_capability(request, exchange.context.session.client_capabilities)
             data: dict[str, Any] = {"requiredCapabilities": needed}

@@ -22,11 +22,11 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from mcp_types import INVALID_PARAMS, SubscribeRequestParams, UnsubscribeRequestParams
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, SubscribeRequestParams, UnsubscribeRequestParams
 
 from ..._plumbing.forks import unlock_in_children
 from ...catalogs.views import CatalogView
-from .conversations import RequestContext, connection_of
+from .conversations import RequestContext, connection_of, is_stateless
 from .resources import ResourceBook
 
 __all__ = ["ChangeNotifier", "ResourceChanges"]
@@ -101,8 +101,10 @@ class ChangeNotifier:
         Subscribe the connection of *context* to a resource, until it unsubscribes or ends.
 
         Raises:
-            MCPError: There is no such resource, or the connection has too many subscriptions.
+            MCPError: There is no such resource, the connection has too many subscriptions, or there are no connections.
         """
+        if is_stateless(context):
+            raise MCPError(METHOD_NOT_FOUND, "this server is stateless, so it cannot tell a client of changes")
         uri, uris = str(params.uri), self._find_subscriptions(context)
         if self._book.find_fixed(uri) is None and self._book.find_function(uri) is None:
             raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]}", {"uri": uri})

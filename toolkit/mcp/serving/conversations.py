@@ -1,8 +1,9 @@
 """
 For whom a call is made, and which conversation it belongs to.
 
-A connection of an older revision is one conversation. Revision 2026-07-28 has no connections. There, the conversation
-is that of the question that is answered, or that of the user, or else every call is a conversation of its own.
+A connection of an older revision is one conversation. Revision 2026-07-28 has no connections, and neither has a
+stateless server. There, the conversation is that of the question that is answered, or that of the user, or else every
+call is a conversation of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from ...session import Session
 from .sealed_state import StateSeal
 
-__all__ = ["Conversations", "RequestContext", "SessionOwners", "connection_of", "is_modern", "name_client"]
+__all__ = [
+    "Conversations",
+    "RequestContext",
+    "SessionOwners",
+    "connection_of",
+    "is_modern",
+    "is_stateless",
+    "name_client",
+]
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 
@@ -31,6 +40,11 @@ _MAX_PRINCIPALS = 10_000
 def is_modern(context: RequestContext) -> bool:
     """Return whether the request of *context* follows a revision without sessions: 2026-07-28 or newer."""
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def is_stateless(context: RequestContext) -> bool:
+    """Return whether the request is of an older revision, and came to a server that keeps no connections."""
+    return not (is_modern(context) or context.session.can_send_request)
 
 
 def connection_of(context: RequestContext) -> Connection:
@@ -77,7 +91,7 @@ class Conversations:
 
     def session_of(self, context: RequestContext, principal: str | None) -> Session:
         """Return the conversation that a request of *principal* belongs to."""
-        if is_modern(context):
+        if is_modern(context) or is_stateless(context):
             return self.session_of_principal(principal)
         # A client that knows the id of a connection must not share the conversation of its user.
         state, key = connection_of(context).state, f"{_STATE_KEY}:{principal}"
@@ -85,7 +99,7 @@ class Conversations:
         return session
 
     def session_of_principal(self, principal: str | None) -> Session:
-        """Return the conversation of *principal* in a revision without connections."""
+        """Return the conversation of *principal* where there are no connections."""
         return Session() if principal is None else self._find(self._seal.derive_session_id(principal), principal)
 
     def session_of_question(self, session_id: str | None, principal: str | None) -> Session | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import re
 import warnings
 from collections.abc import AsyncIterator, Sequence
@@ -12,23 +14,28 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import JSONResponse, PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ..._option_checks import require_list
+from ...approvals.records import ApprovalError
 from ...context import ClientRequest, current_request
 from ...dispatcher import Dispatcher
 from ...errors import ToolkitWarning
 from .auth import METADATA_PATH, Auth, FindUser
 from .conversations import RequestContext, SessionOwners
 from .http_guard import HttpGuard, is_loopback
+from .request_page import RequestPage
 from .tool_server import ServerOptions, ToolServer, build_judged_server
 
 __all__ = ["HttpApp", "http_app"]
+
+_log = logging.getLogger("toolkit")
 
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 _BODY_SECONDS = 30.0
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _SECRET_HEADERS = ("authorization", "cookie")
+_STATUS_PATHS = ("/health", "/ready")
 
 
 def http_app(
@@ -39,6 +46,7 @@ def http_app(
     origins: Sequence[str] = (),
     request_headers: Sequence[str] = (),
     path: str = "/mcp",
+    stateless: bool = False,
     max_body_bytes: int = _MAX_BODY_BYTES,
     body_seconds: float = _BODY_SECONDS,
     **options: Unpack[ServerOptions],
@@ -53,7 +61,9 @@ def http_app(
             returns the user of a token, or None. The user is the principal of the calls.
         origins: The origins of web pages that may use the server, such as "https://chat.example".
         request_headers: The names of the HTTP headers that tools see in `context.request.headers`.
-        path: The path of the only address that the application has.
+        path: The path of the MCP server. The others are `/health` and `/ready`, and the pages of calls that wait.
+        stateless: Whether clients of revision 2025-11-25 and older get no session, so that every process of the server
+            can answer every request. Newer clients never have one.
         max_body_bytes: The largest request that is read.
         body_seconds: How long a client may take to send a request.
         options: The options of the server, which `ServerOptions` explains.
@@ -68,8 +78,10 @@ def http_app(
             f"a server on {host} can be reached from other machines, so it needs to know its users; give auth=..., or "
             "listen on 127.0.0.1"
         )
-    if not path.startswith("/"):
-        raise ValueError(f"path starts with a slash, got {path!r}")
+    if not path.startswith("/") or path.rstrip("/") in _STATUS_PATHS:
+        raise ValueError(f"path starts with a slash, and is none of {', '.join(_STATUS_PATHS)}; got {path!r}")
+    if not isinstance(stateless, bool):
+        raise TypeError(f"stateless is True or False, got {stateless!r:.60}")
     if not max_body_bytes > 0:
         raise ValueError(f"max_body_bytes has to be above 0, got {max_body_bytes!r}")
     if not body_seconds > 0:
@@ -82,6 +94,7 @@ def http_app(
     return HttpApp(
         server,
         path,
+        stateless=stateless,
         auth=auth,
         request_headers=_check_headers(request_headers),
         is_local=is_loopback(host),
@@ -104,6 +117,7 @@ class HttpApp:
         server: ToolServer,
         path: str,
         *,
+        stateless: bool,
         auth: Auth | None,
         request_headers: Sequence[str],
         max_body_bytes: int,
@@ -115,22 +129,27 @@ class HttpApp:
         self._request_headers = request_headers
         self._manager = StreamableHTTPSessionManager(
             server,
+            stateless=stateless,
             # The guard has checked the host and the origin.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=max_body_bytes,
         )
         self._is_running = False
+        self._draining = asyncio.Event()
         self._owners = SessionOwners(server.conversations)
         server.middleware += [self._owners, self._note_request]
-        self._guard = HttpGuard(
-            self._manager.handle_request,
-            owners=self._owners,
-            auth=auth,
-            find_tool=server.find_tool,
-            request_headers=request_headers,
-            max_body_bytes=max_body_bytes,
-            **guard_options,
-        )
+        guard_options |= {
+            "owners": self._owners,
+            "find_tool": server.find_tool,
+            "request_headers": request_headers,
+            "max_body_bytes": max_body_bytes,
+        }
+        self._guard = HttpGuard(self._manager.handle_request, auth=auth, **guard_options)
+        self._page: RequestPage | None = None
+        server.is_stateless = stateless
+        if stateless:
+            server.waiting_calls.path = path
+            self._page = RequestPage(server.waiting_calls, server.conversations, auth=auth, **guard_options)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -147,12 +166,14 @@ class HttpApp:
             finally:
                 self._is_running = False
 
-    def end_subscriptions(self) -> None:
+    def drain(self) -> None:
         """
-        End the connections of clients that only wait for changes. Call this on the event loop that serves.
+        Prepare to stop: `/ready` says no, and connections that only wait for news end. Calls go on.
 
-        A web server that stops waits for its connections before it tells the application so.
+        Call this on the event loop that serves, when the web server is told to stop. It waits for its connections
+        before it tells the application so.
         """
+        self._draining.set()
         self.server.end_subscriptions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,7 +188,12 @@ class HttpApp:
                 "mounts this one enters `async with app.running():` in its own lifespan"
             )
         elif (path := scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")) == self._path.rstrip("/"):
-            await self._guard(scope, receive, send)
+            await self._serve(scope, receive, send)
+        elif path in _STATUS_PATHS:
+            reason = await self._find_unreadiness() if path == "/ready" else None
+            await PlainTextResponse(reason or "ok", 503 if reason else 200)(scope, receive, send)
+        elif self._page is not None and self.server.waiting_calls.find_page_id(path):
+            await self._page(scope, receive, send)
         elif self._resource is not None and f"{path}/".startswith(f"{METADATA_PATH}/"):
             # Every page may read it, as its readers have no token yet.
             permission = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
@@ -175,6 +201,41 @@ class HttpApp:
         else:
             response = PlainTextResponse(f"the address of the MCP server is {self._path}", 404)
             await response(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request to the address of the MCP server."""
+        if self.server.is_stateless and scope["method"] in ("GET", "DELETE"):
+            response = PlainTextResponse("this server is stateless: send POST", 405, {"allow": "POST"})
+            await response(scope, receive, send)
+        elif scope["method"] == "GET":
+            await self._guard(scope, self._end_when_draining(receive), send)
+        else:
+            await self._guard(scope, receive, send)
+
+    def _end_when_draining(self, receive: Receive) -> Receive:
+        """Return a *receive* that says that the client has gone as soon as the server is about to stop."""
+
+        async def receive_until_draining() -> Message:
+            message, end = asyncio.ensure_future(receive()), asyncio.ensure_future(self._draining.wait())
+            try:
+                await asyncio.wait([message, end], return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
+            finally:
+                message.cancel()
+                end.cancel()
+
+        return receive_until_draining
+
+    async def _find_unreadiness(self) -> str | None:
+        """Return why no new request should come here; None if it may."""
+        if self._draining.is_set():
+            return "stopping"
+        try:
+            await self.server.waiting_calls.find_record("ready")
+        except ApprovalError:
+            _log.exception("the server is not ready, because its store of approvals does not work")
+            return "the store of approvals does not work"
+        return None
 
     async def _note_request(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         """Let the tools that run for a message see the request that it came with."""

@@ -131,9 +131,13 @@ class HttpGuard:
         if not origin or origin.lower() in self._origins:
             return None
         page = _WEB_ORIGIN.fullmatch(origin)
-        if self._is_local and page is not None and _names_this_machine(page[1]):
+        if page is not None and self._is_allowed_page(page[1], host):
             return None
         return _refuse(403, f"web pages of {origin[:100]!r} may not use this server; allow them with origins=[...]")
+
+    def _is_allowed_page(self, authority: str, host: str) -> bool:
+        """Return whether pages of the host *authority*, which `origins` does not name, may use the server at *host*."""
+        return self._is_local and _names_this_machine(authority)
 
     def _check_length(self, headers: dict[bytes, bytes]) -> Response | None:
         length = headers.get(b"content-length", b"")

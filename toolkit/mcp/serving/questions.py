@@ -112,8 +112,11 @@ def _method_of(question: Question) -> str:
     return _ELICIT if question.request is None else str(question.request["method"])
 
 
-def describe_inability(request: ApprovalRequest) -> str:
+def describe_inability(request: ApprovalRequest, *, stateless: bool = False) -> str:
     """Return the reason why a call ends that had to ask, and what its user can do."""
+    lack = "it declares no elicitation"
+    if stateless:
+        lack = "a stateless server keeps no connection to it; give all its processes one key and one store of approvals"
     tool = make_visible(request.tool, keep_lines=False)
     if request.auth is not None:
         where = "it names no address" if request.auth.url is None else f"open {request.auth.url}, and call it again"
@@ -121,10 +124,10 @@ def describe_inability(request: ApprovalRequest) -> str:
     if any(question.request is not None for question in request.questions):
         return f"`{tool}` asks for the model or the folders of this client, which declares neither sampling nor roots"
     if request.questions:
-        return f"`{tool}` has a question for the user, and this client cannot ask it: it declares no elicitation"
+        return f"`{tool}` has a question for the user, and this client cannot ask it: {lack}"
     return (
-        f"`{tool}` needs the approval of a person ({request.reason}), and this client cannot ask for it: it declares "
-        f"no elicitation; use a client that does, or start the server with a rule such as 'allow {tool}'"
+        f"`{tool}` needs the approval of a person ({request.reason}), and this client cannot ask for it: {lack}"
+        f"{'' if stateless else '; use a client that does'}, or start the server with a rule such as 'allow {tool}'"
     )
 
 

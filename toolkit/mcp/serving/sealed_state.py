@@ -114,8 +114,11 @@ class StateSeal:
 
     def derive_session_id(self, principal: str) -> str:
         """Return the id of the conversation of *principal*: the same in every process that has the key."""
-        content = digest_parts("toolkit mcp conversation", self._keys[0].hex(), principal)
-        return f"mcp-{content[:32]}"
+        return f"mcp-{self.derive_id('toolkit mcp conversation', principal)}"
+
+    def derive_id(self, *parts: str) -> str:
+        """Return an id for *parts* that cannot be guessed, and is the same in every process that has the key."""
+        return digest_parts(parts[0], self._keys[0].hex(), *parts[1:])[:32]
 
 
 def digest_request(kind: str, name: str, arguments: Mapping[str, Any] | None) -> str:

@@ -22,6 +22,7 @@ from mcp_types import (
     SubscribeRequestParams,
     UnsubscribeRequestParams,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
 from ...approvals.policy import Approvals
@@ -43,6 +44,7 @@ from .progress import ProgressRouter
 from .prompts import PromptCaller, build_completion, build_prompt, describe_prompt, find_skill, list_skills
 from .resources import ResourceBook, ResourceCaller, Resources
 from .sealed_state import Keys, StateSeal
+from .waiting_calls import WaitingCalls
 
 __all__ = ["ServerOptions", "ToolServer", "build_judged_server", "build_server"]
 
@@ -156,6 +158,8 @@ class ToolServer(Server[Any]):
 
     Attributes:
         conversations: The principals and sessions of the calls.
+        waiting_calls: The calls that wait for an answer on a page, because their client cannot be asked.
+        is_stateless: Whether there are no connections in older revisions either.
     """
 
     def __init__(self, dispatcher: Dispatcher, options: ServerOptions, judges: Sequence[SupportsJudge] = ()) -> None:
@@ -173,6 +177,13 @@ class ToolServer(Server[Any]):
         )
         self._seal = StateSeal(options.get("key"), max_age_seconds=self._answer_seconds)
         self.conversations = Conversations(self._seal, options.get("principal"))
+        self.waiting_calls = WaitingCalls(
+            self._dispatcher,
+            self._seal,
+            has_key=options.get("key") is not None,
+            expires_seconds=2 * self._answer_seconds,
+        )
+        self.is_stateless = False
         prompts = options.get("prompts")
         self._prompts = Catalog() if prompts is None else prompts
         servers = options.get("servers")
@@ -208,7 +219,8 @@ class ToolServer(Server[Any]):
     def _add_handlers(self) -> None:
         add = self.add_request_handler
         add("tools/list", PaginatedRequestParams, self._list_tools)
-        add("tools/call", CallToolRequestParams, self._build_caller(ToolCaller, self._dispatcher).call)
+        caller = self._build_caller(ToolCaller, self._dispatcher, waiting=self.waiting_calls)
+        add("tools/call", CallToolRequestParams, caller.call)
         add("prompts/list", PaginatedRequestParams, self._list_prompts)
         add("prompts/get", GetPromptRequestParams, self._get_prompt)
         add("completion/complete", CompleteRequestParams, self._complete)
@@ -240,6 +252,12 @@ class ToolServer(Server[Any]):
     def get_capabilities(self, *arguments: Any, **keywords: Any) -> ServerCapabilities:
         """Return what the server offers. Its lists may change, and its resources if the program says so."""
         capabilities = super().get_capabilities(*arguments, **keywords)
+        if self.is_stateless and keywords.get("protocol_version") not in MODERN_PROTOCOL_VERSIONS:
+            # A client could not be told of changes, and the level of its log would be forgotten.
+            capabilities.logging = None
+            if capabilities.resources is not None:
+                capabilities.resources.subscribe = False
+            return capabilities
         for listed in (capabilities.tools, capabilities.prompts):
             if listed is not None:
                 listed.list_changed = True
