@@ -225,15 +225,15 @@ async def test_a_typed_answer_after_a_pause_is_json():
 
 
 async def test_a_tool_that_took_the_name_of_an_agent_does_not_go_on_with_its_run():
-    shed = Shed()
+    shed, approvals = Shed(), Approvals(MemoryApprovals())
     expert = expert_in(shed, [[call("cut", wood="oak")]], mode="default")
-    run = await asker(asking(), tool_of(expert)).run("go")
+    run = await asker(asking(), tool_of(expert), approvals=approvals).run("go")
 
     def ask(prompt: str) -> str:
         """Ask somebody else."""
         return prompt
 
-    agent = asker(["Alone."], ask)
+    agent = asker(["Alone."], ask, approvals=approvals)
     run = await agent.resume(Run.loads(run.dumps()), Decision.approve())
     assert (run.text, results_of(run)[0].kind, shed.done) == ("Alone.", "denied", [])
 

@@ -19,7 +19,7 @@ from typing import Any
 from ..approvals import ApprovalError
 from ..approvals.comparisons import is_same_request
 from ..approvals.policy import Approvals
-from ..approvals.records import Record
+from ..approvals.records import Record, is_past
 from ..approvals.store import ApprovalStore
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
 from ..calls.propagation import must_propagate
@@ -239,13 +239,25 @@ class Toolbox:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
         return find_output_reader(self.dispatcher.catalog.table, self.dispatcher.settings.judges, session)
 
-    async def is_unchanged(self, request: ApprovalRequest) -> bool:
-        """Return whether *request* says the same as the store's copy of it, or the store has none to compare."""
+    async def check_request(self, request: ApprovalRequest) -> None:
+        """Raise `ApprovalError` if the store does not know *request*, or knows it as something else."""
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
-            return True  # a seal is checked when the request is resumed
+            return  # a seal is checked when the request is resumed
         record = await self._find_record(request.id)
-        return record is None or is_same_request(request, record.request, settings.redaction)
+        if record is None and not is_past(request.expires_at, settings.approvals.clock()):
+            raise ApprovalError(
+                f"the store of this agent's approvals does not know request {request.id} of the run, so it cannot be "
+                "approved here; give the process that asks and the one that resumes the same store: "
+                "Dispatcher(..., approvals=Approvals(SQLiteApprovals(path))), or PostgresApprovals",
+                why="unknown",
+            )
+        if record is not None and not is_same_request(request, record.request, settings.redaction):
+            raise ApprovalError(
+                f"request {request.id} of this run is not what was asked: the run was changed; "
+                "answer what the store has in pending()",
+                why="forged",
+            )
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
         """Return whether *request*, a held call or a plan, was not run so far, and record that it is run now."""
