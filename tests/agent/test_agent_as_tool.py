@@ -20,6 +20,7 @@ from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DefinitionError, DuplicateTool
+from toolkit.hooks import CallEnded, PersonAnswered, PersonAsked
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Reply, ScriptedProvider, Usage
 
@@ -196,6 +197,43 @@ async def test_what_waits_inside_waits_outside_and_goes_on_inside(saved):
     run, tools = await approve_all(agent, run, saved=saved)
     assert (run.text, results_of(run)[0].text, tools) == ("Fine.", "All cut.", ["cut", "cut"])
     assert (shed.done, store.pending(), run.subs) == (["cut oak", "cut elm"], [], ())
+
+
+class Ears:
+    """A hook that writes down how calls end, and whom people are asked about."""
+
+    def __init__(self):
+        self.ends, self.asked = [], []
+
+    def after(self, call, result):
+        self.ends.append(("after", call.name, result.kind))
+        return result
+
+    def on_event(self, event):
+        if isinstance(event, CallEnded):
+            self.ends.append(("ended", event.call.name, event.kind))
+        elif isinstance(event, PersonAsked | PersonAnswered):
+            self.asked.append((type(event).__name__, event.call.name))
+
+
+async def test_hooks_hear_that_a_call_waits_if_its_sub_run_waits():
+    expert = expert_in(Shed(), [[call("cut", wood="oak")], "Cut."], mode="default")
+    dispatcher = Dispatcher(Catalog(tool_of(expert)), permissions=Permissions("auto"), hooks=[ears := Ears()])
+    run = await Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher).run("go")
+    assert (run.status, ears.ends) == ("waiting", [("after", "ask", "waiting"), ("ended", "ask", "waiting")])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_hooks_of_the_caller_hear_that_a_person_is_asked_inside(shared):
+    """Once, also if both agents have the hook."""
+    shed, ears = Shed(), Ears()
+    hooks = [ears] if shared else []
+    own = Dispatcher(shed.catalog, permissions=Permissions("default"), hooks=hooks)
+    tool = tool_of(Agent(ScriptedProvider([[call("cut", wood="oak")], "Cut."]), own))
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("auto"), hooks=[ears])
+    agent = Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher)
+    run = await agent.resume(await agent.run("go"), Decision.approve())
+    assert (run.text, ears.asked) == ("Fine.", [("PersonAsked", "cut"), ("PersonAnswered", "cut")])
 
 
 async def test_two_calls_at_once_are_two_sub_runs():

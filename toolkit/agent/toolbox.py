@@ -22,7 +22,9 @@ from ..approvals.policy import Approvals
 from ..approvals.records import Record, is_past
 from ..approvals.store import ApprovalStore
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
+from ..calls.listeners import tell
 from ..calls.propagation import must_propagate
+from ..calls.settings import Settings
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
@@ -30,6 +32,9 @@ from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError
 from ..formats.base import SEARCH_TOOL_NAME
+from ..hooks.base import Step
+from ..hooks.events import Event as LifecycleEvent
+from ..hooks.events import PersonAnswered, PersonAsked
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
@@ -97,12 +102,16 @@ class Toolbox:
         Return the same tools for a run that is a part of another agent's run, which has the toolbox *outer*.
 
         Calls have to satisfy the judges of both, so nothing is allowed that the other agent may not do. People are
-        asked as that agent asks them, and all requests of the run are in one store.
+        asked as that agent asks them, and all requests of the run are in one store. The listeners of that agent are
+        told so too.
         """
         outer_source, has_steps = outer._source, outer._has_steps
+        own_hooks = self._source.settings.chain.hooks
+        steps = [step for step in outer_source.settings.chain.listeners if step.hook not in own_hooks]
+        hooks = [_PersonListener(outer_source.settings, steps)] if steps else []
         own_judges = self._source.settings.judges.judges
         judges = [judge for judge in outer_source.settings.judges.judges if judge not in own_judges]
-        source = self._source.extended(permissions=judges, approvals=outer_source.approvals)
+        source = self._source.extended(permissions=judges, approvals=outer_source.approvals, hooks=hooks)
         return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=has_steps)
 
     def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
@@ -334,6 +343,19 @@ class Toolbox:
         """Return the method named *method* of every hook that has it, each hook once."""
         unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
         return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
+
+
+class _PersonListener:
+    """Tells *steps*, the listeners of another agent with these *settings*, that a person is asked or has answered."""
+
+    listens_to = (PersonAsked, PersonAnswered)
+
+    def __init__(self, settings: Settings, steps: Sequence[Step]) -> None:
+        self._settings = settings
+        self._steps = steps
+
+    async def on_event(self, event: LifecycleEvent) -> None:
+        await tell(self._settings, event, steps=self._steps)
 
 
 def find_next_agent(tool: Tool) -> Any:
