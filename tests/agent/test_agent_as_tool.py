@@ -167,6 +167,29 @@ async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind
     assert shed.done == (["cut oak"] if kind == "ok" else [])
 
 
+@pytest.mark.parametrize(
+    ("rules", "facts", "asked"),
+    [((), {}, ["burn"]), (("ask ask",), {}, ["ask", "burn"]), ((), {"approval": "always"}, ["ask", "burn"])],
+)
+@pytest.mark.parametrize("mode", ["default", "auto"])
+async def test_a_mode_asks_about_the_calls_inside_and_not_about_the_agent(mode, rules, facts, asked):
+    shed = Shed()
+    tool = expert_in(shed, [[call("burn", wood="oak")], "Done."]).as_tool("ask", "Ask.", **facts)
+    agent = asker([*asking(), "Fine."], tool, mode=mode, rules=rules)
+    run, tools = await approve_all(agent, await agent.run("go"))
+    assert (run.text, tools, shed.done, tool.facts.destructive) == ("Fine.", asked, ["burn oak"], True)
+
+
+async def test_a_mode_asks_about_an_agent_outside_of_a_run():
+    """There its own permissions alone judge what it does."""
+    shed = Shed()
+    tool = expert_in(shed, [[call("burn", wood="oak")], "Done."]).as_tool("ask", "Ask.")
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("default"))
+    (request,) = (await Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher).run("go")).requests
+    assert request.tool == "burn"
+    assert ((await dispatcher.call("ask", {"prompt": "Look."})).kind, shed.done) == ("waiting", [])
+
+
 async def test_its_own_rules_hold_too():
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "No."], rules=("deny cut",))
