@@ -29,7 +29,8 @@ __all__ = ["EndedInside", "add_schema_hint", "build_error_result", "build_hook_e
 
 _log = logging.getLogger("toolkit")
 
-class EndedInside(ToolError):
+
+class EndedInside(ToolError):  # noqa: N818 -- the name says what happened
     """A run inside the call waits for a person or was halted, so *result* is the result of the call."""
 
     def __init__(self, message: str, result: ToolResult) -> None:
