@@ -244,7 +244,7 @@ class Run(Generic[T_co]):
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, output: object) -> Run[Any]: ...
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
+    def from_json(cls, data: Any, *, output: Any = None) -> Run[Any]:
         """
         Return the run in *data*, which `to_json` wrote. *output* is the type of its answer, as the agent has it.
 
