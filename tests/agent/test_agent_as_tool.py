@@ -20,6 +20,7 @@ from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DefinitionError, DuplicateTool
+from toolkit.hooks import CallEnded, PersonAnswered, PersonAsked
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Reply, ScriptedProvider, Usage
 
@@ -166,6 +167,29 @@ async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind
     assert shed.done == (["cut oak"] if kind == "ok" else [])
 
 
+@pytest.mark.parametrize(
+    ("rules", "facts", "asked"),
+    [((), {}, ["burn"]), (("ask ask",), {}, ["ask", "burn"]), ((), {"approval": "always"}, ["ask", "burn"])],
+)
+@pytest.mark.parametrize("mode", ["default", "auto"])
+async def test_a_mode_asks_about_the_calls_inside_and_not_about_the_agent(mode, rules, facts, asked):
+    shed = Shed()
+    tool = expert_in(shed, [[call("burn", wood="oak")], "Done."]).as_tool("ask", "Ask.", **facts)
+    agent = asker([*asking(), "Fine."], tool, mode=mode, rules=rules)
+    run, tools = await approve_all(agent, await agent.run("go"))
+    assert (run.text, tools, shed.done, tool.facts.destructive) == ("Fine.", asked, ["burn oak"], True)
+
+
+async def test_a_mode_asks_about_an_agent_outside_of_a_run():
+    """There its own permissions alone judge what it does."""
+    shed = Shed()
+    tool = expert_in(shed, [[call("burn", wood="oak")], "Done."]).as_tool("ask", "Ask.")
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("default"))
+    (request,) = (await Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher).run("go")).requests
+    assert request.tool == "burn"
+    assert ((await dispatcher.call("ask", {"prompt": "Look."})).kind, shed.done) == ("waiting", [])
+
+
 async def test_its_own_rules_hold_too():
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "No."], rules=("deny cut",))
@@ -198,6 +222,43 @@ async def test_what_waits_inside_waits_outside_and_goes_on_inside(saved):
     assert (shed.done, store.pending(), run.subs) == (["cut oak", "cut elm"], [], ())
 
 
+class Ears:
+    """A hook that writes down how calls end, and whom people are asked about."""
+
+    def __init__(self):
+        self.ends, self.asked = [], []
+
+    def after(self, call, result):
+        self.ends.append(("after", call.name, result.kind))
+        return result
+
+    def on_event(self, event):
+        if isinstance(event, CallEnded):
+            self.ends.append(("ended", event.call.name, event.kind))
+        elif isinstance(event, PersonAsked | PersonAnswered):
+            self.asked.append((type(event).__name__, event.call.name))
+
+
+async def test_hooks_hear_that_a_call_waits_if_its_sub_run_waits():
+    expert = expert_in(Shed(), [[call("cut", wood="oak")], "Cut."], mode="default")
+    dispatcher = Dispatcher(Catalog(tool_of(expert)), permissions=Permissions("auto"), hooks=[ears := Ears()])
+    run = await Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher).run("go")
+    assert (run.status, ears.ends) == ("waiting", [("after", "ask", "waiting"), ("ended", "ask", "waiting")])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_hooks_of_the_caller_hear_that_a_person_is_asked_inside(shared):
+    """Once, also if both agents have the hook."""
+    shed, ears = Shed(), Ears()
+    hooks = [ears] if shared else []
+    own = Dispatcher(shed.catalog, permissions=Permissions("default"), hooks=hooks)
+    tool = tool_of(Agent(ScriptedProvider([[call("cut", wood="oak")], "Cut."]), own))
+    dispatcher = Dispatcher(Catalog(tool), permissions=Permissions("auto"), hooks=[ears])
+    agent = Agent(ScriptedProvider([*asking(), "Fine."]), dispatcher)
+    run = await agent.resume(await agent.run("go"), Decision.approve())
+    assert (run.text, ears.asked) == ("Fine.", [("PersonAsked", "cut"), ("PersonAnswered", "cut")])
+
+
 async def test_two_calls_at_once_are_two_sub_runs():
     shed = Shed()
 
@@ -225,15 +286,15 @@ async def test_a_typed_answer_after_a_pause_is_json():
 
 
 async def test_a_tool_that_took_the_name_of_an_agent_does_not_go_on_with_its_run():
-    shed = Shed()
+    shed, approvals = Shed(), Approvals(MemoryApprovals())
     expert = expert_in(shed, [[call("cut", wood="oak")]], mode="default")
-    run = await asker(asking(), tool_of(expert)).run("go")
+    run = await asker(asking(), tool_of(expert), approvals=approvals).run("go")
 
     def ask(prompt: str) -> str:
         """Ask somebody else."""
         return prompt
 
-    agent = asker(["Alone."], ask)
+    agent = asker(["Alone."], ask, approvals=approvals)
     run = await agent.resume(Run.loads(run.dumps()), Decision.approve())
     assert (run.text, results_of(run)[0].kind, shed.done) == ("Alone.", "denied", [])
 

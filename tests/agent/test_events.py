@@ -374,3 +374,14 @@ async def test_a_catalog_that_stays_is_not_reported():
     shed.catalog.remove("fetch")
     events = await heard(shed.agent([[call("look", what="oak")], "Done."]).stream("go"))
     assert not any(isinstance(event, CatalogChanged) for event in events)
+
+
+async def test_a_turn_has_the_message_that_is_in_the_run():
+    """Its calls have the ids that the other events have, also if the model uses an id twice."""
+    shed = Shed("bypass")
+    script = [[call("look", "c1", what="oak"), call("look", "c1", what="elm")], "Done."]
+    events = await heard(shed.agent(script).stream("go"))
+    turn = next(event for event in events if isinstance(event, TurnFinished))
+    ids = [event.call.id for event in events if isinstance(event, ToolStarted)]
+    assert (turn.message, [call.id for call in turn.message.calls]) == (events[-1].run.messages[1], ids)
+    assert len(set(ids)) == 2

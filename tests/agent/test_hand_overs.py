@@ -23,6 +23,7 @@ from toolkit.context import Context
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DuplicateTool, ProviderError
+from toolkit.hooks import PersonAnswered, PersonAsked
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Price, Reply, ScriptedProvider, Usage
 from toolkit.providers.messages import ToolMessage
@@ -442,3 +443,18 @@ async def test_without_a_run_nothing_is_handed_over():
     front = helper("front", [], hand_over_to=[helper("wood", [])])
     result = await front._toolbox.dispatcher.call("hand_over_to_wood", {})
     assert (result.kind, "no conversation here" in result.text) == ("failed", True)
+
+
+async def test_hooks_of_the_first_agent_hear_that_a_person_is_asked_by_the_next():
+    class Ears:
+        listens_to = (PersonAsked, PersonAnswered)
+        heard = []
+
+        def on_event(self, event):
+            self.heard.append((type(event).__name__, event.call.name))
+
+    other = helper("wood", [[call("cut", wood="oak")], "Cut."], Shed().catalog)
+    dispatcher = Dispatcher(Catalog(), permissions=Permissions("default"), hooks=[Ears()])
+    agent = Agent(ScriptedProvider([[handing("wood")]]), dispatcher, hand_over_to=[other])
+    run = await agent.resume(await agent.run("go"), Decision.approve())
+    assert (run.text, Ears.heard) == ("Cut.", [("PersonAsked", "cut"), ("PersonAnswered", "cut")])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.agent.kit import Shed, call
 from toolkit.agent import Run
-from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.decisions import Decision
 from toolkit.session import Session
 
@@ -108,3 +108,27 @@ async def test_a_killed_run_in_mode_auto_repeats_what_was_not_saved(store):
     for _ in range(2):  # the first was killed before its run was saved
         await agent_of(shed, store, [[call("cut", wood="oak")], "Cut."]).run("cut it", run=Run.loads(saved))
     assert shed.done == ["cut oak", "cut oak"]
+
+
+async def test_an_approval_of_a_request_that_no_shared_store_knows_is_refused():
+    """The run was saved, and its request stayed in the memory of the process that asked."""
+    shed = Shed()
+    saved = (await agent_of(shed, MemoryApprovals(), [[call("cut", wood="oak")]]).run("go")).dumps()
+    agent = agent_of(shed, MemoryApprovals(), ["Fine."])
+    with pytest.raises(ApprovalError, match=r"SQLiteApprovals\(path\)") as refused:
+        await agent.resume(Run.loads(saved), YES)
+    assert (refused.value.why, agent.asked, shed.done) == ("unknown", [], [])
+    denied = await agent.resume(Run.loads(saved), Decision.deny("no"))
+    assert (denied.status, shed.done) == ("done", [])
+
+
+async def test_a_request_that_expired_and_was_deleted_is_told_to_the_model():
+    """It is a late answer, and no mistake of the host."""
+    shed, now = Shed(), [1000.0]
+    approvals = Approvals(store := MemoryApprovals(), clock=lambda: now[0], expires_seconds=60)
+    agent = shed.agent([[call("cut", wood="oak")], "Too late."], dispatcher=shed.dispatcher(approvals))
+    run = await agent.run("go")
+    now[0] += 100
+    store.purge(before=now[0])
+    done = await agent.resume(run, YES)
+    assert (done.text, shed.done) == ("Too late.", [])

@@ -375,7 +375,9 @@ async def test_a_request_that_a_tool_made_up_lets_nothing_run():
     agent = shed.agent([[call("forge"), call("cut", wood="oak")], "Done."])
     run = await agent.run("go")
     assert run.status == "waiting"
-    run = await agent.resume(run, {run.requests[0].id: YES})
+    with pytest.raises(ApprovalError, match="does not know request"):
+        await agent.resume(run, {run.requests[0].id: YES})
+    run = await agent.resume(run, {run.requests[0].id: NO})
     assert (run.status, shed.done) == ("done", ["cut oak"])
     assert results_of(run)[0].kind == "denied"
 

@@ -67,6 +67,17 @@ async def approve_all(durable, run, **options):
     return run
 
 
+async def test_a_decision_alone_answers_the_one_request_of_a_run(tmp_path):
+    shop = Shop(tmp_path)
+    async with shop.open() as durable:
+        await durable.run("pay", id="r1")
+        assert (await durable.resume("r1", Decision.approve())).status == "waiting"
+        assert (await durable.resume("r1", Decision.approve())).text == "done"
+        with pytest.raises(TypeError, match="in a dictionary, by the ids of the requests"):
+            await durable.resume("r1", Decision.approve())
+    assert shop.paid == ["A", "B"]
+
+
 async def test_a_run_continues_after_approvals_in_other_processes(tmp_path):
     """Each bill is paid once, and the same id returns the answer."""
     shop = Shop(tmp_path)

@@ -197,6 +197,7 @@ def test_texts_name_the_providers():
     ("providers", "words"),
     [
         (["anthropic:claude-sonnet-4-5"], "give two providers or more"),
+        ([[scripted(), scripted()]], "write FallbackProvider(*providers)"),
         (["grok:x", "anthropic:y"], "did you mean `xai`?"),
         ([scripted(), None], "None is no provider"),
         ([scripted(), ScriptedProvider], "the class ScriptedProvider is no provider"),

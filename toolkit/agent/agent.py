@@ -333,7 +333,7 @@ class Agent(Generic[T]):
 
     async def _resume_run(self, order: RunOrder, setup: StepSetup | None) -> Run[T]:
         run, decisions = check_run(order.run), cast("Decisions", order.decisions)  # `check_decisions` refuses None
-        await check_decisions(run, decisions, self._toolbox.is_unchanged)
+        await check_decisions(run, decisions, self._toolbox.check_request)
         active_run = build_active_run(self, order, run.spent, setup)
         return await self._run_with_lifecycle(active_run, order, lambda: resume_turns(active_run, decisions))
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from ..context import Context
 from ..errors import BadArgs, ToolError
 from ..facts import FactOptions
+from ..permissions.modes import JUDGED_INSIDE_KEY
 from ..spec import Tool
 from ..steps.base import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from .hand_overs import list_members
@@ -58,7 +59,12 @@ def build_agent_tool(agent: Any, name: str, description: str, options: FactOptio
         # It tells the sub-runs of an agent from those of another tool that has got this name meanwhile.
         "version": "agent",
         **{key: value for key, value in options.items() if value is not None},
-        "metadata": {**(options.get("metadata") or {}), AGENT_KEY: agent, ONLY_SUB_RUNS_KEY: ONLY_SUB_RUNS},
+        "metadata": {
+            **(options.get("metadata") or {}),
+            AGENT_KEY: agent,
+            ONLY_SUB_RUNS_KEY: ONLY_SUB_RUNS,
+            JUDGED_INSIDE_KEY: is_in_run,
+        },
         "name": name,
         "description": description,
     }

@@ -22,6 +22,7 @@ from ..context import current_host
 from ..decisions import Decision
 from ..errors import ProviderError, Transient
 from ..providers.base import ProviderChanged, Reply, Request, StreamEvent, TextDelta
+from ..providers.messages import AssistantMessage
 from ..results import ToolCall, ToolResult
 from ..values.rendering import replace_surrogates
 from .active_run import ActiveRun, RunEnding
@@ -95,7 +96,9 @@ def _report_turn(active_run: ActiveRun, reply: Reply, ending: RunEnding) -> None
     active_run.report_catalog_change()
     if active_run.watcher.has_listener:
         turn, run = active_run.ledger.spent.turns, active_run.to_run(ending)
-        active_run.watcher.publish_event(TurnFinished(turn, reply.message, reply.usage, run))
+        # The ids of its calls may differ from those in the reply, if the model has used an id twice.
+        message = next(message for message in reversed(run.messages) if isinstance(message, AssistantMessage))
+        active_run.watcher.publish_event(TurnFinished(turn, message, reply.usage, run))
 
 
 class _OutOfTime(Exception):  # noqa: N818 -- the name says what happened

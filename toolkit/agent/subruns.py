@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any, Required, TypedDict, TypeVar, Unpack, overload
 
 from .._plumbing.wording import format_seconds
+from ..calls.error_results import EndedInside
 from ..calls.unstarted import finish_unstarted
 from ..context import Context
 from ..decisions import ApprovalRequest, Decision
@@ -170,10 +171,12 @@ async def _run_child(parent: ActiveRun, context: Context, sub: SubRun, prompt: U
         parent.busy_call_ids.discard(sub.call_id)
         parent.usage += child.usage
     result = _build_result(parent, context.call, child, ending, sub)
+    message = result.text if result.error is None else result.error.message
     if result.kind in ("waiting", "halted"):
-        parent.watcher.override_result(result)
+        parent.watcher.override_result(result)  # the tool may catch the exception
+        raise EndedInside(message, result)
     if result.kind != "ok":
-        raise ToolError(result.text if result.error is None else result.error.message)
+        raise ToolError(message)
     return result.text if child.answer is None else child.answer.value
 
 

@@ -19,10 +19,12 @@ from typing import Any
 from ..approvals import ApprovalError
 from ..approvals.comparisons import is_same_request
 from ..approvals.policy import Approvals
-from ..approvals.records import Record
+from ..approvals.records import Record, is_past
 from ..approvals.store import ApprovalStore
 from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output_reader
+from ..calls.listeners import tell
 from ..calls.propagation import must_propagate
+from ..calls.settings import Settings
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
@@ -30,6 +32,9 @@ from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError
 from ..formats.base import SEARCH_TOOL_NAME
+from ..hooks.base import Step
+from ..hooks.events import Event as LifecycleEvent
+from ..hooks.events import PersonAnswered, PersonAsked
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..results import ToolCall, ToolResult
@@ -97,12 +102,16 @@ class Toolbox:
         Return the same tools for a run that is a part of another agent's run, which has the toolbox *outer*.
 
         Calls have to satisfy the judges of both, so nothing is allowed that the other agent may not do. People are
-        asked as that agent asks them, and all requests of the run are in one store.
+        asked as that agent asks them, and all requests of the run are in one store. The listeners of that agent are
+        told so too.
         """
         outer_source, has_steps = outer._source, outer._has_steps
+        own_hooks = self._source.settings.chain.hooks
+        steps = [step for step in outer_source.settings.chain.listeners if step.hook not in own_hooks]
+        hooks = [_PersonListener(outer_source.settings, steps)] if steps else []
         own_judges = self._source.settings.judges.judges
         judges = [judge for judge in outer_source.settings.judges.judges if judge not in own_judges]
-        source = self._source.extended(permissions=judges, approvals=outer_source.approvals)
+        source = self._source.extended(permissions=judges, approvals=outer_source.approvals, hooks=hooks)
         return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=has_steps)
 
     def for_sub_run(self, tools: Collection[str] | None) -> Toolbox:
@@ -239,13 +248,25 @@ class Toolbox:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
         return find_output_reader(self.dispatcher.catalog.table, self.dispatcher.settings.judges, session)
 
-    async def is_unchanged(self, request: ApprovalRequest) -> bool:
-        """Return whether *request* says the same as the store's copy of it, or the store has none to compare."""
+    async def check_request(self, request: ApprovalRequest) -> None:
+        """Raise `ApprovalError` if the store does not know *request*, or knows it as something else."""
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
-            return True  # a seal is checked when the request is resumed
+            return  # a seal is checked when the request is resumed
         record = await self._find_record(request.id)
-        return record is None or is_same_request(request, record.request, settings.redaction)
+        if record is None and not is_past(request.expires_at, settings.approvals.clock()):
+            raise ApprovalError(
+                f"the store of this agent's approvals does not know request {request.id} of the run, so it cannot be "
+                "approved here; give the process that asks and the one that resumes the same store: "
+                "Dispatcher(..., approvals=Approvals(SQLiteApprovals(path))), or PostgresApprovals",
+                why="unknown",
+            )
+        if record is not None and not is_same_request(request, record.request, settings.redaction):
+            raise ApprovalError(
+                f"request {request.id} of this run is not what was asked: the run was changed; "
+                "answer what the store has in pending()",
+                why="forged",
+            )
 
     async def claim_request(self, request: ApprovalRequest) -> bool:
         """Return whether *request*, a held call or a plan, was not run so far, and record that it is run now."""
@@ -322,6 +343,19 @@ class Toolbox:
         """Return the method named *method* of every hook that has it, each hook once."""
         unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
         return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
+
+
+class _PersonListener:
+    """Tells *steps*, the listeners of another agent with these *settings*, that a person is asked or has answered."""
+
+    listens_to = (PersonAsked, PersonAnswered)
+
+    def __init__(self, settings: Settings, steps: Sequence[Step]) -> None:
+        self._settings = settings
+        self._steps = steps
+
+    async def on_event(self, event: LifecycleEvent) -> None:
+        await tell(self._settings, event, steps=self._steps)
 
 
 def find_next_agent(tool: Tool) -> Any:

@@ -25,9 +25,18 @@ if TYPE_CHECKING:
 else:  # most calls do not fail
     classify = LazyModule("toolkit.policies.classify")
 
-__all__ = ["add_schema_hint", "build_error_result", "build_hook_error_result", "log_masked_error"]
+__all__ = ["EndedInside", "add_schema_hint", "build_error_result", "build_hook_error_result", "log_masked_error"]
 
 _log = logging.getLogger("toolkit")
+
+
+class EndedInside(ToolError):  # noqa: N818 -- the name says what happened
+    """A run inside the call waits for a person or was halted, so *result* is the result of the call."""
+
+    def __init__(self, message: str, result: ToolResult) -> None:
+        super().__init__(message)
+        self.result = result
+
 
 _KINDS: list[tuple[type[ToolError], Kind]] = [
     (BadArgs, "bad_args"),
@@ -47,6 +56,8 @@ def build_error_result(
 
     The exception itself is logged once, masked by *redaction*.
     """
+    if isinstance(error, EndedInside):
+        return error.result
     kind = _kind(error)
     details: dict[str, Any] = {}
     problems: Sequence[Problem] | None = None

@@ -64,10 +64,16 @@ async def tell_around(
         del outcome  # the traceback of its error may hold this frame
 
 
-async def tell(settings: Settings, event: Event, frame: CallFrame | None = None) -> None:
-    """Tell *event* to each listener, and wait for it. What ends more than a call is raised after all were told."""
+async def tell(
+    settings: Settings, event: Event, frame: CallFrame | None = None, *, steps: Iterable[Step] | None = None
+) -> None:
+    """
+    Tell *event* to all listeners, or to *steps*, and wait for them.
+
+    What ends more than a call is raised after all were told.
+    """
     passing: BaseException | None = None
-    steps = iter(settings.chain.listeners)
+    steps = iter(settings.chain.listeners if steps is None else steps)
     for step in steps:
         try:
             waiting = _call_listener(step, event, settings, frame)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Self
+from typing import Any, Generic, Self, cast
 
 from typing_extensions import TypeVar
 
@@ -31,7 +31,7 @@ from ..approvals.store import ApprovalStore
 from ..decisions import Decision
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
-from ..steps.requests import deny_if_expired
+from ..steps.requests import check_answers, deny_if_expired, name_request
 from .agent_outcomes import add_turns, build_end, describe_stop, has_end, load_paused, read_outcome
 from .engine import RunLimits
 from .errors import DurableError
@@ -142,10 +142,12 @@ class DurableAgent(Generic[T]):
         return await self._read_complete(await self._create(run, prompt, id, principal))
 
     async def resume(
-        self, id: str, decisions: Mapping[str, Decision], *, resources: Mapping[Any, Any] | None = None
+        self, id: str, decisions: Mapping[str, Decision] | Decision, *, resources: Mapping[Any, Any] | None = None
     ) -> Run[T]:
         """
         Add *decisions*, by the ids of the requests, and go on with the run here and now.
+
+        If the run waits for one request, the decision alone is enough: `resume(id, Decision.approve())`.
 
         Raises:
             DurableError: There is no such run or request (`why="unknown"`), the request was answered already
@@ -154,7 +156,16 @@ class DurableAgent(Generic[T]):
                 store of approvals has been away for long (`why="store"`), or another caller is still busy with the call
                 (`why="running"`), the decision is kept, and a worker or `run` goes on with it.
         """
-        return await self._read_complete(await self.host.resume(id, decisions, resources=resources))
+        named = await self._name_request(id, decisions)
+        return await self._read_complete(await self.host.resume(id, named, resources=resources))
+
+    async def _name_request(self, run_id: str, decisions: Mapping[str, Decision] | Decision) -> Mapping[str, Decision]:
+        if not isinstance(decisions, Decision):
+            return decisions
+        requests = self.read_run(await self.get(run_id)).requests
+        named = name_request(decisions, requests)
+        check_answers(named, requests, f"the run {run_id!r}", f"resume({run_id!r}, {{}})")
+        return cast("Mapping[str, Decision]", named)
 
     async def execute(
         self,
@@ -204,9 +215,9 @@ class DurableAgent(Generic[T]):
             partial(create, principal=principal), lambda: self.get(run_id), {**pack_prompt(prompt), "session": state}
         )
 
-    async def decide(self, id: str, decisions: Mapping[str, Decision]) -> RunRow:
+    async def decide(self, id: str, decisions: Mapping[str, Decision] | Decision) -> RunRow:
         """Add *decisions* and leave the run to any worker, also if none is alive now. The errors are as in `resume`."""
-        return await self.host.decide(id, decisions)
+        return await self.host.decide(id, await self._name_request(id, decisions))
 
     async def cancel(self, id: str, reason: str = "") -> RunRow:
         """Cancel a run that is not over. A process that works on it stops with its next step or its next beat."""

@@ -8,10 +8,17 @@ from typing import Literal, get_args
 
 from ..verdicts import Word
 
-__all__ = ["MODES", "TABLE", "Mode", "Row", "check_mode"]
+__all__ = ["JUDGED_INSIDE_KEY", "MODES", "TABLE", "Mode", "Row", "check_mode"]
 
 Mode = Literal["plan", "default", "auto", "deny_unlisted", "bypass"]
 Row = Literal["refused", "asked", "read_only", "write", "destructive"]
+
+JUDGED_INSIDE_KEY = "toolkit.judged_inside"
+"""
+The key in the metadata of a tool that does nothing but make other calls, such as an agent.
+
+Its value is a function that returns whether those calls are judged as the current one is. No mode asks about it then.
+"""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 

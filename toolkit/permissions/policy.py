@@ -24,7 +24,7 @@ from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .grants import build_grant, check_grant, find_covering_grant, is_answerable
 from .judge import CallGate, Judge, PermissionRequest, RequestBuilder
-from .modes import MODES, TABLE, Mode, Row, check_mode
+from .modes import JUDGED_INSIDE_KEY, MODES, TABLE, Mode, Row, check_mode
 from .patterns.commands import why_unreadable
 from .rule_gaps import find_gaps
 from .rules import Rule, allows_together, read_rule
@@ -183,6 +183,8 @@ class Permissions(Judge):
         rules = self._rules_about(tool, names)
         if type(self) is not Permissions:
             return None  # A subclass may judge in another way.
+        if JUDGED_INSIDE_KEY in (tool.facts.metadata or {}):
+            return None  # It depends on the place of the call.
         if tool.facts.preflight is None and not tool.signature.accesses:
             # The tool states no access before it runs, so no access rule holds for the call.
             rules = tuple(rule for rule in rules if rule.access is None)
@@ -245,6 +247,9 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     row = find_row(request.tool)
     mode_word = TABLE[row][mode]
     mode_reason = _MODE_REASONS.get((row, mode), "mode `{mode}` allows it").format(tool=request.tool.name, mode=mode)
+    is_judged_inside = (request.tool.facts.metadata or {}).get(JUDGED_INSIDE_KEY)
+    if mode_word == "ask" and callable(is_judged_inside) and is_judged_inside():
+        mode_word, mode_reason = "allow", f"everything that `{request.tool.name}` does inside is judged by itself"
     by_mode = Finding(mode_word, f"mode `{mode}`", mode_reason, "mode")
     if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])

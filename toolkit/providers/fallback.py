@@ -47,6 +47,8 @@ class FallbackProvider:
     name = "fallback"
 
     def __init__(self, *providers: Provider | str) -> None:
+        if len(providers) == 1 and isinstance(providers[0], (list, tuple)):
+            raise TypeError("FallbackProvider wants providers, and no list of them; write FallbackProvider(*providers)")
         if len(providers) < 2:
             raise ValueError('FallbackProvider: give two providers or more: ("anthropic:MODEL", "openai:MODEL")')
         self.providers = tuple(map(_choose_provider, providers))

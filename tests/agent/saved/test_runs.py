@@ -237,3 +237,11 @@ async def test_a_run_that_failed_at_once_has_no_text():
     agent = Shed().agent(["Hello."])
     run = await agent.run("cut", run=await agent.run("hello"))
     assert (run.status, run.text) == ("failed", "")
+
+
+async def test_a_run_that_is_read_in_the_wrong_way_is_told_the_right_one():
+    run = await Shed().agent(["Hello."]).run("hi")
+    with pytest.raises(TypeError, match=r"Run\.from_json\(data\)"):
+        Run.loads(run.to_json())
+    with pytest.raises(ValueError, match=r"Run\.loads\(text\)"):
+        Run.from_json(run.dumps())

@@ -226,6 +226,8 @@ class Run(Generic[T_co]):
 
         *output* is the type of its answer, as the agent has it.
         """
+        if isinstance(text, Mapping):
+            raise TypeError("Run.loads wants a text, got a dictionary; Run.from_json(data) reads what to_json() wrote")
         try:
             data = json.loads(text)
         except RecursionError:
@@ -242,7 +244,7 @@ class Run(Generic[T_co]):
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, output: object) -> Run[Any]: ...
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, output: Any = None) -> Run[Any]:
+    def from_json(cls, data: Any, *, output: Any = None) -> Run[Any]:
         """
         Return the run in *data*, which `to_json` wrote. *output* is the type of its answer, as the agent has it.
 
@@ -251,6 +253,8 @@ class Run(Generic[T_co]):
             ValueError: *data* is not a run, or its conversation is not valid, or its answer is not an *output*. The
                 message names the place.
         """
+        if isinstance(data, (str, bytes)):
+            raise ValueError("not a run: it is a text; Run.loads(text) reads what run.dumps() wrote")  # noqa: TRY004 -- as below
         run, answer_format = _read_run(data), AnswerFormat.of(output)
         if answer_format is not None and run.answer is None and run.status == "done":
             raise ValueError("not a run of this type: its answer is a text; read it without `output`")
