@@ -421,3 +421,36 @@ def test_a_failure_shows_the_line_of_the_test_last(pytester, run):
     assert last_lines == [(name, error) for error in errors]
     result.stdout.no_fnmatch_line("*/toolkit/*.py:*")
     result.stdout.fnmatch_lines(["*the script has 0 replies*", "*the request differs from request 1*"])
+
+
+@pytest.mark.long
+def test_a_fault_of_one_tool_is_reported_once_and_a_tool_that_answers_alike_is_noted(pytester, run):
+    pytester.makepyfile(
+        orders="""
+            import asyncio
+            from typing import Annotated
+            from toolkit import tool
+
+            USER = ""
+            DATA = {"ada": ["teapot"], "bob": ["cup"]}
+            User = Annotated[str, "Who asks."]
+
+            @tool(read_only=True, examples=[{"user": "ada"}, {"user": "bob"}])
+            async def list_orders(user: User) -> list[str]:
+                "List the orders of a user."
+                global USER
+                USER = user
+                await asyncio.sleep(0)
+                return DATA.get(USER, [])
+
+            @tool(read_only=True)
+            def count_bills(customer: User) -> int:
+                "Count the bills of a customer."
+                return {"ada": 1}.get(customer, 0)
+        """
+    )
+    result = run("--toolkit-check", "orders", "--toolkit-check-examples", "60")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        ["1 law is broken: concurrent", "note: `count_bills`: all * calls answered alike; *give `examples=`*"]
+    )
