@@ -96,10 +96,15 @@ def toolkit_snapshot(request: pytest.FixtureRequest) -> Callable[..., list[ToolC
     def check(catalog: CatalogView, file: str | None = None) -> list[ToolChange]:
         __tracebackhide__ = True
         path = request.path.parent / (file or f"{request.path.stem}.snapshot.json")
+        if not update and not path.exists():
+            pytest.fail(f"there is no snapshot {path} yet; write it with --toolkit-update-snapshots", pytrace=False)
+        problem, changes = "", []
         try:
             changes = check_snapshot(catalog, path, update=update)
         except CatalogError as error:
-            pytest.fail(str(error), pytrace=False)
+            problem = str(error)
+        if problem:  # outside of the handler, so that pytest does not print the error twice
+            pytest.fail(problem, pytrace=False)
         if changes and not update:
             lines = "\n".join(map(str, changes))
             pytest.fail(f"the tools differ from {path}; --toolkit-update-snapshots accepts it:\n{lines}", pytrace=False)

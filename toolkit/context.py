@@ -15,6 +15,7 @@ from dataclasses import field
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
 
+from ._option_checks import OtherWord
 from ._plumbing.records import record
 from .facts import Facts
 
@@ -188,6 +189,9 @@ class Context:
     request: ClientRequest | None = field(default_factory=current_request.get, repr=False)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
+
+    if not TYPE_CHECKING:
+        deps = OtherWord("declare a parameter `name: Inject[Type]`, or read `context.resources[Type]`")
 
     @property
     def idempotency_key(self) -> str:

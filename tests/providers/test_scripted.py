@@ -56,7 +56,7 @@ async def test_running_out_is_an_error_that_counts():
     """A test that asks too much is told how much."""
     scripted = ScriptedProvider(["one"])
     await scripted.reply(hello())
-    with pytest.raises(ProviderError, match="has 1 replies, and this is request 2"):
+    with pytest.raises(ProviderError, match="has 1 reply, and this is request 2"):
         await scripted.reply(hello())
     assert len(scripted.requests) == 2
 
