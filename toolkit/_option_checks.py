@@ -33,7 +33,7 @@ class OtherWord:
     """
     An attribute that other libraries have, and a class of ours has not. Reading it raises `AttributeError`.
 
-    The error says what to write here. Set it under `if not TYPE_CHECKING`, so that type checkers know no such attribute.
+    The error says what to write here. Set it under `if not TYPE_CHECKING`; a type checker must know no such attribute.
     """
 
     def __init__(self, remedy: str) -> None:

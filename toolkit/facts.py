@@ -330,7 +330,7 @@ def fits_fact(name: str, value: Any) -> bool:
 
 def _find_mistake(name: str, value: Any) -> str | None:
     if name in _OTHER_WORDS:
-        return f"there is no option `{name}`; {_OTHER_WORDS[name]}"
+        return f"unknown option `{name}`; {_OTHER_WORDS[name]}"
     if name not in _CHECKS:
         near = find_nearest(name, _CHECKS, max_items=1)
         names = f"the options are {', '.join(sorted(_CHECKS))}; data of your own goes into `metadata={{...}}`"

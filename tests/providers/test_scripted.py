@@ -61,6 +61,11 @@ async def test_running_out_is_an_error_that_counts():
     assert len(scripted.requests) == 2
 
 
+async def test_a_call_that_is_not_in_a_list_is_told_to_be_put_into_one():
+    with pytest.raises(TypeError, match="reply 1 of the script is a call; put the calls of one turn into a list"):
+        await ScriptedProvider([ToolCall("add", {})]).reply(hello())
+
+
 async def test_a_script_may_have_no_end():
     """Replies are taken as they are needed."""
     scripted = ScriptedProvider(itertools.repeat("again"))

@@ -255,6 +255,8 @@ def test_a_snapshot_is_kept_beside_the_test(pytester, run):
     missing = run()
     missing.assert_outcomes(failed=1)
     missing.stdout.fnmatch_lines(["there is no snapshot *test_shop.snapshot.json yet*--toolkit-update-snapshots"])
+    missing.stdout.no_fnmatch_line("*During handling*")
+    missing.stdout.no_fnmatch_line("* --update-snapshot*")
     run("--toolkit-update-snapshots").assert_outcomes(passed=1)
     run().assert_outcomes(passed=1)
     path.write_text(path.read_text().replace("reason: str", "reason: int").replace('"late"', "0"))

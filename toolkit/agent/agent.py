@@ -73,8 +73,8 @@ class Agent(Generic[T]):
 
     Args:
         provider: The provider of the model, or a text that names both: "anthropic:claude-sonnet-4-5".
-        tools: A `Dispatcher`, a catalog or a list of functions; no tools unless given. For a catalog or a list the agent makes a dispatcher
-            with permission mode "default", which asks before a tool changes something.
+        tools: A `Dispatcher`, a catalog or a list of functions; none unless given. For a catalog or a list the agent
+            makes a dispatcher with permission mode "default", which asks before a tool changes something.
         system: The system prompt.
         name: The name of the agent, by which other agents call it or hand over to it.
         description: What the agent is for, in words for the models of other agents.

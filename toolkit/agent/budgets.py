@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from .._option_checks import check_option_names
 from .._plumbing.forks import unlock_in_children
@@ -74,7 +74,7 @@ class Budget:
 
     if not TYPE_CHECKING:  # a type checker reads the fields
 
-        def __new__(cls, **limits: Any) -> Budget:
+        def __new__(cls, **limits: Any) -> Self:
             check_option_names(limits, [limit.name for limit in fields(cls)], _OTHER_WORDS, "Budget")
             return object.__new__(cls)
 

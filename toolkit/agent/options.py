@@ -104,12 +104,13 @@ AGENT_WORDS = {
 
 RUN_WORDS = {
     **dict.fromkeys(
-        ("message_history", "messages", "history", "thread_id", "session"),
-        "a conversation goes on with `run=earlier_run`",
+        ("message_history", "messages", "history", "thread_id"), "a conversation goes on with `run=earlier_run`"
     ),
     **dict.fromkeys(("deps", "context"), "tools get such objects with `resources={type: object}`"),
-    **dict.fromkeys(("usage_limits", "max_turns", "budget"), "limits belong to `Agent(max_turns=..., budget=Budget(...))`"),
-    **dict.fromkeys(("model", "output_type", "instructions"), "it is the same for all runs; give it to `Agent(...)`"),
+    **dict.fromkeys(
+        ("usage_limits", "max_turns", "budget"), "limits belong to `Agent(max_turns=..., budget=Budget(...))`"
+    ),
+    **dict.fromkeys(("model", "instructions", "session", "mode"), "it is the same for all runs; give it to `Agent(...)`"),
 }
 """What other libraries call an option of one run, and what to write here."""
 

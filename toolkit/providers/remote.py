@@ -122,7 +122,7 @@ class RemoteProvider(ABC):
     ) -> None:
         title = type(self).__name__
         if unknown:
-            check_option_names(unknown, RemoteProvider.__init__.__kwdefaults__, _OTHER_WORDS, title)
+            check_option_names(unknown, RemoteProvider.__init__.__kwdefaults__ or (), _OTHER_WORDS, title)
         if not isinstance(model, str) or not self._model_pattern.fullmatch(model):
             raise ValueError(f"{title}: `model` has to name a model, got {str(model)[:100]!r}")
         for option, seconds in {"timeout_seconds": timeout_seconds, "total_seconds": total_seconds}.items():

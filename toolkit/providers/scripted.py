@@ -76,7 +76,8 @@ class ScriptedProvider:
             scripted: Any = next(self._replies)
         except StopIteration:
             raise ProviderError(
-                f"the script has {format_count(number - 1, 'reply')}, and this is request {number}; add a reply, or ask less"
+                f"the script has {format_count(number - 1, 'reply')}, and this is request {number}; "
+                "add a reply, or ask less"
             ) from None
         if callable(scripted) and not isinstance(scripted, type):
             scripted = scripted(request)

@@ -684,4 +684,6 @@ def test_the_headline_counts_a_law_once():
     other = Violation(tool="f", rule="output", message="m", remedy="r")
     assert str(LawsBroken([violation])).startswith("1 law is broken: described\n")
     assert str(LawsBroken([violation] * 3)).startswith("1 law is broken: described (3 times)\n")
-    assert str(LawsBroken([violation, other] * 2)).startswith("2 laws are broken: described (2 times), output (2 times)")
+    assert str(LawsBroken([violation, other] * 2)).startswith(
+        "2 laws are broken: described (2 times), output (2 times)"
+    )
