@@ -454,5 +454,5 @@ def test_a_fault_of_one_tool_is_reported_once_and_a_tool_that_answers_alike_is_n
     result = run("--toolkit-check", "orders", "--toolkit-check-examples", "60")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
-        ["1 law is broken: concurrent", "note: `count_bills`: all * calls answered alike; *give `examples=`*"]
+        ["1 law is broken: concurrent", "note: `count_bills`: all * calls answered alike, *give `examples=`*"]
     )

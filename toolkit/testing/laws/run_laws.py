@@ -109,7 +109,7 @@ class AnswerLog:
             return ""
         outcome = f"failed, such as: {answers[0][1]:.200}" if has_failed else "answered alike"
         return (
-            f"`{tool.name}`: all {len(answers)} calls {outcome}; so the laws have seen little of it: "
+            f"`{tool.name}`: all {len(answers)} calls {outcome}, so the laws have seen little of it; "
             "give `examples=` with arguments that its data has"
         )
 
