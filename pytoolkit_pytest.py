@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from toolkit.workspace import Workspace
 
 _CATALOG = "toolkit.catalog"
+_NOTE = "toolkit-note"
 _DEFAULT_EXAMPLES = 60
 _ID_PREFIX = "toolkit:"
 """What the ids of our tests begin with: `toolkit:shop.tools::refund`, and `toolkit:shop.tools::refund::output`."""
@@ -95,10 +96,15 @@ def toolkit_snapshot(request: pytest.FixtureRequest) -> Callable[..., list[ToolC
     def check(catalog: CatalogView, file: str | None = None) -> list[ToolChange]:
         __tracebackhide__ = True
         path = request.path.parent / (file or f"{request.path.stem}.snapshot.json")
+        if not update and not path.exists():
+            pytest.fail(f"there is no snapshot {path} yet; write it with --toolkit-update-snapshots", pytrace=False)
+        problem, changes = "", []
         try:
             changes = check_snapshot(catalog, path, update=update)
         except CatalogError as error:
-            pytest.fail(str(error), pytrace=False)
+            problem = str(error)
+        if problem:  # outside of the handler, so that pytest does not print the error twice
+            pytest.fail(problem, pytrace=False)
         if changes and not update:
             lines = "\n".join(map(str, changes))
             pytest.fail(f"the tools differ from {path}; --toolkit-update-snapshots accepts it:\n{lines}", pytrace=False)
@@ -250,14 +256,33 @@ def _items(session: pytest.Session, target: str, name: str = "", law: str = "") 
         raise pytest.UsageError(f"--toolkit-check: {target} has no tool {name!r}{near}")
     suffix = f"::{law}" if law else ""
     return [
-        ToolCheck.from_parent(parent, name=f"{tool_name}{suffix}", catalog=catalog, tool=tool, laws=laws)
+        ToolCheck.from_parent(
+            parent, name=f"{tool_name}{suffix}", catalog=catalog, tool=tool, laws=laws, unfit_tools=parent.unfit_tools
+        )
         for tool_name, tool in tools.items()
         if name in ("", tool_name)
     ]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the laws say about tools that passed."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, note in report.user_properties:
+            if name == _NOTE:
+                terminalreporter.write_line(f"note: {note}", yellow=True)
+
+
 class _Target(pytest.Collector):
-    """The module or catalog that `--toolkit-check` names, as the parent of its tests."""
+    """
+    The module or catalog that `--toolkit-check` names, as the parent of its tests.
+
+    Attributes:
+        unfit_tools: The tools whose own tests failed, so that they are not run beside others.
+    """
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**about)
+        self.unfit_tools: set[str] = set()
 
     def collect(self) -> list[pytest.Item]:
         return []
@@ -266,8 +291,11 @@ class _Target(pytest.Collector):
 class ToolCheck(pytest.Item):
     """A test that one tool keeps the laws. Without a tool, it checks the catalog by the laws about several tools."""
 
-    def __init__(self, *, catalog: CatalogView, tool: Tool | None, laws: list[str] | None, **about: Any) -> None:
+    def __init__(
+        self, *, catalog: CatalogView, tool: Tool | None, laws: list[str] | None, unfit_tools: set[str], **about: Any
+    ) -> None:
         super().__init__(**about)
+        self._unfit_tools = unfit_tools
         self._catalog = catalog
         self._tool = tool
         self._laws = laws
@@ -278,9 +306,12 @@ class ToolCheck(pytest.Item):
 
     def runtest(self) -> None:
         from toolkit.testing import LawsBroken
+        from toolkit.testing.laws.checking import UNFIT_TO_MIX
 
         __tracebackhide__ = True
         violations = self._violations()
+        if any(violation.rule in UNFIT_TO_MIX for violation in violations):
+            self._unfit_tools.add(self.tool_name)
         if violations:
             raise LawsBroken(violations)
 
@@ -294,6 +325,7 @@ class ToolCheck(pytest.Item):
                 run=[name for name in option("toolkit_check_run") if name in self._catalog],
                 examples=option("toolkit_check_examples"),
                 seed=option("toolkit_check_seed"),
+                never_run=self._unfit_tools,
                 laws=self._laws,
             )
         return broken_laws(
@@ -303,6 +335,7 @@ class ToolCheck(pytest.Item):
             examples=option("toolkit_check_examples"),
             seed=option("toolkit_check_seed"),
             laws=self._laws,
+            on_note=lambda note: self.user_properties.append((_NOTE, note)),
         )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

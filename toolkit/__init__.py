@@ -149,4 +149,11 @@ __getattr__ = _lazy_getattr(
         "register_codec": "values.codecs.foreign",
     },
     renamed={"Findings": "SearchResults", "Found": "SearchResult"},
+    elsewhere={
+        **dict.fromkeys(("Budget", "Run"), "toolkit.agent"),
+        **dict.fromkeys(
+            ("AnthropicProvider", "FallbackProvider", "GeminiProvider", "OpenAIProvider", "ScriptedProvider"),
+            "toolkit.providers",
+        ),
+    },
 )

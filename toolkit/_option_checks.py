@@ -9,16 +9,57 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from .errors import find_nearest
 
-__all__ = ["OptionTypes", "check_option_types", "describe_type", "explain_unknown_choice", "require_list"]
+__all__ = [
+    "OptionTypes",
+    "OtherWord",
+    "check_option_names",
+    "check_option_types",
+    "describe_type",
+    "explain_unknown_choice",
+    "require_list",
+]
 
 T = TypeVar("T")
 
 OptionTypes: TypeAlias = Mapping[str, tuple[tuple[Any, ...], str]]
 """For each option, the classes that its value may have, and words for what to give instead."""
+
+
+class OtherWord:
+    """
+    An attribute that other libraries have, and a class of ours has not. Reading it raises `AttributeError`.
+
+    The error says what to write here. Set it under `if not TYPE_CHECKING`; a type checker must know no such attribute.
+    """
+
+    def __init__(self, remedy: str) -> None:
+        self._remedy = remedy
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"{owner.__name__}.{name}"
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        raise AttributeError(f"there is no `{self._name}`; {self._remedy}")
+
+
+def check_option_names(
+    options: Iterable[str], names: Iterable[str], other_words: Mapping[str, str], subject: str
+) -> None:
+    """
+    Raise `TypeError` for the first option that is not in *names*.
+
+    *other_words* has what other libraries call an option of *subject*, and what to write here.
+    """
+    names = list(names)
+    for name in options:
+        if name in other_words:
+            raise TypeError(f"{subject}: there is no option {name!r}; {other_words[name]}")
+        if name not in names:
+            raise TypeError(f"{subject}: the option {explain_unknown_choice(name, names)}")
 
 
 def check_option_types(options: Mapping[str, Any], types: OptionTypes) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Never, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ._plumbing.forks import unlock_in_children
 from .catalogs.snapshot import Change, Listener, Table, check_listener, describe_place, diff_tables, has_foreign
@@ -88,7 +88,7 @@ class Catalog(CatalogView):
             return decorate(function, self, **options)
         return lambda function: decorate(function, self, **options)
 
-    def add(self, *things: Any, replace: bool = False) -> Self:
+    def add(self, *things: Any, replace: bool = False, **facts: Never) -> Self:
         """
         Add all of *things*, or none of them if one cannot be added.
 
@@ -99,6 +99,8 @@ class Catalog(CatalogView):
         A name that is taken raises `DuplicateTool`, unless *replace* is true or the new tool is the same function
         defined again. That happens when a notebook cell is run twice or a module is reloaded.
         """
+        if facts:
+            raise TypeError(f"Catalog.add takes no facts; write `catalog.tool(function, {next(iter(facts))}=...)`")
         return self._add_offers([offer for thing in things for offer in collect_entries(thing)], replace)
 
     def remove(self, name: str) -> Tool:

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
+from ._option_checks import OtherWord
 from ._plumbing.records import record
 from .errors import ToolError
 from .facts import Facts
@@ -214,6 +215,9 @@ class Context:
     request: ClientRequest | None = field(default_factory=current_request.get, repr=False)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
+
+    if not TYPE_CHECKING:
+        deps = OtherWord("declare a parameter `name: Inject[Type]`, or read `context.resources[Type]`")
 
     @property
     def idempotency_key(self) -> str:

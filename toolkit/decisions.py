@@ -10,9 +10,9 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ._option_checks import OptionTypes, check_option_types
+from ._option_checks import OptionTypes, OtherWord, check_option_types
 from ._plumbing.records import record
 from ._plumbing.versioned_json import check_field_types, split_version
 from .errors import ToolError
@@ -338,6 +338,9 @@ class Decision:
     principal: str | None = None
     answers: Mapping[str, Any] | None = None
     decided_at: float | None = None
+
+    if not TYPE_CHECKING:
+        reject = OtherWord("write `Decision.deny(reason)`")
 
     def __post_init__(self) -> None:
         # Only a bool is accepted, because a text such as "no" is true in Python.

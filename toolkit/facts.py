@@ -291,6 +291,15 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 
+_OTHER_WORDS = {
+    **dict.fromkeys(("retries", "max_retries", "retry"), "a policy belongs to `Dispatcher(retry=RetryPolicy(...))`"),
+    **dict.fromkeys(("name_override", "tool_name"), "the name is `name`"),
+    "description_override": "the description is `description`",
+    **dict.fromkeys(("requires_approval", "needs_approval"), 'write `approval="always"`'),
+    **dict.fromkeys(("args_schema", "input_schema", "parameters"), "a schema of your own is `schema`"),
+}
+"""What other libraries call an option of a tool, and what to write here."""
+
 FACT_NAMES = frozenset(field.name for field in fields(Facts))
 OPTION_NAMES = frozenset(_CHECKS)
 
@@ -320,6 +329,8 @@ def fits_fact(name: str, value: Any) -> bool:
 
 
 def _find_mistake(name: str, value: Any) -> str | None:
+    if name in _OTHER_WORDS:
+        return f"unknown option `{name}`; {_OTHER_WORDS[name]}"
     if name not in _CHECKS:
         near = find_nearest(name, _CHECKS, max_items=1)
         names = f"the options are {', '.join(sorted(_CHECKS))}; data of your own goes into `metadata={{...}}`"

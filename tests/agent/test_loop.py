@@ -56,6 +56,9 @@ def test_what_is_no_tools_is_refused(tools):
         ("deps", "`Dispatcher\\(resources=...\\)`"),
         ("handoffs", "are `hand_over_to`"),
         ("sub_agents", "`agent.as_tool\\(name, description\\)`"),
+        ("usage_limits", "`budget=Budget"),
+        ("middleware", "give `hooks` to the `Dispatcher`"),
+        ("checkpointer", "`steps`"),
     ],
 )
 def test_the_words_of_other_libraries_are_told_ours(option, words):

@@ -56,9 +56,14 @@ async def test_running_out_is_an_error_that_counts():
     """A test that asks too much is told how much."""
     scripted = ScriptedProvider(["one"])
     await scripted.reply(hello())
-    with pytest.raises(ProviderError, match="has 1 replies, and this is request 2"):
+    with pytest.raises(ProviderError, match="has 1 reply, and this is request 2"):
         await scripted.reply(hello())
     assert len(scripted.requests) == 2
+
+
+async def test_a_call_that_is_not_in_a_list_is_told_to_be_put_into_one():
+    with pytest.raises(TypeError, match="reply 1 of the script is a call; put the calls of one turn into a list"):
+        await ScriptedProvider([ToolCall("add", {})]).reply(hello())
 
 
 async def test_a_script_may_have_no_end():

@@ -94,6 +94,21 @@ async def test_what_was_not_called_is_told_with_the_nearest_call(recorder):
     ]
 
 
+async def test_partly_compares_only_the_expected_arguments(recorder):
+    with pytest.raises(AssertionError) as caught:
+        assert_called(recorder, "add", {"b": 7}, partly=True)
+    assert str(caught.value).splitlines()[-4:] == ["    {", '  -   "b": 7', '  +   "b": 2', "    }"]
+
+
+async def test_a_call_that_only_ended_in_another_way_is_told_so(recorder):
+    with pytest.raises(AssertionError) as caught:
+        assert_called(recorder, "add", {"a": 1}, partly=True, kind="waiting")
+    assert str(caught.value).splitlines()[-1] == "the arguments fit, but it ended as `ok`"
+    with pytest.raises(AssertionError) as caught:
+        assert_called(recorder, "add", {"a": 1, "b": 2}, times=2)
+    assert str(caught.value).splitlines()[-1] == '  3. add({"b": 2}) -> bad_args'
+
+
 async def test_true_is_not_one(recorder):
     """Python takes them for equal; JSON does not."""
     with pytest.raises(AssertionError, match="expected add"):

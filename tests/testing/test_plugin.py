@@ -255,6 +255,8 @@ def test_a_snapshot_is_kept_beside_the_test(pytester, run):
     missing = run()
     missing.assert_outcomes(failed=1)
     missing.stdout.fnmatch_lines(["there is no snapshot *test_shop.snapshot.json yet*--toolkit-update-snapshots"])
+    missing.stdout.no_fnmatch_line("*During handling*")
+    missing.stdout.no_fnmatch_line("* --update-snapshot*")
     run("--toolkit-update-snapshots").assert_outcomes(passed=1)
     run().assert_outcomes(passed=1)
     path.write_text(path.read_text().replace("reason: str", "reason: int").replace('"late"', "0"))
@@ -421,3 +423,36 @@ def test_a_failure_shows_the_line_of_the_test_last(pytester, run):
     assert last_lines == [(name, error) for error in errors]
     result.stdout.no_fnmatch_line("*/toolkit/*.py:*")
     result.stdout.fnmatch_lines(["*the script has 0 replies*", "*the request differs from request 1*"])
+
+
+@pytest.mark.long
+def test_a_fault_of_one_tool_is_reported_once_and_a_tool_that_answers_alike_is_noted(pytester, run):
+    pytester.makepyfile(
+        orders="""
+            import asyncio
+            from typing import Annotated
+            from toolkit import tool
+
+            USER = ""
+            DATA = {"ada": ["teapot"], "bob": ["cup"]}
+            User = Annotated[str, "Who asks."]
+
+            @tool(read_only=True, examples=[{"user": "ada"}, {"user": "bob"}])
+            async def list_orders(user: User) -> list[str]:
+                "List the orders of a user."
+                global USER
+                USER = user
+                await asyncio.sleep(0)
+                return DATA.get(USER, [])
+
+            @tool(read_only=True)
+            def count_bills(customer: User) -> int:
+                "Count the bills of a customer."
+                return {"ada": 1}.get(customer, 0)
+        """
+    )
+    result = run("--toolkit-check", "orders", "--toolkit-check-examples", "60")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        ["1 law is broken: concurrent", "note: `count_bills`: all * calls answered alike, *give `examples=`*"]
+    )

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from types import NoneType
-from typing import Any, Generic, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, check_option_types, require_list
+from .._option_checks import OptionTypes, OtherWord, check_option_names, check_option_types, require_list
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..decisions import Decision
@@ -47,7 +47,7 @@ from .hand_overs import add_hand_over, take_hand_over
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AgentKeywords, AgentOptions, check_option_names
+from .options import AGENT_WORDS, RUN_WORDS, AgentKeywords, AgentOptions
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -73,8 +73,8 @@ class Agent(Generic[T]):
 
     Args:
         provider: The provider of the model, or a text that names both: "anthropic:claude-sonnet-4-5".
-        tools: A `Dispatcher`, a catalog or a list of functions. For a catalog or a list the agent makes a dispatcher
-            with permission mode "default", which asks before a tool changes something.
+        tools: A `Dispatcher`, a catalog or a list of functions; none unless given. For a catalog or a list the agent
+            makes a dispatcher with permission mode "default", which asks before a tool changes something.
         system: The system prompt.
         name: The name of the agent, by which other agents call it or hand over to it.
         description: What the agent is for, in words for the models of other agents.
@@ -108,21 +108,28 @@ class Agent(Generic[T]):
     def __init__(
         self: Agent[str],
         provider: Provider | str,
-        tools: Tools,
+        tools: Tools = ...,
         *,
         output: None = None,
         **options: Unpack[AgentKeywords],
     ) -> None: ...
     @overload
     def __init__(
-        self, provider: Provider | str, tools: Tools, *, output: type[T], **options: Unpack[AgentKeywords]
+        self, provider: Provider | str, tools: Tools = ..., *, output: type[T], **options: Unpack[AgentKeywords]
     ) -> None: ...
     @overload  # a type that is not a class, such as `Literal["a", "b"]`
     def __init__(
-        self: Agent[Any], provider: Provider | str, tools: Tools, *, output: object, **options: Unpack[AgentKeywords]
+        self: Agent[Any],
+        provider: Provider | str,
+        tools: Tools = ...,
+        *,
+        output: object,
+        **options: Unpack[AgentKeywords],
     ) -> None: ...
-    def __init__(self, provider: Provider | str, tools: Tools, *, output: Any = None, **options: Any) -> None:
-        check_option_names(options)
+    def __init__(self, provider: Any = None, tools: Tools = (), *, output: Any = None, **options: Any) -> None:
+        check_option_names(options, ["output", *AgentKeywords.__annotations__], AGENT_WORDS, "Agent")
+        if provider is None:
+            raise TypeError("Agent: the first argument is the provider, or a text such as 'anthropic:MODEL'")
         mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
         next_agents = require_list(options.pop("hand_over_to", ()), "hand_over_to", "agents")
         self._options = AgentOptions(provider=choose_provider(provider), output=AnswerFormat.of(output), **options)
@@ -188,8 +195,16 @@ class Agent(Generic[T]):
                 raise TypeError(f"hand_over_to wants agents, got {type(agent).__name__}; write Agent(..., name=...)")
             add_hand_over(self, agent)
 
+    if not TYPE_CHECKING:
+        run_stream = OtherWord("write `agent.stream(prompt)`, which yields events")
+
     async def run(
-        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
+        self,
+        prompt: Prompt | None = None,
+        *,
+        run: Run[Any] | None = None,
+        resources: Resources | None = None,
+        **unknown: Never,
     ) -> Run[T]:
         """
         Work on *prompt* until the model answers or something stops the run.
@@ -199,6 +214,7 @@ class Agent(Generic[T]):
         `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
         tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
+        check_option_names(unknown, ("run", "resources"), RUN_WORDS, "Agent.run")
         return await self._start(RunOrder("run", prompt, run, resources))
 
     async def resume(
@@ -241,7 +257,12 @@ class Agent(Generic[T]):
         return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
     def run_sync(
-        self, prompt: Prompt | None = None, *, run: Run[Any] | None = None, resources: Resources | None = None
+        self,
+        prompt: Prompt | None = None,
+        *,
+        run: Run[Any] | None = None,
+        resources: Resources | None = None,
+        **unknown: Never,
     ) -> Run[T]:
         """
         Work on *prompt* as `run` does, from sync code. This also works inside a notebook.
@@ -249,7 +270,7 @@ class Agent(Generic[T]):
         Tools with `thread="caller"` run in the thread that calls this method. `on_event` is called in the thread of
         the background loop.
         """
-        return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources))
+        return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources, **unknown))
 
     def resume_sync(
         self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None

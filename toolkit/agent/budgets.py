@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+from .._option_checks import check_option_names
 from .._plumbing.forks import unlock_in_children
 from .._plumbing.wording import format_count, format_seconds
 from ..errors import ProviderError
@@ -37,6 +38,13 @@ _AMOUNTS: dict[LimitName, Callable[[Any], str]] = {
     "cost": lambda amount: f"{amount} in money",
 }
 """How the maximum of each limit is worded."""
+
+
+_OTHER_WORDS = {
+    **dict.fromkeys(("turns", "max_turns", "request_limit", "requests"), "that limit is `Agent(max_turns=...)`"),
+    **dict.fromkeys(("usd", "dollars", "money", "max_cost"), "that limit is `cost`, with `prices`"),
+    **dict.fromkeys(("total_tokens_limit", "max_tokens", "token_limit"), "that limit is `tokens`"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,12 @@ class Budget:
     cost: Amount | None = None
     prices: Prices | None = None
     depth: int = 3
+
+    if not TYPE_CHECKING:  # a type checker reads the fields
+
+        def __new__(cls, **limits: Any) -> Self:
+            check_option_names(limits, [limit.name for limit in fields(cls)], _OTHER_WORDS, "Budget")
+            return object.__new__(cls)
 
     def __post_init__(self) -> None:
         for name in ("tokens", "calls", "seconds", "cost"):

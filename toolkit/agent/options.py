@@ -25,7 +25,7 @@ from .events import Event
 from .final_answers import AnswerFormat
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
 
-__all__ = ["AgentKeywords", "AgentOptions", "OutputWay", "check_option_names"]
+__all__ = ["AGENT_WORDS", "RUN_WORDS", "AgentKeywords", "AgentOptions", "OutputWay"]
 
 OutputWay: TypeAlias = Literal["tool", "provider"]
 """How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
@@ -67,7 +67,7 @@ class AgentKeywords(TypedDict, total=False):
     clock: Callable[[], float]
 
 
-_OTHER_WORDS = {
+AGENT_WORDS = {
     **dict.fromkeys(("instructions", "system_prompt", "system_message"), "the system prompt is `system`"),
     **dict.fromkeys(("output_type", "result_type", "response_format", "response_model"), "that type is `output`"),
     **dict.fromkeys(("max_iterations", "max_steps", "recursion_limit"), "that limit is `max_turns`"),
@@ -96,17 +96,23 @@ _OTHER_WORDS = {
     ),
     "handoff_description": "what an agent is for is its `description`",
     "memory": "a conversation goes on with `run(prompt, run=earlier_run)`",
+    "middleware": "give `hooks` to the `Dispatcher` that the agent gets as `tools`",
+    "usage_limits": "the limits are `max_turns` and `budget=Budget(...)`",
+    "checkpointer": "what a run has done is kept by `steps`; see toolkit.durable",
 }
-"""What other libraries call an option, and what to write here."""
+"""What other libraries call an option of an agent, and what to write here."""
 
-
-def check_option_names(options: Iterable[str]) -> None:
-    """Raise `TypeError` for an option that `Agent` does not have; the message names the word that it has for it."""
-    for name in options:
-        if name in _OTHER_WORDS:
-            raise TypeError(f"Agent: there is no option {name!r}; {_OTHER_WORDS[name]}")
-        if name not in AgentKeywords.__annotations__:
-            raise TypeError(f"Agent: the option {explain_unknown_choice(name, [*AgentKeywords.__annotations__])}")
+RUN_WORDS = {
+    **dict.fromkeys(
+        ("message_history", "messages", "history", "thread_id"), "a conversation goes on with `run=earlier_run`"
+    ),
+    **dict.fromkeys(("deps", "context"), "tools get such objects with `resources={type: object}`"),
+    **dict.fromkeys(
+        ("usage_limits", "max_turns", "budget"), "limits belong to `Agent(max_turns=..., budget=Budget(...))`"
+    ),
+    **dict.fromkeys(("model", "instructions", "session", "mode"), "it is the same for all runs; give it to `Agent(...)`"),
+}
+"""What other libraries call an option of one run, and what to write here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

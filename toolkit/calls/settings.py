@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from .._lazy_names import LazyModule
 from .._option_checks import (
     OptionTypes,
+    check_option_names,
     check_option_types,
     describe_type,
-    explain_unknown_choice,
     require_list,
 )
 from ..concurrency.abandoned import AbandonedCalls, log_abandoned
@@ -324,11 +324,15 @@ class Settings:
             yield
 
 
+_OTHER_WORDS = {
+    **dict.fromkeys(("deps", "context", "dependencies"), "tools get such objects with `resources={type: object}`"),
+    **dict.fromkeys(("middleware", "callbacks"), "objects that see each call are `hooks`"),
+    **dict.fromkeys(("retries", "max_retries"), "write `retry=RetryPolicy(attempts=...)`"),
+}
+
+
 def _check_names(options: Mapping[str, Any]) -> None:
-    names = list(DispatcherOptions.__annotations__)
-    for name in options:
-        if name not in names:
-            raise TypeError(f"Dispatcher: the option {explain_unknown_choice(name, names)}")
+    check_option_names(options, DispatcherOptions.__annotations__, _OTHER_WORDS, "Dispatcher")
 
 
 def _check_parts(options: Mapping[str, Any]) -> None:

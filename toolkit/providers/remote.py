@@ -15,9 +15,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
+from .._option_checks import check_option_names
 from .._plumbing.wording import format_count
 from ..errors import ProviderError, Transient
 from ..formats.base import Definitions, Naming, Note, Offering, WireObject
@@ -43,6 +44,15 @@ _log = logging.getLogger("toolkit")
 _MAX_NOTED = 10_000
 
 T = TypeVar("T")
+
+_OTHER_WORDS = {
+    **dict.fromkeys(("api_base", "endpoint", "base", "url"), "the address of the server is `base_url`"),
+    **dict.fromkeys(("key", "token", "openai_api_key", "anthropic_api_key"), "the key is `api_key`"),
+    "timeout": "the limits are `timeout_seconds` and `total_seconds`",
+    "http_client": "the client is `client`",
+    "max_retries": "write `retry=RetryPolicy(attempts=...)`",
+    **dict.fromkeys(("temperature", "top_p", "seed"), "what is sent to the model as it is goes into `options={...}`"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +118,11 @@ class RemoteProvider(ABC):
         options: Mapping[str, Any] | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
+        **unknown: Never,
     ) -> None:
         title = type(self).__name__
+        if unknown:
+            check_option_names(unknown, RemoteProvider.__init__.__kwdefaults__ or (), _OTHER_WORDS, title)
         if not isinstance(model, str) or not self._model_pattern.fullmatch(model):
             raise ValueError(f"{title}: `model` has to name a model, got {str(model)[:100]!r}")
         for option, seconds in {"timeout_seconds": timeout_seconds, "total_seconds": total_seconds}.items():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
 from .._plumbing.generated_ids import GeneratedId
+from .._plumbing.wording import format_count
 from ..catalogs.views import CatalogView
 from ..errors import ProviderError
 from ..results import ToolCall
@@ -76,7 +77,8 @@ class ScriptedProvider:
             scripted: Any = next(self._replies)
         except StopIteration:
             raise ProviderError(
-                f"the script has {number - 1} replies, and this is request {number}; add a reply, or ask less"
+                f"the script has {format_count(number - 1, 'reply')}, and this is request {number}; "
+                "add a reply, or ask less"
             ) from None
         if callable(scripted) and not isinstance(scripted, type):
             scripted = scripted(request)
@@ -129,6 +131,8 @@ class ScriptedProvider:
             scripted = AssistantMessage(text=scripted)
         elif isinstance(scripted, Sequence) and all(isinstance(call, ToolCall) for call in scripted):
             scripted = AssistantMessage(calls=tuple(map(self._with_id, scripted)))
+        elif isinstance(scripted, ToolCall):
+            raise TypeError(f"reply {number} of the script is a call; put the calls of one turn into a list: [[call]]")
         if not isinstance(scripted, AssistantMessage):
             raise TypeError(
                 f"reply {number} of the script is {type(scripted).__name__}; "

@@ -175,7 +175,7 @@ def assert_called(
     )
     count_text = "" if times is None else f" {format_count(times, 'time')}, but {format_count(len(matches), 'time')}"
     raise AssertionError(
-        "\n".join([f"expected {expectation}{count_text}", *_describe_calls(recorder, name, arguments)])
+        "\n".join([f"expected {expectation}{count_text}", *_describe_calls(recorder, name, arguments, partly, kind)])
     )
 
 
@@ -184,26 +184,38 @@ def _is_match(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool,
         return False
     if arguments is None:
         return True
-    actual = call.arguments
-    if partly and isinstance(actual, dict):
-        actual = {key: value for key, value in actual.items() if key in arguments}
+    actual = _select_arguments(call, arguments, partly)
     # The JSON texts are compared, because in Python `1 == True`.
     return _to_json_text(actual) == _to_json_text(dict(arguments))
 
 
-def _describe_calls(recorder: Recorder, name: str, arguments: Mapping[str, Any] | None) -> Iterator[str]:
+def _select_arguments(call: Recorded, arguments: Mapping[str, Any], partly: bool) -> Any:
+    """Return the arguments of *call* that are compared with *arguments*."""
+    if partly and isinstance(call.arguments, dict):
+        return {key: value for key, value in call.arguments.items() if key in arguments}
+    return call.arguments
+
+
+def _describe_calls(
+    recorder: Recorder, name: str, arguments: Mapping[str, Any] | None, partly: bool, kind: Kind | None
+) -> Iterator[str]:
     if not recorder.calls:
         yield "nothing was called"
         return
     yield "what was called:"
     yield from (f"  {number}. {call}" for number, call in enumerate(recorder, 1))
     if arguments is not None and recorder.of(name):
-        expected_lines = _to_json_lines(dict(arguments))
-        nearest = max(recorder.of(name), key=lambda call: _similarity(expected_lines, _to_json_lines(call.arguments)))
+        expected = _to_json_lines(dict(arguments))
+        calls = [
+            (call.result.kind, _to_json_lines(_select_arguments(call, arguments, partly))) for call in recorder.of(name)
+        ]
+        actual_kind, called = max(calls, key=lambda pair: _similarity(expected, pair[1]))
+        if called == expected:
+            if kind not in (None, actual_kind):
+                yield f"the arguments fit, but it ended as `{actual_kind}`"
+            return
         yield f"the nearest call of {name} (- expected, + called):"
-        yield from (
-            f"  {line}" for line in difflib.ndiff(expected_lines, _to_json_lines(nearest.arguments)) if line[0] != "?"
-        )
+        yield from (f"  {line}" for line in difflib.ndiff(expected, called) if line[0] != "?")
 
 
 def _similarity(expected: list[str], called: list[str]) -> float:

@@ -409,3 +409,32 @@ def test_calls_that_wait_for_each_other_are_found():
 def test_a_known_fault_does_not_count():
     reason = {"known_violations": {"concurrent": "One user at a time."}}
     assert find_faults(plant_module_variable(), metadata=reason) == []
+
+
+def plant_lookup():
+    """The users that are drawn at random do not exist, so every call answers with an empty list."""
+    shelf, orders = Shelf(), {"ada": ["teapot"], "bob": ["cup"]}
+
+    async def list_orders(user: User) -> list[str]:
+        """List the orders of a user."""
+        shelf.user = user
+        await asyncio.sleep(0)
+        return orders.get(shelf.user, [])
+
+    return list_orders
+
+
+def test_the_examples_of_a_tool_are_tried():
+    (violation,) = find_faults(plant_lookup(), examples=[{"user": "ada"}, {"user": "bob"}])
+    assert "which is the answer of" in violation.message
+
+
+@pytest.mark.parametrize("law", ["concurrent", "declared-failures"])
+def test_calls_that_all_answer_alike_are_told(law):
+    notes = []
+    spec = Tool.described(plant_lookup(), read_only=True)
+    assert broken_laws(Catalog(spec), laws=[law], examples=20, on_note=notes.append) == []
+    (note,) = notes
+    assert note.startswith("`list_orders`: all ")
+    assert "calls answered alike" in note
+    assert "give `examples=`" in note

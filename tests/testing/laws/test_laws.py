@@ -19,7 +19,7 @@ from typing import Annotated
 import annotated_types as at
 import pytest
 
-from toolkit import BadArgs, Catalog, CatalogError, Codec, Inject, ToolResult, tool
+from toolkit import BadArgs, Catalog, CatalogError, Codec, Context, Inject, ToolError, ToolkitWarning, ToolResult, tool
 from toolkit.content import TextPart
 from toolkit.spec import Tool
 from toolkit.testing import LawsBroken, Violation, broken_laws, check_catalog, check_tool, lint
@@ -641,3 +641,49 @@ def test_a_tool_that_states_its_limit_is_held_to_that_elsewhere(stated, rules):
 
     found = broken_laws(Catalog(wait), examples=3, timeout_seconds=0.2)
     assert [each.rule for each in found] == rules
+
+
+def test_calls_that_all_fail_are_told():
+    def find_order(order: Annotated[str, "Which one."]) -> str:
+        """Find an order."""
+        raise ToolError(f"there is no order {order}")
+
+    spec = Tool.described(find_order, read_only=True)
+    with pytest.warns(ToolkitWarning, match="`find_order`: all .* calls failed, such as: .*there is no order"):
+        check_tool(spec, examples=10)
+
+
+def test_nothing_is_noted_of_a_tool_that_answers_its_examples_alike_or_has_no_parameters():
+    def greet(name: Annotated[str, "Who."]) -> str:
+        """Greet a person."""
+        return "hello"
+
+    def wave() -> str:
+        """Wave."""
+        return "hello"
+
+    catalog = Catalog(Tool.described(greet, read_only=True, examples=[{"name": "ada"}]))
+    catalog.add(Tool.described(wave, read_only=True))
+    check_catalog(catalog, examples=10)
+
+
+def test_every_law_calls_a_tool_in_a_session():
+    sessions = []
+
+    def look(context: Context) -> str:
+        """Look around."""
+        sessions.append(context.session)
+        return "nothing"
+
+    check_tool(Tool.described(look, read_only=True), examples=5)
+    assert {session.id for session in sessions} >= {"session-1", "session-2"}
+
+
+def test_the_headline_counts_a_law_once():
+    violation = Violation(tool="f", rule="described", message="m", remedy="r")
+    other = Violation(tool="f", rule="output", message="m", remedy="r")
+    assert str(LawsBroken([violation])).startswith("1 law is broken: described\n")
+    assert str(LawsBroken([violation] * 3)).startswith("1 law is broken: described (3 times)\n")
+    assert str(LawsBroken([violation, other] * 2)).startswith(
+        "2 laws are broken: described (2 times), output (2 times)"
+    )

@@ -17,12 +17,12 @@ class BusyMachine:
         self._function = watch.wrap(function)
         self._late = late
 
-    def call_sync(self, name, arguments):
+    def call_sync(self, call):
         """Begin the call, late or in time."""
         if self._late:
             self._late -= 1
             self._watch.begin(0.0)
-        return self._function(**arguments)
+        return self._function(**call.arguments)
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ import logging
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
+from ..._option_checks import OtherWord
 from ..._plumbing.markdown import show_run
 from ..._plumbing.versioned_json import split_version
 from ..._plumbing.wording import format_count
@@ -98,6 +99,11 @@ class Run(Generic[T_co]):
     _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
     _repr_markdown_ = show_run
+
+    if not TYPE_CHECKING:
+        data = OtherWord("the answer is `run.output`")
+        final_output = OtherWord("the answer is `run.output`")
+        all_messages = OtherWord("the messages are `run.messages`")
 
     def __repr__(self) -> str:
         messages = format_count(len(self.messages), "message")

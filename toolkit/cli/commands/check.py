@@ -119,6 +119,7 @@ def command(
             examples=examples,
             seed=seed,
             include_known=True,
+            on_note=output.note,
             never_run=() if no_run else _find_hooked_tools(catalog, names, output),
         )
         changes = [] if snapshot is None else check_snapshot(catalog, snapshot, update=update_snapshot)

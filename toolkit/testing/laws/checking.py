@@ -6,13 +6,14 @@ Check whether tools keep the laws.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
-from ...errors import CatalogError, DefinitionError, find_nearest
+from ...errors import CatalogError, DefinitionError, ToolkitWarning, find_nearest
 from ...spec import Tool
 from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
@@ -21,14 +22,26 @@ from .schema_laws import LAWS, check_schemas
 from .smallest_example import Effort
 from .violations import Fault, LawsBroken, Violation, report_fault
 
-__all__ = ["LAW_NAMES", "broken_laws", "broken_laws_between_tools", "check_catalog", "check_law_names", "check_tool"]
+__all__ = [
+    "LAW_NAMES",
+    "UNFIT_TO_MIX",
+    "broken_laws",
+    "broken_laws_between_tools",
+    "check_catalog",
+    "check_law_names",
+    "check_tool",
+]
 
 LAW_NAMES = (
     *("valid-schema", "callable", "keeps-its-promise", "refuses-mistakes", "round-trip", "described", "legal-name"),
     *("known-violations", "told-apart", *RUN_LAWS, *RUNNER_LAWS, "concurrent"),
 )
-_UNFIT_TO_MIX = ("valid-schema", "callable", "concurrent", *RUNNER_LAWS)
+UNFIT_TO_MIX = ("valid-schema", "callable", "concurrent", *RUNNER_LAWS)
 """A tool that breaks one of these laws is not run beside others: it cannot be, or its fault would hide theirs."""
+
+
+def _warn(note: str) -> None:
+    warnings.warn(note, ToolkitWarning, stacklevel=4)
 
 
 def check_tool(
@@ -41,6 +54,7 @@ def check_tool(
     examples: int = 60,
     seed: int = 0,
     timeout_seconds: float = 3.0,
+    on_note: Callable[[str], object] = _warn,
 ) -> None:
     """
     Raise `LawsBroken`, with all violations, if *tool* breaks a law.
@@ -60,6 +74,8 @@ def check_tool(
         examples: How many calls each law tries.
         seed: The seed of the random draws. The same seed tries the same calls.
         timeout_seconds: How long one call may take.
+        on_note: Called with a note if all calls of a tool failed or answered alike, so that its laws may be kept only
+            because nothing was seen. It is a `ToolkitWarning` unless given.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, not the lines of this function
     spec = tool if isinstance(tool, Tool) else Tool.of(tool)
@@ -72,13 +88,14 @@ def check_tool(
         examples=examples,
         seed=seed,
         timeout_seconds=timeout_seconds,
+        on_note=on_note,
     )
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
     """Raise `LawsBroken`, with all violations, if the tools of *catalog* break a law. `broken_laws` has the options."""
     __tracebackhide__ = True
-    if violations := broken_laws(catalog, **options):
+    if violations := broken_laws(catalog, **{"on_note": _warn, **options}):
         raise LawsBroken(violations)
 
 
@@ -95,6 +112,7 @@ def broken_laws(
     include_known: bool = False,
     never_run: Collection[str] = (),
     laws: Collection[str] | None = None,
+    on_note: Callable[[str], object] | None = None,
 ) -> list[Violation]:
     """
     Return every law that the tools of *catalog* break, in the order of the tools.
@@ -108,6 +126,7 @@ def broken_laws(
         include_known: Whether the list includes the violations that a tool lists in `known_violations`.
         never_run: The names of tools that are not run, although they are read-only.
         laws: The names of the laws to check, such as `["output"]`; all of them unless given.
+        on_note: As for `check_tool`, but without it nothing is said.
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
@@ -125,6 +144,9 @@ def broken_laws(
         violations += [report_fault(tool, fault) for fault in faults]
         if is_run and _may_mix(tool, faults):
             mixable.append(tool)
+        note = conditions.answers.describe_poor_calls(tool)
+        if note and on_note is not None and all(fault.arguments is None for fault in faults):
+            on_note(note)
     violations += _find_faults_between_tools(catalog, mixable, effort, conditions)
     return violations if include_known else _drop_known(violations)
 
@@ -135,10 +157,12 @@ def broken_laws_between_tools(
     run: Collection[str] = (),
     examples: int = 60,
     seed: int = 0,
+    never_run: Collection[str] = (),
     laws: Collection[str] | None = None,
 ) -> list[Violation]:
     """Return every law about several tools that the tools of *catalog* break. `broken_laws` describes the options."""
-    mixable = [tool for tool in catalog if (tool.name in run or may_run(tool)) and _may_mix(tool)]
+    runnable = [tool for tool in catalog if tool.name in run or may_run(tool)]
+    mixable = [tool for tool in runnable if tool.name not in never_run and _may_mix(tool)]
     effort = Effort(examples=examples, seed=seed, laws=laws)
     return _drop_known(_find_faults_between_tools(catalog, mixable, effort, RunConditions()))
 
@@ -182,7 +206,7 @@ def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | No
 
 def _may_mix(tool: Tool, faults: Iterable[Fault] = ()) -> bool:
     """Return whether *tool*, which has *faults*, may run beside other calls, at least with some arguments."""
-    return tool.facts.concurrency_safe is not False and all(fault.rule not in _UNFIT_TO_MIX for fault in faults)
+    return tool.facts.concurrency_safe is not False and all(fault.rule not in UNFIT_TO_MIX for fault in faults)
 
 
 def _drop_known(violations: Iterable[Violation]) -> list[Violation]:

@@ -22,16 +22,14 @@ from ..._plumbing.wording import format_seconds
 from ...catalog import Catalog
 from ...dispatcher import Dispatcher
 from ...errors import DefinitionError
-from ...functions.background_parameter import BACKGROUND
 from ...policies.retry import RetryPolicy
 from ...results import ToolCall, ToolResult
-from ...session import Session
 from ...spec import Tool
 from ..strategies.arguments import arguments
 from ..strategies.base import Unsupported, st
 from .run_laws import RunConditions
 from .smallest_example import Effort, find_smallest
-from .tool_runner import use_quietly
+from .tool_runner import build_trial_call, use_quietly
 from .violations import Fault
 
 __all__ = ["find_concurrency_faults"]
@@ -97,6 +95,7 @@ class _BatchComparison:
         )
         self.is_stuck = False
         self._timeout_seconds = conditions.timeout_seconds
+        self._answers = conditions.answers
         self._ends_at = time.monotonic() + _MAX_SECONDS
         self._rounds = _MAX_ROUNDS
         self._batches_left = math.inf
@@ -143,7 +142,10 @@ class _BatchComparison:
 
     def _run_alone(self, batch: Sequence[_Call]) -> list[_Answer]:
         def run(calls: Sequence[ToolCall]) -> list[ToolResult]:
-            return [self.dispatcher.call_sync(call, timeout_seconds=self._timeout_seconds) for call in calls]
+            results = [self.dispatcher.call_sync(call, timeout_seconds=self._timeout_seconds) for call in calls]
+            for result in results:
+                self._answers.add(result)
+            return results
 
         return self._run(batch, run)
 
@@ -151,7 +153,8 @@ class _BatchComparison:
         self, batch: Sequence[_Call], run_calls: Callable[[Sequence[ToolCall]], list[ToolResult]]
     ) -> list[_Answer]:
         """Return the answers of *batch*; an empty list if it does not end, or raises what ends a program."""
-        calls = [self._build_call(number, *call) for number, call in enumerate(batch, 1)]
+        tools = self.dispatcher.catalog
+        calls = [build_trial_call(tools[name], sent, number) for number, (name, sent) in enumerate(batch, 1)]
         answers: list[_Answer] = []
 
         def run() -> None:
@@ -170,12 +173,6 @@ class _BatchComparison:
             sys.setswitchinterval(switch_seconds)
         self.is_stuck = self.is_stuck or thread.is_alive()
         return [] if thread.is_alive() else answers
-
-    def _build_call(self, number: int, name: str, call_arguments: Mapping[str, Any]) -> ToolCall:
-        user = f"user-{number}"
-        has_background = self.dispatcher.catalog[name].facts.background
-        sent = {**call_arguments, BACKGROUND: False} if has_background else dict(call_arguments)
-        return ToolCall(name, sent, f"call_{number}", Session(id=f"session-{number}", principal=user), user)
 
 
 def _find_difference(alone: _Answer, together: _Answer, unstable: set[_Path]) -> _Path | None:

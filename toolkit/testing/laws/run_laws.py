@@ -11,17 +11,18 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..._plumbing.wording import format_seconds
 from ...errors import DefinitionError
+from ...results import ToolResult
 from ...spec import Tool
 from ..strategies.arguments import arguments
 from ..strategies.base import Unsupported
 from .smallest_example import Effort, find_smallest
-from .tool_runner import ToolRunner, open_tool_runner
+from .tool_runner import ToolRunner, TrialOutcome, open_tool_runner
 from .violations import Fault
 
 __all__ = [
@@ -88,14 +89,40 @@ def describe_changes(before: Snapshot, after: Snapshot) -> str:
     return ", ".join(changes[:_MAX_LISTED_CHANGES]) + more
 
 
+class AnswerLog:
+    """What came of the calls of each tool, to tell when a law was kept only because the calls showed nothing."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, list[tuple[str, str]]] = {}
+
+    def add(self, result: ToolResult) -> None:
+        self._answers.setdefault(result.tool, []).append((result.kind, result.text))
+
+    def describe_poor_calls(self, tool: Tool) -> str:
+        """Return a note if all calls of *tool* failed, or answered alike; empty if they did not."""
+        answers = self._answers.get(tool.name, [])
+        if len(answers) < 2 or not tool.schema.get("properties"):
+            return ""
+        has_failed = all(kind != "ok" for kind, _ in answers)
+        # An author who gave examples knows that the tool has one answer for all of them.
+        if not has_failed and (tool.facts.examples or len(set(answers)) > 1):
+            return ""
+        outcome = f"failed, such as: {answers[0][1]:.200}" if has_failed else "answered alike"
+        return (
+            f"`{tool.name}`: all {len(answers)} calls {outcome}, so the laws have seen little of it; "
+            "give `examples=` with arguments that its data has"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunConditions:
-    """The conditions under which tools are run. `check_tool` describes them."""
+    """The conditions under which tools are run, which `check_tool` describes, and what came of the calls."""
 
     folder: WatchedFolder | None = None
     state: Callable[[], Any] | None = None
     resources: Mapping[Any, Any] | None = None
     timeout_seconds: float = 3.0
+    answers: AnswerLog = field(default_factory=AnswerLog)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +132,13 @@ class Trial:
     tool: Tool
     runner: ToolRunner
     conditions: RunConditions
+
+    def run(self, call_arguments: Mapping[str, Any]) -> TrialOutcome:
+        """Call the tool once, and keep its answer."""
+        outcome = self.runner.run(call_arguments)
+        if outcome.result is not None:
+            self.conditions.answers.add(outcome.result)
+        return outcome
 
     def files(self) -> Snapshot:
         return {} if self.conditions.folder is None else self.conditions.folder.snapshot()
@@ -189,7 +223,7 @@ def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str 
 
 def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool neither returns a result nor raises an error that a model can act on."""
-    ran = trial.runner.run(call_arguments)
+    ran = trial.run(call_arguments)
     if ran.error is not None and not ran.is_overdue:
         return f"it raised {type(ran.error).__name__}: {str(ran.error)[:300]}"
     if ran.result is not None and ran.result.kind in ("internal", "cancelled"):
@@ -199,7 +233,7 @@ def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | 
 
 def returns_what_it_says(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool's return value has no JSON form, or does not fit the output schema."""
-    ran = trial.runner.run(call_arguments)
+    ran = trial.run(call_arguments)
     error = None if ran.result is None else ran.result.error
     if error is None or not ran.return_values or error.details.get("ran") is not True:
         return None
@@ -209,16 +243,16 @@ def returns_what_it_says(trial: Trial, call_arguments: Mapping[str, Any]) -> str
 def changes_nothing(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return which files changed if a read-only tool did not leave the files as they were."""
     before = trial.files()
-    trial.runner.run(call_arguments)
+    trial.run(call_arguments)
     changes = describe_changes(before, trial.files())
     return f"it says that it is read-only, but {changes}" if changes else None
 
 
 def twice_is_once(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what changed if an idempotent tool changes the state when it runs a second time."""
-    trial.runner.run(call_arguments)
+    trial.run(call_arguments)
     once = trial.state()
-    trial.runner.run(call_arguments)
+    trial.run(call_arguments)
     twice = trial.state()
     if once == twice:
         return None

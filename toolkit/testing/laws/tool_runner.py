@@ -24,11 +24,12 @@ from ...catalog import Catalog
 from ...dispatcher import Dispatcher
 from ...functions.background_parameter import BACKGROUND
 from ...policies.retry import RetryPolicy
-from ...results import ToolResult
+from ...results import ToolCall, ToolResult
+from ...session import Session
 from ...spec import Tool
 from ...values.rendering import is_async_stream, is_stream
 
-__all__ = ["ToolRunner", "TrialOutcome", "open_tool_runner", "use_quietly"]
+__all__ = ["ToolRunner", "TrialOutcome", "build_trial_call", "open_tool_runner", "use_quietly"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
@@ -88,13 +89,11 @@ class ToolRunner:
     def _call_once(self, arguments: Mapping[str, Any]) -> TrialOutcome:
         ran = TrialOutcome()
         began = time.monotonic()
-        # The laws look at the result of the tool, which a call in the background does not return.
-        sent = {**arguments, BACKGROUND: False} if self._tool.facts.background else dict(arguments)
         self._watch.begin(began + self._timeout_seconds)
 
         def call() -> None:
             try:
-                ran.result = self._dispatcher.call_sync(self._tool.name, sent)
+                ran.result = self._dispatcher.call_sync(build_trial_call(self._tool, arguments))
             except BaseException as raised:  # noqa: BLE001 -- the laws look for exceptions of every type
                 ran.error = raised
 
@@ -108,6 +107,14 @@ class ToolRunner:
         ran.return_values = self._watch.return_values[:1]
         self.spent_seconds += time.monotonic() - began
         return ran
+
+
+def build_trial_call(tool: Tool, arguments: Mapping[str, Any], number: int = 1) -> ToolCall:
+    """Return call *number* of *tool*, for a user and in a session of its own."""
+    # The laws look at the result of the tool, which a call in the background does not return.
+    sent = {**arguments, BACKGROUND: False} if tool.facts.background else dict(arguments)
+    user = f"user-{number}"
+    return ToolCall(tool.name, sent, f"call_{number}", Session(id=f"session-{number}", principal=user), user)
 
 
 @contextlib.contextmanager

@@ -10,12 +10,14 @@ A known violation is still reported, but does not count as wrong.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..._plumbing.wording import format_count
 from ...functions.callables import find_source_location
 from ...spec import Tool
 from ...values.visible import make_visible
@@ -89,9 +91,10 @@ class LawsBroken(AssertionError):  # noqa: N818 -- named by what happened, as al
         super().__init__()
 
     def __str__(self) -> str:
-        count = len(self.violations)
-        rules = ", ".join(dict.fromkeys(violation.rule for violation in self.violations))
-        return f"{count} law{'s are' if count > 1 else ' is'} broken: {rules}\n" + "\n".join(map(str, self.violations))
+        counts = Counter(violation.rule for violation in self.violations)
+        rules = ", ".join(f"{rule} ({count} times)" if count > 1 else rule for rule, count in counts.items())
+        verb = "are" if len(counts) > 1 else "is"
+        return "\n".join([f"{format_count(len(counts), 'law')} {verb} broken: {rules}", *map(str, self.violations)])
 
 
 def report_fault(tool: Tool, fault: Fault) -> Violation:

@@ -20,6 +20,7 @@ from ...errors import BadArgs, DefinitionError
 from ...results import ToolCall
 from ...spec import Tool
 from ...values.schemas.validator import check_schema
+from ...values.strictjson.checks import copy_json
 from .base import Strategy, Unsupported, st
 from .generating import Guard, Objection, build_failed_check_class, fitting_values, nearly_fitting_values
 from .mistakes import MISTAKE_KINDS, BoundaryValues, Mistake, hostile_changes, non_object_changes, possible_mistakes
@@ -47,8 +48,8 @@ def arguments(tool: Testable) -> Strategy:
     """
     Return a strategy for JSON arguments that *tool* accepts.
 
-    The arguments fit the tool's schema, can be decoded, and pass its own `validate`, unless that is async. For a bare
-    schema, the arguments fit the schema.
+    The arguments fit the tool's schema, can be decoded, and pass its own `validate`, unless that is async. Some of them
+    are the tool's own `examples`. For a bare schema, the arguments fit the schema.
 
     Args:
         tool: A `Tool`, a function, or a bare schema.
@@ -60,6 +61,9 @@ def arguments(tool: Testable) -> Strategy:
     strategy = fitting_values(subject.parsed_schema, subject.name)
     if subject.tool is None:
         return strategy
+    if examples := subject.tool.facts.examples:
+        # A value that is drawn at random is seldom a key of the tool's data; the author's examples are.
+        strategy |= st.sampled_from(examples).map(copy_json)
     # The values fit the schema that models see. Whether the tool accepts them is for the tool to decide.
     return Guard(functools.partial(_find_objection, subject.tool), subject.name).restrict(strategy)
 
