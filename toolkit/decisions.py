@@ -158,6 +158,7 @@ class ApprovalRequest:
         digest: A digest of the tool's identity, the canonical arguments, the session and the principal. It authorises
             nothing.
         seal: The dispatcher's signature, used if no store keeps the request.
+        trace_parent: The span in which the call has waited, as W3C trace context, if a hook records spans.
     """
 
     tool: str
@@ -182,6 +183,7 @@ class ApprovalRequest:
     digest: str = ""
     seal: str | None = None
     origin: str = "python"
+    trace_parent: str | None = None
     id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     @property
@@ -225,7 +227,7 @@ class ApprovalRequest:
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), (str,)),
-    **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
+    **dict.fromkeys(("preview", "session", "principal", "waits_for", "seal", "trace_parent"), (str, type(None))),
     **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by", "questions", "answers"), (list,)),
     "arguments": (dict,),
     "is_cut": (bool,),
@@ -235,7 +237,13 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-_LATER_FIELDS: dict[str, Any] = {"edits": (), "questions": (), "answers": (), "origin": "python"}
+_LATER_FIELDS: dict[str, Any] = {
+    "edits": (),
+    "questions": (),
+    "answers": (),
+    "origin": "python",
+    "trace_parent": None,
+}
 """The fields that older requests do not have, each with the value that is not written."""
 
 
