@@ -95,7 +95,11 @@ def describe_run(run: RunInfo, *, capture: bool) -> Attributes:
 
 def describe_run_end(event: RunEnded | SubRunEnded) -> Attributes:
     """Return how a run has ended."""
-    attributes: Attributes = {names.RUN_STATUS: event.status, names.RUN_TURNS: event.turns, **_count_tokens(event.usage)}
+    attributes: Attributes = {
+        names.RUN_STATUS: event.status,
+        names.RUN_TURNS: event.turns,
+        **_count_tokens(event.usage),
+    }
     if event.error is not None:
         attributes[names.ERROR_TYPE] = name_error(event.error)
     return attributes
@@ -150,7 +154,7 @@ def _write_arguments(event: CallEnded, max_chars: int) -> str:
     arguments = mask_secrets(event.call, arguments_of(event.call))
     if event.redaction is not None:
         arguments = event.redaction().mask_value(arguments)
-    return _cut(arguments if isinstance(arguments, str) else json.dumps(arguments), max_chars)
+    return _cut(arguments if isinstance(arguments, str) else json.dumps(arguments, separators=(",", ":")), max_chars)
 
 
 def _cut(text: str, max_chars: int) -> str:

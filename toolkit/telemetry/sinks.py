@@ -16,7 +16,7 @@ from opentelemetry.trace import NoOpTracer, Tracer, TracerProvider
 from . import names
 from .attributes import Attributes
 
-__all__ = ["TelemetrySink", "SinkFinder"]
+__all__ = ["SinkFinder", "TelemetrySink"]
 
 _SCOPE = "toolkit"
 
@@ -67,29 +67,32 @@ class SinkFinder:
         # These load the providers that environment variables name.
         trace.get_tracer_provider()
         metrics.get_meter_provider()
-        self._own = tracer_provider, meter_provider
-        self._providers: tuple[TracerProvider | None, MeterProvider | None] = (None, None)
+        self._own_tracers, self._own_meters = tracer_provider, meter_provider
+        self._tracers: TracerProvider | None = None
+        self._meters: MeterProvider | None = None
         self._sink: TelemetrySink | None = None
 
     def find(self) -> TelemetrySink | None:
         """Return what records; None if nothing does."""
-        tracers, meters = self._own
-        tracers, meters = tracers or _get_tracer_provider(), meters or _get_meter_provider()
-        if tracers is not self._providers[0] or meters is not self._providers[1]:
+        tracers = self._own_tracers or _TRACERS["_TRACER_PROVIDER"]
+        meters = self._own_meters or _METERS["_METER_PROVIDER"]
+        if tracers is not self._tracers or meters is not self._meters:
             sink = TelemetrySink(tracers, meters)
-            self._sink, self._providers = sink if sink.records else None, (tracers, meters)
+            self._sink = sink if sink.records else None
+            self._tracers, self._meters = tracers, meters
         return self._sink
 
 
-def _prepare_lookup(module: Any, variable: str, ask: Callable[[], Any]) -> Callable[[], Any]:
+def _find_variables(module: Any, name: str, ask: Callable[[], Any]) -> dict[str, Any]:
     """
-    Return a function that returns the provider of the program; None if there is none.
+    Return the variables of a module of the API, of which *name* is the provider of the program, or None.
 
-    It reads the *variable* of the API, because *ask* looks into the environment first, which would take longer than all
-    else that a call without telemetry needs. If a version of the API has no such variable, it is *ask*.
+    They are read, because *ask* looks into the environment first, which takes longer than all else that a call without
+    telemetry needs. If a version of the API has no such variable, what *ask* returns now stands for it: a proxy.
     """
-    return (lambda: getattr(module, variable)) if hasattr(module, variable) else ask
+    variables = vars(module)
+    return variables if name in variables else {name: ask()}
 
 
-_get_tracer_provider = _prepare_lookup(trace, "_TRACER_PROVIDER", trace.get_tracer_provider)
-_get_meter_provider = _prepare_lookup(metrics_internal, "_METER_PROVIDER", metrics.get_meter_provider)
+_TRACERS = _find_variables(trace, "_TRACER_PROVIDER", trace.get_tracer_provider)
+_METERS = _find_variables(metrics_internal, "_METER_PROVIDER", metrics.get_meter_provider)

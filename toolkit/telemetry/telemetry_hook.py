@@ -36,7 +36,7 @@ from .attributes import (
     describe_run_end,
     name_error,
 )
-from .sinks import TelemetrySink, SinkFinder
+from .sinks import SinkFinder, TelemetrySink
 
 __all__ = ["Telemetry"]
 
@@ -142,7 +142,8 @@ class Telemetry:
 
     def on_event(self, event: events.Event) -> None:
         """Record *event*."""
-        self._handlers[type(event)](event)
+        if self._open or self.is_listening():
+            self._handlers[type(event)](event)
 
     # Calls.
 
@@ -162,9 +163,9 @@ class Telemetry:
     def _end_call(self, event: events.CallEnded) -> None:
         activity = self._find(_key_of_call(event))
         if activity is not None:
-            attributes = describe_call_end(event, capture=self._capture, max_chars=self._max_chars)
-            error = "" if event.result is None or not self._capture else str(attributes[names.TOOL_RESULT])
-            self._end(activity, attributes, error)
+            capture = self._capture and activity.span is not None and activity.span.is_recording()
+            attributes = describe_call_end(event, capture=capture, max_chars=self._max_chars)
+            self._end(activity, attributes, str(attributes.get(names.TOOL_RESULT, "")))
 
     def _note_attempt(self, event: events.AttemptStarted) -> None:
         attributes: Attributes = {names.ATTEMPT_NUMBER: event.number}
@@ -206,7 +207,9 @@ class Telemetry:
         attributes |= describe_run(run, capture=self._capture)
         if agent:
             attributes[names.AGENT_NAME] = agent
-        metric = {key: attributes[key] for key in (names.AGENT_NAME, names.REQUEST_MODEL) if key in attributes}
+        metric: Attributes = {
+            key: attributes[key] for key in (names.AGENT_NAME, names.REQUEST_MODEL) if key in attributes
+        }
         name = f"{names.INVOKE_AGENT} {agent}" if agent else names.INVOKE_AGENT
         self._start(("run", run.id), name, attributes, metric, links=run.waited_in, agent=agent)
 
