@@ -170,6 +170,21 @@ def test_providers_that_are_set_up_later_record_from_then_on():
     assert (done.stdout, done.stderr) == ("2 1\n", "")
 
 
+def test_a_missing_package_is_named_with_its_extra():
+    code = """
+import sys
+sys.modules["opentelemetry"] = None
+import toolkit.telemetry
+try:
+    toolkit.telemetry.Telemetry
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("ToolkitError telemetry needs opentelemetry-api; ")
+    assert "otel" in done.stdout
+
+
 def test_a_call_of_a_tool_with_a_cycle_in_its_arguments_is_recorded(kept):
     """The texts of arguments that have no JSON form are written all the same."""
     endless: dict[str, Any] = {}

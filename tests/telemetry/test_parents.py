@@ -184,6 +184,30 @@ async def test_a_run_that_goes_on_is_linked_to_the_call_that_waited(kept):
     assert resumed.parent.span_id == second.context.span_id
 
 
+async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
+    """The second agent shares nothing with the first one but the database."""
+    durable_module = pytest.importorskip("toolkit.durable", reason="the extra `durable` is not installed")
+    script = [[call("cut", id="c1", wood="oak")], "Done."]
+    first, second = KeptSpans(), KeptSpans()
+
+    def play(request):
+        return script[len(request.messages) // 2]
+
+    def build(kept):
+        shed = Shed()
+        agent = shed.agent([play] * 2, dispatcher=shed.dispatcher(hooks=[kept.hook()]))
+        return durable_module.DurableAgent(agent, f"sqlite:///{tmp_path}/runs.sqlite")
+
+    async with build(first) as durable:
+        run = await durable.run("go", id="r1")
+    async with build(second) as durable:
+        run = await durable.resume("r1", {request.id: Decision.approve() for request in run.requests})
+    assert run.status == "done"
+    waited = first.one("execute_tool cut").context
+    for name in ("invoke_agent", "execute_tool cut"):
+        assert linked_ids(second.one(name)) == [(waited.trace_id, waited.span_id)]
+
+
 @pytest.mark.parametrize("text", ["", "00-" + "0" * 52, "x" * 55, "00-" + "f" * 1_000_000, "00-\x00" + "1" * 51])
 async def test_a_link_that_cannot_be_read_is_left_out(kept, text):
     from toolkit.hooks import CallEnded, CallStarted
