@@ -147,6 +147,19 @@ def test_a_call_from_a_program_without_a_loop_has_its_parent(kept):
     assert kept.tree == ["program", "program / execute_tool look"]
 
 
+async def test_two_hooks_of_one_dispatcher_leave_no_span_behind(kept):
+    other, shed = KeptSpans(), Shed()
+    hooks = [kept.hook(), other.hook()]
+    dispatcher = shed.dispatcher(hooks=hooks)
+    for _ in range(2):
+        await dispatcher.call("look", {"what": "oak"})
+        assert not trace.get_current_span().get_span_context().is_valid
+    assert [span.parent for span in kept.spans] == [None, None]
+    inner = {span.parent.span_id for span in other.spans}
+    assert inner == {span.context.span_id for span in kept.spans}
+    assert [hook._open for hook in hooks] == [{}, {}]
+
+
 # Calls that wait.
 
 

@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from opentelemetry import context as otel_context
@@ -58,13 +58,16 @@ class _Activity:
     What has started and not ended, with its *span*, if spans are recorded.
 
     Attributes:
-        key: Tells it from other activities. A start and its end have the same key.
-        token: Restores the context of OpenTelemetry; likewise `own_token` the activity around this one.
+        owner: The hook that has started it.
+        key: Tells it from other activities of the hook. A start and its end have the same key.
+        outer: The activity around this one.
+        before: The context of OpenTelemetry around it.
         metric: The attributes of its duration.
         agent: The name of the agent that it belongs to.
         attributes: What is known before it ends, and is recorded then.
     """
 
+    owner: object
     key: _Key
     operation: str
     sink: TelemetrySink
@@ -74,8 +77,9 @@ class _Activity:
     attributes: Attributes
     started_ns: int
     started: float
-    token: Token[Any] | None = None
-    own_token: Token[Any] | None = None
+    outer: _Activity | None
+    before: otel_context.Context
+    is_over: bool = False
 
 
 _current: ContextVar[_Activity | None] = ContextVar("toolkit_telemetry", default=None)
@@ -279,21 +283,22 @@ class Telemetry:
             span = sink.tracer.start_span(
                 name, kind=kind, attributes=attributes, links=list(map(Link, contexts)), start_time=now
             )
-        activity = _Activity(key, operation, sink, span, metric, agent, {}, now, time.perf_counter())
+        before, started = otel_context.get_current(), time.perf_counter()
+        activity = _Activity(self, key, operation, sink, span, metric, agent, {}, now, started, outer, before)
         if span is not None:
-            activity.token = otel_context.attach(trace.set_span_in_context(span))
-        activity.own_token = _current.set(activity)
+            otel_context.attach(trace.set_span_in_context(span, before))
+        _current.set(activity)
         self._open[key] = activity
 
     def _find(self, key: _Key) -> _Activity | None:
         activity = _current.get()
-        return activity if activity is not None and activity.key == key else self._open.get(key)
+        is_own = activity is not None and activity.owner is self and activity.key == key
+        return activity if is_own else self._open.get(key)
 
     def _end(self, activity: _Activity, attributes: Attributes, error: str = "") -> None:
         if self._open.get(activity.key) is activity:
             del self._open[activity.key]
-        _restore(activity.own_token)
-        _restore(activity.token)
+        _leave(activity)
         seconds, span = time.perf_counter() - activity.started, activity.span
         if (kind := attributes.get(names.ERROR_TYPE)) is not None:
             activity.metric[names.ERROR_TYPE] = kind
@@ -312,13 +317,22 @@ def _key_of_call(event: Any) -> _Key:
     return "call", call.id, call.session_key, call.name
 
 
-def _restore(token: Token[Any] | None) -> None:
-    """Set the variable of *token* back, unless this is another context, which it was never set in."""
-    if token is not None:
-        try:
-            token.var.reset(token)
-        except (ValueError, RuntimeError):  # the function of OpenTelemetry would log this as an error
-            return
+def _leave(activity: _Activity) -> None:
+    """
+    Make the innermost activity that is not over the current one again.
+
+    Two hooks of one dispatcher end their activities in the order in which they started them. If the end is told in
+    another context, *activity* was never current there, and nothing changes.
+    """
+    activity.is_over = True
+    current = _current.get()
+    before: otel_context.Context | None = None
+    while current is not None and current.is_over:
+        before = current.before
+        current = current.outer
+    if before is not None:
+        _current.set(current)
+        otel_context.attach(before)
 
 
 def _read_trace_parent(text: str) -> SpanContext | None:
