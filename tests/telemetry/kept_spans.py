@@ -65,9 +65,3 @@ class KeptSpans:
             for scope in resource.scope_metrics
             for metric in scope.metrics
         }
-
-
-@pytest.fixture
-def kept():
-    """What a test records."""
-    return KeptSpans()

@@ -8,6 +8,9 @@ import json
 from typing import Annotated, Any
 
 import pytest
+
+pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
+
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import StatusCode
 
