@@ -62,6 +62,7 @@ REQUESTS = st.builds(
     session=st.none() | texts,
     principal=st.none() | texts,
     waits_for=st.none() | texts,
+    trace_parent=st.none() | texts,
     auth=st.none()
     | st.builds(
         AuthRequest, provider=texts, scopes=st.lists(texts, max_size=2).map(tuple), url=st.none() | texts, reason=texts
