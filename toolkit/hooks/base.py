@@ -322,7 +322,6 @@ class Chain:
         wanted = [_list_events(step.hook) for step in self.listeners]
         return any(kinds is None or event in [kind.__name__ for kind in kinds] for kinds in wanted)
 
-
     def prepare_listening(self) -> Callable[[], bool]:
         """Return a function that returns whether a listener wants to be told about a call that starts now."""
         checks = [getattr(step.hook, "is_listening", None) for step in self.listeners]
