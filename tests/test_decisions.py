@@ -62,6 +62,7 @@ REQUESTS = st.builds(
     session=st.none() | texts,
     principal=st.none() | texts,
     waits_for=st.none() | texts,
+    trace_parent=st.none() | texts,
     auth=st.none()
     | st.builds(
         AuthRequest, provider=texts, scopes=st.lists(texts, max_size=2).map(tuple), url=st.none() | texts, reason=texts
@@ -89,6 +90,7 @@ def test_a_request_comes_back_from_json_as_it_was(request):
     missing = {name for name in ("edits", "questions", "answers", "cost") if not getattr(request, name)}
     missing |= {"alias"} if request.alias is None else set()
     missing |= {"origin"} if request.origin == "python" else set()
+    missing |= {"trace_parent"} if request.trace_parent is None else set()
     assert data.keys() == {"version", *(names - missing)}
 
 

@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ mcp/ durable/ flows/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ mcp/ durable/ flows/ telemetry/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks generated_ids markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run model_requests hand_overs answer_checks lifecycle summarizer run_model loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
@@ -66,6 +66,7 @@ ORDER = {
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
     "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files keys trusted_scripts hook_tables layers loading __init__",
     "steps": "base expense session_changes records notes nested_runs call_step run_steps requests __init__",
+    "telemetry": "names attributes sinks telemetry_hook __init__",
     "testing": "strategies/ laws/ load_target doubles mcp_client recorded_provider evaluation snapshots/ __init__",
     "testing/laws": "violations confusable_tools smallest_example schema_laws tool_runner run_laws concurrent_calls checking code_lints lints __init__",
     "testing/snapshots": "schema_changes snapshot __init__",

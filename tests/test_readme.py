@@ -43,6 +43,8 @@ LONG_PAGES = {"guide-property-tests.md", "testing.md"}
 )
 def test_a_page_does_what_it_says(page):
     """Every block runs in order, and every result that is shown is the one that comes out."""
+    if page.name == "observability.md":
+        pytest.importorskip("opentelemetry.sdk.trace", reason="the SDK of OpenTelemetry is not installed")
     checked = run(page)
     assert checked > 0 or "  # -> " not in page.read_text(encoding="utf-8")
 

@@ -160,6 +160,7 @@ class ApprovalRequest:
         digest: A digest of the tool's identity, the canonical arguments, the session and the principal. It authorises
             nothing.
         seal: The dispatcher's signature, used if no store keeps the request.
+        trace_parent: The span in which the call has waited, as W3C trace context, if a hook records spans.
     """
 
     tool: str
@@ -186,6 +187,7 @@ class ApprovalRequest:
     origin: str = "python"
     alias: str | None = None
     cost: float = 0.0
+    trace_parent: str | None = None
     id: str = field(default_factory=lambda: os.urandom(16).hex())
 
     @property
@@ -229,7 +231,9 @@ class ApprovalRequest:
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), (str,)),
-    **dict.fromkeys(("alias", "preview", "session", "principal", "waits_for", "seal"), (str, type(None))),
+    **dict.fromkeys(
+        ("alias", "preview", "session", "principal", "waits_for", "seal", "trace_parent"), (str, type(None))
+    ),
     **dict.fromkeys(("preconditions", "grants", "repairs", "edits", "asked_by", "questions", "answers"), (list,)),
     "arguments": (dict,),
     "is_cut": (bool,),
@@ -245,6 +249,7 @@ _LATER_FIELDS: dict[str, Any] = {
     "origin": "python",
     "alias": None,
     "cost": 0.0,
+    "trace_parent": None,
 }
 """The fields that older requests do not have, each with the value that is not written."""
 

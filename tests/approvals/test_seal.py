@@ -26,7 +26,7 @@ WORDS = st.text(min_size=1, max_size=5).filter(str.strip)
 QUESTIONS = st.builds(Question, key=WORDS, message=WORDS, schema=ARGUMENTS)
 DRAWN = {
     **dict.fromkeys(("id", "tool", "origin", "call_id", "reason", "digest"), TEXT),
-    **dict.fromkeys(("alias", "preview", "session", "principal", "waits_for"), MAYBE),
+    **dict.fromkeys(("alias", "preview", "session", "principal", "waits_for", "trace_parent"), MAYBE),
     **dict.fromkeys(("asked_by", "repairs"), st.lists(TEXT, max_size=2).map(tuple)),
     "arguments": ARGUMENTS,
     "edits": st.lists(st.builds(ArgumentEdit, by=MAYBE, before=ARGUMENTS, after=ARGUMENTS), max_size=2).map(tuple),

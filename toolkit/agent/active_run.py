@@ -111,6 +111,7 @@ class ActiveRun:
         self.verb = "run" if parent is None else "sub_run"
         self.parent = parent
         self._untold_prompts: list[UserMessage] = []
+        self._waited_in = tuple(dict.fromkeys(filter(None, (request.trace_parent for request in run.requests))))
         self.tool_names = tool_names
         self.run_id = run_id or run.id
         self.steps = steps
@@ -165,6 +166,8 @@ class ActiveRun:
             mode=self.toolbox.mode_of(self.session),
             parent_id=parent_id,
             call_id=call_id,
+            agent=self.options.name,
+            waited_in=self._waited_in,
         )
 
     async def tell(self, kind: Callable[..., Event], *details: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .._lazy_names import LazyModule
 from ..hooks.base import ShownCall
 from ..hooks.events import CallEnded, CallStarted
+from ..policies.redaction import Redaction
 from ..results import Kind, ToolCall, ToolResult
 from ..verdicts import Verdict
 from .call_frame import CallFrame
@@ -33,15 +34,17 @@ async def tell_call(frame: CallFrame, run: Callable[[CallFrame], Awaitable[ToolR
 
     def build_end(result: ToolResult | None, error: BaseException | None) -> CallEnded:
         verdict = None if frame.judgement is None else frame.judgement.verdict
-        return _build_end(frame.show(), result, error, verdict)
+        return _build_end(frame.show(), result, error, frame.redaction, verdict)
 
     async def withdraw(result: ToolResult, error: BaseException) -> None:
         if result.request is not None:
             await claim.withdraw_undelivered(result, frame.requested, settings, error)
 
     start = None
-    if frame.plan.tells_starts:
-        start = CallStarted(frame.show(), None if frame.answer is None else frame.answer[0].request.id)
+    if frame.plan.tells_starts and frame.answer is not None:
+        start = CallStarted(frame.show(), frame.answer[0].request.id, frame.answer[0].request.trace_parent)
+    elif frame.plan.tells_starts:
+        start = CallStarted(frame.show())
     return await tell_around(settings, start, partial(run, frame), build_end, frame=frame, on_lost=withdraw)
 
 
@@ -50,19 +53,27 @@ async def tell_unstarted_call(
 ) -> ToolResult:
     """Tell the start and the end of a call that the pipeline does not run; *finish* returns its result."""
     shown = ShownCall.of(call, call.arguments)
-    return await tell_around(settings, CallStarted(shown), finish, partial(_build_end, shown))
+
+    def build_end(result: ToolResult | None, error: BaseException | None) -> CallEnded:
+        return _build_end(shown, result, error, lambda: settings.redaction)
+
+    return await tell_around(settings, CallStarted(shown), finish, build_end)
 
 
 def tell_refused_call(call: ToolCall, settings: Settings, result: ToolResult) -> None:
     """Tell the start and the end of a call that is refused where nothing can be awaited."""
     shown = ShownCall.of(call, call.arguments)
-    tell_soon(settings, [CallStarted(shown), _build_end(shown, result, None)])
+    tell_soon(settings, [CallStarted(shown), _build_end(shown, result, None, lambda: settings.redaction)])
 
 
 def _build_end(
-    call: ToolCall, result: ToolResult | None, error: BaseException | None, verdict: Verdict | None = None
+    call: ToolCall,
+    result: ToolResult | None,
+    error: BaseException | None,
+    redaction: Callable[[], Redaction],
+    verdict: Verdict | None = None,
 ) -> CallEnded:
     if result is not None:
-        return CallEnded(call, result.kind, result, None, verdict)
+        return CallEnded(call, result.kind, result, None, verdict, redaction)
     kind: Kind = "internal" if isinstance(error, Exception) else "cancelled"
-    return CallEnded(call, "waiting" if isinstance(error, CallPaused) else kind, None, error, verdict)
+    return CallEnded(call, "waiting" if isinstance(error, CallPaused) else kind, None, error, verdict, redaction)

@@ -44,7 +44,7 @@ __all__ = ["run_call"]
 async def run_call(frame: CallFrame) -> ToolResult:
     """Run one call through its stages."""
     plan = frame.plan
-    if plan.tells_calls and not frame.is_told:
+    if plan.tells_calls and not frame.is_told and plan.is_listening():
         return await call_events.tell_call(frame, run_call)
     try:
         if frame.answer is None:
@@ -65,7 +65,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
             and not (plan.has_around_hooks or frame.is_limited or plan.abandoned.alive)
         ):
             try:
-                if plan.tells_attempts:
+                if frame.is_told and plan.tells_attempts:
                     await listeners.tell_attempt(frame)
                 value = await start(frame)
                 if type(value) not in FINAL_TYPES and is_unfinished(value):

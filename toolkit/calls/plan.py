@@ -61,14 +61,15 @@ class CallPlan:
         has_around_hooks: Whether there are around-hooks.
         has_listeners: Whether there are hooks that are told about events.
         tells_starts: Whether one of them is told where calls start; likewise `tells_attempts`.
-        tells_calls: Whether one of them is told where calls start or end.
+        tells_calls: Whether one of them is told where calls start or end, or about attempts.
+        is_listening: Returns whether one of them wants to be told about a call that starts now.
         is_direct: Whether the function is called directly, as `direct_call` says. Otherwise the call is made in
             attempts.
         is_recorded: Whether there is an audit log.
         may_be_judged: Whether the rules or a hook may want a verdict on a call.
         may_detach: Whether a call may go on in the background.
         defers_text: Whether no stage reads the text of a result, so that it can be written when a program reads it. The
-            tool was called by its own name.
+            tool was called by its own name. A listener may read the text.
     """
 
     def __init__(
@@ -118,10 +119,10 @@ class CallPlan:
         self.has_around_hooks = bool(chain.around)
         self.has_listeners = bool(chain.listeners)
         self.tells_starts = chain.has_listener("CallStarted")
-        self.tells_calls = self.tells_starts or chain.has_listener("CallEnded")
         self.tells_attempts = chain.has_listener("AttemptStarted")
-        is_seen = self.after_hooks or self.has_around_hooks or self.needs_redaction or self.tells_calls
-        self.defers_text = not (is_seen or self.alias)
+        self.tells_calls = self.tells_starts or self.tells_attempts or chain.has_listener("CallEnded")
+        self.is_listening = chain.prepare_listening()
+        self.defers_text = not (self.after_hooks or self.has_around_hooks or self.needs_redaction or self.alias)
         self.direct_call = _choose_direct_call(tool)
         has_limit = self.timeout_seconds is not None and self.direct_call in ("thread", "loop")
         self.is_direct = self.direct_call is not None and not (self.is_recorded or has_limit or self.has_cost)

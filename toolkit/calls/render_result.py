@@ -42,7 +42,7 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     result = _new_result(ToolResult)  # the constructor costs more than the result itself
     result.value = form
     result.returned = value
-    frame.is_plain = plan.defers_text and frame.approval_case is None
+    frame.is_plain = plan.defers_text and not frame.is_told and frame.approval_case is None
     if frame.is_plain and frame.session is None and type(form) is not str:
         result.deferred_text = _write_text, form, plan.limit
     else:  # most values that are no text are numbers, for which this is quicker than JSON

@@ -8,7 +8,9 @@ A hook is any object with one or more of these methods, sync or async:
     after(call, result) -> result
     on_event(event)                    is told what happens, and decides nothing; see `events`
 
-An agent also calls `agent_started` before a run, on the hooks that have it.
+An agent also calls `agent_started` before a run, on the hooks that have it. If a hook has `is_listening()`, that is
+asked where a call starts, and the hook may be left out of the call's events if it returns False. If a hook has
+`trace_parent()`, a request for approval keeps what it returns.
 
 Hooks run in the order in which they were given. If a hook raises, the call ends with an error and does not go on.
 A hook may await `run()` again only if the tool is idempotent and not destructive. `blocking = True` moves a sync hook
@@ -320,6 +322,19 @@ class Chain:
         """Return whether a hook is told the events of the class with this name."""
         wanted = [_list_events(step.hook) for step in self.listeners]
         return any(kinds is None or event in [kind.__name__ for kind in kinds] for kinds in wanted)
+
+    def prepare_listening(self) -> Callable[[], bool]:
+        """Return a function that returns whether a listener wants to be told about a call that starts now."""
+        checks = [getattr(step.hook, "is_listening", None) for step in self.listeners]
+        asked = [check for check in checks if check is not None]
+        if len(asked) < len(checks):
+            return lambda: True
+        return asked[0] if len(asked) == 1 else lambda: any(check() for check in asked)
+
+    def find_trace_parent(self) -> str | None:
+        """Return the span that a hook records now, as W3C trace context; None if there is none."""
+        parents = (hook.trace_parent() for hook in self.hooks if hasattr(hook, "trace_parent"))
+        return next(filter(None, parents), None)
 
 
 def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:

@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 from .._plumbing.records import record
 
 if TYPE_CHECKING:  # they only name the types of the fields
+    from collections.abc import Callable
+
     from ..decisions import ApprovalRequest, Decision
+    from ..policies.redaction import Redaction
     from ..providers.base import Reply, Usage
     from ..providers.messages import UserMessage
     from ..results import Kind, ToolCall, ToolResult
@@ -59,10 +62,17 @@ __all__ = [
 
 @record(frozen=True, slots=True)
 class CallStarted:
-    """A call starts. *request_id* is the request that a person has answered, if the call goes on after that."""
+    """
+    A call starts.
+
+    Attributes:
+        request_id: The request that a person has answered, if the call goes on after that.
+        waited_in: The `trace_parent` of that request.
+    """
 
     call: ToolCall
     request_id: str | None = None
+    waited_in: str | None = None
 
 
 @record(frozen=True, slots=True)
@@ -109,6 +119,7 @@ class CallEnded:
         kind: How it ended: that of the result, or "cancelled", "waiting" or "internal" if there is none.
         result: What the caller gets; None if the call was cut off by *error*.
         verdict: What decided about the call; None if no rule, check or mode had to be asked.
+        redaction: Returns what masks the secrets of the call, for a listener that writes its arguments down.
     """
 
     call: ToolCall
@@ -116,6 +127,7 @@ class CallEnded:
     result: ToolResult | None = None
     error: BaseException | None = None
     verdict: Verdict | None = None
+    redaction: Callable[[], Redaction] | None = None
 
 
 @record(frozen=True, slots=True)
@@ -142,6 +154,8 @@ class RunInfo:
         verb: What the agent was asked to do: "run", "resume", "execute" or "sub_run".
         parent_id: The id of the run around a sub-run.
         call_id: The call of that run that has started the sub-run.
+        agent: The name of the agent; empty if it has none.
+        waited_in: The `trace_parent` of each request that the run has waited for, if it goes on.
     """
 
     id: str
@@ -152,6 +166,8 @@ class RunInfo:
     mode: str | None
     parent_id: str | None = None
     call_id: str | None = None
+    agent: str = ""
+    waited_in: tuple[str, ...] = ()
 
 
 @record(frozen=True, slots=True)

@@ -67,6 +67,7 @@ def start_record(case: ApprovalCase, judgement: Judgement) -> Record:
         created_at=now,
         expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
         digest=digest_of_call(identity, arguments, session, call.principal),
+        trace_parent=case.settings.chain.find_trace_parent() if case.plan.has_listeners else None,
     )
     return Record(
         request=request,

@@ -25,6 +25,7 @@ __all__ = [
     "describe_call",
     "describe_event",
     "encode_event",
+    "mask_secrets",
     "restore_secrets",
     "tool_name_of",
 ]
@@ -45,6 +46,9 @@ _SHOWN = {
     "Verdict": ("word", "by"),
 }
 
+_FOR_PROGRAMS = ("redaction", "waited_in")
+"""The fields of events that mean nothing to a command."""
+
 
 def describe_call(call: ToolCall, arguments: Any, point: str, result: ToolResult | None = None) -> dict[str, Any]:
     """
@@ -59,7 +63,7 @@ def describe_call(call: ToolCall, arguments: Any, point: str, result: ToolResult
         "version": _VERSION,
         "event": point,
         "tool": replace_surrogates(tool_name_of(call)),
-        "arguments": _mask_secrets(call, arguments),
+        "arguments": mask_secrets(call, arguments),
         "call_id": as_json(call.id),
         "session": as_json(call.session_key) or None,
         "principal": as_json(call.principal),
@@ -98,7 +102,7 @@ def describe_event(event: Event) -> dict[str, Any]:
     """
     name, record = EVENT_NAMES[type(event)], {field.name: getattr(event, field.name) for field in fields(event)}
     call, result = record.pop("call", None), record.pop("result", None)
-    details = {field: _show(value) for field, value in record.items()}
+    details = {field: _show(value) for field, value in record.items() if field not in _FOR_PROGRAMS}
     if call is not None:
         return {**describe_call(call, arguments_of(call), name, result), "details": as_json(details)}
     about = record.get("run") or record.get("flow")
@@ -145,7 +149,8 @@ def _secret_names(call: ToolCall) -> frozenset[str]:
     return frozenset(map(fold_name, secrets))
 
 
-def _mask_secrets(call: ToolCall, arguments: Any) -> Any:
+def mask_secrets(call: ToolCall, arguments: Any) -> Any:
+    """Return the *arguments* of a call with a mask in place of each `Secret` parameter, however its name is written."""
     hidden = _secret_names(call)
     if not hidden:
         return arguments

@@ -1,0 +1,13 @@
+"""What the tests of telemetry share."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def kept():
+    """What a test records."""
+    from tests.telemetry.kept_spans import KeptSpans  # the SDK of OpenTelemetry may be missing
+
+    return KeptSpans()

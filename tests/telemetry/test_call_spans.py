@@ -1,0 +1,320 @@
+"""The span of a call: how the call has ended, what happened on the way, and what is shown of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+from typing import Annotated, Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
+
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import StatusCode
+
+from toolkit import Catalog, Decision, Dispatcher, Permissions, Safety, Secret, Session, Transient
+from toolkit.approvals import Approvals
+from toolkit.hooks import Cache, Deny, Halt, Modify, Proceed
+from toolkit.policies.retry import RetryPolicy
+from toolkit.telemetry import Telemetry
+from toolkit.telemetry.attributes import clean_name
+
+pytestmark = pytest.mark.anyio
+
+QUICK = RetryPolicy(wait_initial=0)
+
+
+class Gate:
+    """A hook that answers by the name of the tool."""
+
+    def __init__(self, **outcomes: Any) -> None:
+        self.outcomes = outcomes
+
+    def before(self, call):
+        return self.outcomes.get(call.name, Proceed())
+
+
+def build_catalog() -> Catalog:
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def work(how: str = "ok") -> str:
+        """Do some work."""
+        if how == "slow":
+            await asyncio.Event().wait()
+        errors = {"failed": RuntimeError("no"), "safety": Safety("no"), "transient": Transient("busy")}
+        if how in errors:
+            raise errors[how]
+        return how
+
+    @catalog.tool(destructive=True)
+    async def burn(wood: str) -> str:
+        """Burn it."""
+        return wood
+
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "arguments", "outcome"),
+    [
+        ("ok", "work", {}, None),
+        ("failed", "work", {"how": "failed"}, None),
+        ("safety", "work", {"how": "safety"}, None),
+        ("transient", "work", {"how": "transient"}, None),
+        ("timeout", "work", {"how": "slow"}, None),
+        ("bad_args", "work", {"how": []}, None),
+        ("not_found", "nope", {}, None),
+        ("denied", "work", {}, Deny("no")),
+        ("halted", "work", {}, Halt("no")),
+        ("internal", "work", {}, "no outcome"),
+        ("waiting", "burn", {"wood": "oak"}, None),
+    ],
+)
+async def test_a_span_says_how_the_call_has_ended(kept, kind, name, arguments, outcome):
+    hooks = [Gate(work=outcome)] if outcome else []
+    dispatcher = Dispatcher(
+        build_catalog(), permissions=Permissions("auto"), hooks=[*hooks, kept.hook()], retry=QUICK, timeout_seconds=None
+    )
+    result = await dispatcher.call(name, arguments, timeout_seconds=0.05 if kind == "timeout" else None)
+    assert result.kind == kind
+    span = kept.one(f"execute_tool {name}")
+    is_error = kind not in ("ok", "waiting")
+    assert span.attributes["toolkit.result.kind"] == kind
+    assert span.attributes.get("error.type") == (kind if is_error else None)
+    assert span.status.status_code == (StatusCode.ERROR if is_error else StatusCode.UNSET)
+    assert span.attributes["toolkit.attempts"] == result.attempts
+    assert span.end_time >= span.start_time
+    [[attributes, point]] = kept.metrics["gen_ai.execute_tool.duration"]
+    assert attributes.get("error.type") == (kind if is_error else None)
+    assert (point.count, attributes["gen_ai.tool.name"]) == (1, "_OTHER" if name == "nope" else name)
+
+
+async def test_a_call_that_is_cancelled_ends_its_span(kept):
+    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook()])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await dispatcher.call("work", {"how": "slow"})
+    assert kept.one("execute_tool work").attributes["error.type"] == "cancelled"
+
+
+async def test_attempts_repairs_and_the_origin_are_on_the_span(kept):
+    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook()], retry=QUICK)
+    await dispatcher.call("work", {"HOW": "transient"})
+    span = kept.one("execute_tool work")
+    assert [(event.name, event.attributes["toolkit.attempt.number"]) for event in span.events] == [
+        ("toolkit.attempt", number) for number in (1, 2, 3)
+    ]
+    assert span.events[1].attributes["error.type"] == "toolkit.errors.Transient"
+    assert (span.attributes["toolkit.repairs"], span.attributes["toolkit.origin"]) == (1, "python")
+
+
+async def test_what_a_hook_decides_is_an_event(kept):
+    dispatcher = Dispatcher(build_catalog(), hooks=[Gate(work=Modify({"how": "well"})), kept.hook()])
+    await dispatcher.call("work")
+    events = [event for event in kept.one("execute_tool work").events if event.name == "toolkit.hook"]
+    assert [dict(event.attributes) for event in events] == [
+        {"toolkit.hook.name": "Gate", "toolkit.hook.outcome": "modify"}
+    ]
+
+
+async def test_a_result_from_the_cache_is_marked(kept):
+    dispatcher = Dispatcher(build_catalog(), hooks=[Cache(), kept.hook()])
+    await dispatcher.call("work")
+    await dispatcher.call("work")
+    assert [span.attributes.get("toolkit.cached") for span in kept.spans] == [None, True]
+
+
+async def test_a_verdict_names_what_decided(kept):
+    dispatcher = Dispatcher(
+        build_catalog(), permissions=Permissions("default", ["deny burn(wood=oak)"]), hooks=[kept.hook()]
+    )
+    await dispatcher.call("burn", {"wood": "oak"})
+    attributes = kept.one("execute_tool burn").attributes
+    assert (attributes["toolkit.verdict"], attributes["error.type"]) == ("deny", "denied")
+    assert "deny burn(wood=oak)" in attributes["toolkit.verdict.by"]
+
+
+async def test_a_person_who_is_asked_at_once_is_two_events(kept):
+    approvals = Approvals(ask=lambda request: Decision.approve())
+    dispatcher = Dispatcher(
+        build_catalog(), permissions=Permissions("default"), approvals=approvals, hooks=[kept.hook()]
+    )
+    assert (await dispatcher.call("burn", {"wood": "oak"})).kind == "ok"
+    span = kept.one("execute_tool burn")
+    asked, answered, _ = span.events
+    assert (asked.name, answered.name) == ("toolkit.person_asked", "toolkit.person_answered")
+    assert answered.attributes["toolkit.answer.approved"] is True
+    assert asked.attributes["toolkit.request.id"] == span.attributes["toolkit.request.id"]
+    assert span.attributes["toolkit.waited_seconds"] >= 0
+
+
+# What is shown of a call.
+
+
+def build_login() -> Catalog:
+    catalog = Catalog()
+
+    @catalog.tool
+    async def login(name: str, password: Annotated[str, Secret()]) -> str:
+        """Log in."""
+        return f"{name} with {password} and token-99"
+
+    return catalog
+
+
+async def test_nothing_that_people_wrote_is_shown_without_capture(kept):
+    dispatcher = Dispatcher(build_login(), hooks=[kept.hook()])
+    await dispatcher.call(
+        "login", {"name": "ada-l", "password": "hunter22"}, session=Session(id="s-ada"), principal="ada@example.org"
+    )
+    span = kept.one("execute_tool login")
+    text = json.dumps([dict(span.attributes), [dict(event.attributes) for event in span.events]])
+    assert not any(word in text for word in ("ada", "hunter22", "token-99"))
+    assert (len(span.attributes["toolkit.session"]), len(span.attributes["toolkit.principal"])) == (16, 16)
+
+
+async def test_capture_shows_arguments_and_results_without_their_secrets(kept):
+    dispatcher = Dispatcher(build_login(), hooks=[kept.hook(capture=True)], redact=["token-99", "ada-l"])
+    await dispatcher.call(
+        "login", {"name": "ada-l", "password": "hunter22"}, session=Session(id="s-ada"), principal="ada"
+    )
+    await dispatcher.call("login", {"name": "bob", "PassWord": "hunter22", "more": 1})
+    first, second = kept.named("execute_tool login")
+    assert (first.attributes["toolkit.session"], first.attributes["toolkit.principal"]) == ("s-ada", "ada")
+    arguments = json.loads(first.attributes["gen_ai.tool.call.arguments"])
+    assert arguments["name"] != "ada-l"
+    assert " with " in first.attributes["gen_ai.tool.call.result"]
+    assert second.attributes["toolkit.result.kind"] == "bad_args"
+    text = json.dumps([dict(first.attributes), dict(second.attributes), second.status.description])
+    assert not any(word in text for word in ("hunter22", "token-99", "ada-l"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_shown"),
+    [("", False), ("no_content", False), ("EVENT_ONLY", False), ("SPAN_ONLY", True), ("SPAN_AND_EVENT", True)],
+)
+async def test_the_environment_can_ask_for_capture(kept, monkeypatch, mode, is_shown):
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", mode)
+    await Dispatcher(build_catalog(), hooks=[kept.hook()]).call("work")
+    assert ("gen_ai.tool.call.result" in kept.spans[0].attributes) is is_shown
+
+
+def test_a_wrong_mode_of_capture_is_logged(kept, monkeypatch, caplog):
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "yes")
+    kept.hook()
+    assert "'YES', and not one of" in caplog.text
+
+
+async def test_captured_texts_are_cut(kept):
+    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook(capture=True, max_chars=100)])
+    await dispatcher.call("work", {"how": "x" * 10_000})
+    await dispatcher.call("work", {f"key_{number}": number for number in range(10_000)})
+    for span in kept.spans:
+        assert len(span.attributes["gen_ai.tool.call.arguments"]) == 100
+        assert len(span.attributes["gen_ai.tool.call.result"]) <= 100
+        assert len(span.attributes) < 20
+
+
+def test_the_limit_of_captured_texts_is_checked(kept):
+    with pytest.raises(ValueError, match="max_chars has to be at least 1, got 0"):
+        kept.hook(max_chars=0)
+
+
+async def test_a_name_that_a_model_invents_cannot_act(kept):
+    await Dispatcher(build_catalog(), hooks=[kept.hook()]).call("\x1b[2J" + "no" * 500, {}, id="a\x00b")
+    [span] = kept.spans
+    assert span.name.startswith("execute_tool \\x1b[2Jno")
+    assert (len(span.name) < 250, span.attributes["gen_ai.tool.call.id"]) == (True, "a\\x00b")
+
+
+def test_a_name_is_cut_after_its_characters_are_shown():
+    assert clean_name("\n" * 300) == "\\n" * 100
+
+
+# Faults of OpenTelemetry, and of programs that use it.
+
+
+async def test_nothing_is_told_while_nothing_records():
+    """Neither a span nor an event is made, and the text of a result is written when it is read."""
+    told = []
+
+    class Counting(Telemetry):
+        def on_event(self, event):
+            told.append(event)
+
+    dispatcher = Dispatcher(build_catalog(), hooks=[Counting()])
+    assert (await dispatcher.call("work")).value == "ok"
+    assert told == []
+
+
+async def test_a_provider_that_does_not_record_counts_as_none(kept):
+    """The SDK can be switched off by an environment variable."""
+    from opentelemetry.metrics import NoOpMeterProvider
+    from opentelemetry.trace import NoOpTracerProvider
+
+    hook = Telemetry(tracer_provider=NoOpTracerProvider(), meter_provider=NoOpMeterProvider())
+    assert hook.is_listening() is False
+    assert hook.trace_parent() is None
+
+
+async def test_metrics_are_recorded_without_spans(kept):
+    hook = Telemetry(meter_provider=kept.meters)
+    await Dispatcher(build_catalog(), hooks=[hook]).call("work")
+    assert (list(kept.metrics), kept.spans) == (["gen_ai.execute_tool.duration"], [])
+
+
+async def test_a_span_that_the_tool_ends_is_left_alone(kept, caplog):
+    from opentelemetry import trace
+
+    catalog = Catalog()
+
+    @catalog.tool
+    async def hasty() -> None:
+        """End too much."""
+        trace.get_current_span().end()
+
+    dispatcher = Dispatcher(catalog, hooks=[kept.hook()])
+    await dispatcher.call("hasty")
+    await dispatcher.call("hasty")
+    assert len(kept.named("execute_tool hasty")) == 2
+    assert all(span.parent is None for span in kept.spans)
+    assert caplog.text == ""
+
+
+class BrokenProcessor:
+    """A processor of spans that raises, at their start or at their end."""
+
+    def __init__(self, *broken: str) -> None:
+        self.broken = broken
+
+    def __getattr__(self, name):
+        def work(*arguments, **options):
+            if name in self.broken:
+                raise RuntimeError("no room")
+
+        return work
+
+
+@pytest.mark.parametrize("point", ["on_start", "on_end"])
+async def test_an_exporter_that_raises_changes_no_call(kept, caplog, point):
+    tracers = TracerProvider()
+    tracers.add_span_processor(BrokenProcessor(point))
+    dispatcher = Dispatcher(build_catalog(), hooks=[Telemetry(tracer_provider=tracers)])
+    assert [(await dispatcher.call("work")).kind for _ in range(2)] == ["ok", "ok"]
+    assert "hook Telemetry failed in on_event" in caplog.text
+    from opentelemetry import trace
+
+    assert not trace.get_current_span().get_span_context().is_valid
+
+
+async def test_a_coroutine_that_is_closed_elsewhere_ends_its_span(kept):
+    """The context of the program that closes it is not that of the call."""
+    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook()])
+    call = dispatcher.call("work", {"how": "slow"})
+    contextvars.copy_context().run(call.send, None)
+    assert kept.spans == []
+    call.close()
+    assert kept.one("execute_tool work").attributes["error.type"] == "cancelled"

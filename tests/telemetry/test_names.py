@@ -1,0 +1,194 @@
+"""Spans and metrics are those that `opentelemetry-util-genai` gives for the same operations."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.telemetry.kept_spans import KeptSpans
+from toolkit import Catalog, Dispatcher
+from toolkit.agent import Agent
+from toolkit.errors import ProviderError
+from toolkit.flows import Flow
+from toolkit.providers import Reply, ScriptedProvider, Usage
+from toolkit.providers.messages import AssistantMessage
+from toolkit.results import ToolCall
+
+genai = pytest.importorskip("opentelemetry.util.genai.handler", reason="opentelemetry-util-genai is not installed")
+
+
+@pytest.fixture
+def theirs(monkeypatch):
+    """What the official package records, with the texts of calls."""
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
+    return KeptSpans()
+
+
+def handler(theirs: KeptSpans) -> Any:
+    return genai.TelemetryHandler(tracer_provider=theirs.tracers, meter_provider=theirs.meters)
+
+
+def compare(ours: KeptSpans, theirs: KeptSpans, name: str) -> None:
+    """Check that both have recorded the same span, but for our own attributes, and the same metrics."""
+    own, other = ours.one(name), theirs.one(name)
+    shared = {key: value for key, value in own.attributes.items() if not key.startswith("toolkit.")}
+    shared.pop("gen_ai.conversation.id", None)  # it is made up for each run
+    assert shared == dict(other.attributes)
+    assert (own.kind, own.status.status_code) == (other.kind, other.status.status_code)
+    assert own.instrumentation_scope.schema_url == other.instrumentation_scope.schema_url
+    for metric, series in theirs.metrics.items():
+        points = {str(sorted(attributes.items())): point for attributes, point in ours.metrics[metric]}
+        for attributes, point in series:
+            twin = points[str(sorted(attributes.items()))]
+            assert (twin.count, twin.explicit_bounds) == (point.count, point.explicit_bounds)
+
+
+@pytest.mark.parametrize("word", ["oak", "raise"])
+def test_the_span_of_a_call(kept, theirs, word):
+    catalog = Catalog()
+
+    @catalog.tool
+    async def cut(wood: str) -> str:
+        """Cut wood."""
+        if wood == "raise":
+            raise RuntimeError("no")
+        return "done"
+
+    result = asyncio.run(Dispatcher(catalog, hooks=[kept.hook()]).call("cut", {"wood": word}, id="c1"))
+    invocation = handler(theirs).tool("cut", tool_type="function")
+    invocation.tool_call_id, invocation.tool_description = "c1", "Cut wood."
+    invocation.arguments, invocation.tool_result = {"wood": word}, result.text
+    if word == "raise":
+        from opentelemetry.util.genai.types import Error
+
+        invocation.fail(Error(type="failed", message=""))
+    else:
+        invocation.stop()
+    compare(kept, theirs, "execute_tool cut")
+
+
+def run_agent(kept: KeptSpans, *replies: Any) -> None:
+    agent = Agent(ScriptedProvider(list(replies)), Dispatcher(Catalog(), hooks=[kept.hook()]), name="carpenter")
+    with contextlib.suppress(ProviderError):
+        asyncio.run(agent.run("go"))
+
+
+REPLY = Reply(
+    message=AssistantMessage(text="Done."),
+    stop="answer",
+    usage=Usage(input_tokens=70, output_tokens=8, cached_tokens=5, cache_write_tokens=6),
+    model="scripted-2",
+    id="r1",
+)
+
+
+def test_the_span_of_a_question_to_a_model(kept, theirs):
+    run_agent(kept, REPLY)
+    with handler(theirs).inference("scripted", request_model="scripted") as inference:
+        inference.response_model_name, inference.response_id = "scripted-2", "r1"
+        inference.input_tokens, inference.output_tokens, inference.finish_reasons = 70, 8, ["stop"]
+        inference.data.usage_cache_read_input_tokens, inference.data.usage_cache_write_input_tokens = 5, 6
+    compare(kept, theirs, "chat scripted")
+
+
+def test_the_span_of_a_question_that_fails(kept, theirs):
+    run_agent(kept, ProviderError("busy"))
+    invocation = handler(theirs).inference("scripted", request_model="scripted")
+    invocation.fail(ProviderError("busy"))
+    own, other = kept.one("chat scripted"), theirs.one("chat scripted")
+    assert own.status.status_code == other.status.status_code
+    assert own.attributes["error.type"].endswith(other.attributes["error.type"].rpartition(".")[2])
+    assert kept.one("invoke_agent carpenter").attributes["error.type"] == own.attributes["error.type"]
+
+
+def test_the_span_of_a_run(kept, theirs):
+    run_agent(kept, replace(REPLY, usage=Usage(input_tokens=70, output_tokens=8)))
+    with handler(theirs).invoke_local_agent(request_model="scripted", agent_name="carpenter") as agent:
+        agent.input_tokens, agent.output_tokens = 70, 8
+    compare(kept, theirs, "invoke_agent carpenter")
+    own = kept.one("invoke_agent carpenter").attributes
+    assert (own["toolkit.run.status"], own["toolkit.run.turns"]) == ("done", 1)
+
+
+def test_the_span_of_a_flow(kept, theirs):
+    flow = Flow[str]("release", dispatcher=Dispatcher(Catalog(), hooks=[kept.hook()]))
+
+    @flow.step
+    def edit(number: int) -> str:
+        return str(number)
+
+    asyncio.run(flow.run(1))
+    with handler(theirs).workflow("release"):
+        pass
+    compare(kept, theirs, "invoke_workflow release")
+
+
+# A program that sets up its providers after the hook was made. There is one for each process.
+
+LATE = """
+import asyncio
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from toolkit import Catalog, Dispatcher
+from toolkit.telemetry import Telemetry
+
+catalog = Catalog()
+
+@catalog.tool
+async def work() -> str:
+    '''Work.'''
+    return "ok"
+
+async def main():
+    dispatcher = Dispatcher(catalog, hooks=[Telemetry()])
+    await dispatcher.call("work")
+    exporter, reader, tracers = InMemorySpanExporter(), InMemoryMetricReader(), TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(tracers)
+    await dispatcher.call("work")
+    metrics.set_meter_provider(MeterProvider([reader]))
+    await dispatcher.call("work")
+    data = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics[0].data
+    print(len(exporter.get_finished_spans()), data.data_points[0].count)
+
+asyncio.run(main())
+"""
+
+
+def test_providers_that_are_set_up_later_record_from_then_on():
+    done = subprocess.run([sys.executable, "-c", LATE], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("2 1\n", "")
+
+
+def test_a_missing_package_is_named_with_its_extra():
+    code = """
+import sys
+sys.modules["opentelemetry"] = None
+import toolkit.telemetry
+try:
+    toolkit.telemetry.Telemetry
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("ToolkitError telemetry needs opentelemetry-api; ")
+    assert "otel" in done.stdout
+
+
+def test_a_call_of_a_tool_with_a_cycle_in_its_arguments_is_recorded(kept):
+    """The texts of arguments that have no JSON form are written all the same."""
+    endless: dict[str, Any] = {}
+    endless["wood"] = endless
+    result = asyncio.run(Dispatcher(Catalog(), hooks=[kept.hook(capture=True)]).call(ToolCall("nope", endless, "c1")))
+    assert result.kind == "not_found"
+    assert "gen_ai.tool.call.arguments" in kept.one("execute_tool nope").attributes

@@ -1,0 +1,287 @@
+"""Which span is the parent of which, and which one is linked to the span in which a call has waited."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextvars import copy_context
+
+import pytest
+from mcp import Client
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+
+from tests.agent.kit import Shed, call
+from tests.flows.kit import Edited, Plan, Released
+from tests.telemetry.kept_spans import KeptSpans
+from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session, SQLiteApprovals, ToolCall
+from toolkit.agent import sub_run
+from toolkit.approvals import Approvals
+from toolkit.builtin import end_shells
+from toolkit.decisions import ApprovalRequest
+from toolkit.flows import Flow
+from toolkit.mcp import Servers, build_server
+
+pytestmark = pytest.mark.anyio
+
+
+def current_span_id() -> int:
+    return trace.get_current_span().get_span_context().span_id
+
+
+async def test_a_thousand_parallel_calls_have_the_right_parents(kept):
+    """Each outer call makes two inner calls, one of them in a thread."""
+    catalog = Catalog()
+    dispatcher = Dispatcher(catalog, hooks=[kept.hook()], max_concurrency=100)
+
+    @catalog.tool(read_only=True)
+    async def outer(number: int) -> int:
+        """Call two more."""
+        await asyncio.sleep(0)
+        calls = [ToolCall(name, {"number": number}, f"{name}-{number}") for name in ("inner", "threaded")]
+        await dispatcher.call_many(calls)
+        return current_span_id()
+
+    @catalog.tool(read_only=True)
+    async def inner(number: int) -> int:
+        """Say which span this is."""
+        return current_span_id()
+
+    @catalog.tool(read_only=True)
+    def threaded(number: int) -> int:
+        """Say which span this is."""
+        return current_span_id()
+
+    results = await dispatcher.call_many(
+        [ToolCall("outer", {"number": number}, f"outer-{number}") for number in range(334)]
+    )
+    by_id = {span.attributes["gen_ai.tool.call.id"]: span for span in kept.spans}
+    assert len(by_id) == 1002
+    for number, result in enumerate(results):
+        span = by_id[f"outer-{number}"]
+        assert (span.parent, span.context.span_id) == (None, result.value)
+        for name in ("inner", "threaded"):
+            assert by_id[f"{name}-{number}"].parent.span_id == span.context.span_id
+    assert not trace.get_current_span().get_span_context().is_valid
+
+
+async def test_the_span_is_current_in_threads_generators_and_jobs(kept):
+    catalog, session, seen = Catalog(), Session(), {}
+    ended = asyncio.Event()
+
+    @catalog.tool(read_only=True)
+    def thread() -> None:
+        """Run in a thread, and start another one."""
+        work = threading.Thread(target=copy_context().run, args=(lambda: seen.update(thread=current_span_id()),))
+        work.start()
+        work.join()
+
+    @catalog.tool(read_only=True)
+    def generator() -> Iterator[int]:
+        """Yield."""
+        yield 1
+        seen["generator"] = current_span_id()
+
+    @catalog.tool(background=True, read_only=True)
+    async def job() -> None:
+        """Work in the background."""
+        await asyncio.sleep(0)
+        seen["job"] = current_span_id()
+        ended.set()
+
+    async with Dispatcher(catalog, hooks=[kept.hook()]) as dispatcher:
+        await dispatcher.call("thread")
+        await dispatcher.call("generator")
+        await dispatcher.call("job", {"background": True}, session=session)
+        await ended.wait()
+    end_shells(session)
+    for name, span_id in seen.items():
+        assert kept.one(f"execute_tool {name}").context.span_id == span_id
+    assert len(seen) == 3
+
+
+async def test_a_run_is_the_parent_of_its_models_and_its_calls(kept):
+    shed = Shed()
+
+    @shed.catalog.tool(read_only=True)
+    async def delegate(task: str, context: Context) -> str:
+        """Let a sub-run do it."""
+        return await sub_run(task, context=context)
+
+    def say(request):
+        turns = {"go": [[call("delegate", task="sub")], "Done."], "sub": ["Sub."]}
+        return turns[request.messages[0].text][len(request.messages) // 2]
+
+    agent = shed.agent([say] * 3, dispatcher=shed.dispatcher(hooks=[kept.hook()]), name="carpenter")
+    await agent.run("go")
+    top = "invoke_agent carpenter"
+    assert kept.tree == sorted(
+        [
+            top,
+            f"{top} / chat scripted",
+            f"{top} / chat scripted",
+            f"{top} / execute_tool delegate",
+            f"{top} / execute_tool delegate / {top}",
+            f"{top} / execute_tool delegate / {top} / chat scripted",
+        ]
+    )
+    assert kept.one("execute_tool delegate").attributes["gen_ai.agent.name"] == "carpenter"
+
+
+async def test_a_stream_of_an_agent_is_one_tree(kept):
+    """Also if the program has a span of its own around it."""
+    shed = Shed()
+    agent = shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[kept.hook()]))
+    with kept.tracers.get_tracer("test").start_as_current_span("program"):
+        async for _ in agent.stream("go"):
+            assert trace.get_current_span().name == "program"
+    assert "program / invoke_agent / execute_tool look" in kept.tree
+    assert all(path.startswith("program") for path in kept.tree)
+
+
+def test_a_call_from_a_program_without_a_loop_has_its_parent(kept):
+    shed = Shed()
+    with kept.tracers.get_tracer("test").start_as_current_span("program"):
+        shed.dispatcher(hooks=[kept.hook()]).call_sync("look", {"what": "oak"})
+    assert kept.tree == ["program", "program / execute_tool look"]
+
+
+async def test_two_hooks_of_one_dispatcher_leave_no_span_behind(kept):
+    other, shed = KeptSpans(), Shed()
+    hooks = [kept.hook(), other.hook()]
+    dispatcher = shed.dispatcher(hooks=hooks)
+    for _ in range(2):
+        await dispatcher.call("look", {"what": "oak"})
+        assert not trace.get_current_span().get_span_context().is_valid
+    assert [span.parent for span in kept.spans] == [None, None]
+    inner = {span.parent.span_id for span in other.spans}
+    assert inner == {span.context.span_id for span in kept.spans}
+    assert [hook._open for hook in hooks] == [{}, {}]
+
+
+# Calls that wait.
+
+
+def linked_ids(span):
+    return [(link.context.trace_id, link.context.span_id) for link in span.links]
+
+
+async def test_a_call_that_goes_on_is_linked_to_the_span_in_which_it_waited(kept, tmp_path):
+    """Another dispatcher with other providers goes on, as in another process."""
+    shed, later = Shed(), KeptSpans()
+    first = shed.dispatcher(Approvals(SQLiteApprovals(tmp_path / "kept.sqlite")), hooks=[kept.hook()])
+    waiting = await first.call("cut", {"wood": "oak"}, id="c1", session=Session(id="s"))
+    span = kept.one("execute_tool cut")
+    assert span.attributes["toolkit.request.id"] == waiting.request.id
+    stored = ApprovalRequest.from_json(waiting.request.to_json())
+    assert stored.trace_parent == waiting.request.trace_parent
+    second = shed.dispatcher(Approvals(SQLiteApprovals(tmp_path / "kept.sqlite")), hooks=[later.hook()])
+    assert (await second.resume(waiting.request.id, Decision.approve())).kind == "ok"
+    resumed = later.one("execute_tool cut")
+    assert linked_ids(resumed) == [(span.context.trace_id, span.context.span_id)]
+    assert resumed.parent is None
+    assert resumed.attributes["toolkit.request.id"] == waiting.request.id
+    assert resumed.attributes["toolkit.waited_seconds"] >= 0
+
+
+async def test_a_run_that_goes_on_is_linked_to_the_call_that_waited(kept):
+    shed = Shed()
+    agent = shed.agent([[call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[kept.hook()]))
+    run = await agent.run("go")
+    await agent.resume(type(run).from_json(run.to_json()), Decision.approve())
+    first, second = kept.named("invoke_agent")
+    waited, resumed = kept.named("execute_tool cut")
+    assert (first.attributes["toolkit.run.status"], second.attributes["toolkit.run.verb"]) == ("waiting", "resume")
+    assert linked_ids(second) == linked_ids(resumed) == [(waited.context.trace_id, waited.context.span_id)]
+    assert resumed.parent.span_id == second.context.span_id
+
+
+async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
+    """The second agent shares nothing with the first one but the database."""
+    durable_module = pytest.importorskip("toolkit.durable", reason="the extra `durable` is not installed")
+    script = [[call("cut", id="c1", wood="oak")], "Done."]
+    first, second = KeptSpans(), KeptSpans()
+
+    def play(request):
+        return script[len(request.messages) // 2]
+
+    def build(kept):
+        shed = Shed()
+        agent = shed.agent([play] * 2, dispatcher=shed.dispatcher(hooks=[kept.hook()]))
+        return durable_module.DurableAgent(agent, f"sqlite:///{tmp_path}/runs.sqlite")
+
+    async with build(first) as durable:
+        run = await durable.run("go", id="r1")
+    async with build(second) as durable:
+        run = await durable.resume("r1", {request.id: Decision.approve() for request in run.requests})
+    assert run.status == "done"
+    waited = first.one("execute_tool cut").context
+    for name in ("invoke_agent", "execute_tool cut"):
+        assert linked_ids(second.one(name)) == [(waited.trace_id, waited.span_id)]
+
+
+@pytest.mark.parametrize("text", ["", "00-" + "0" * 52, "x" * 55, "00-" + "f" * 1_000_000, "00-\x00" + "1" * 51])
+async def test_a_link_that_cannot_be_read_is_left_out(kept, text):
+    from toolkit.hooks import CallEnded, CallStarted
+
+    hook, shown = kept.hook(), ToolCall("look", {}, "c1")
+    hook.on_event(CallStarted(shown, "r1", text))
+    hook.on_event(CallEnded(shown, "ok"))
+    assert kept.one("execute_tool look").links == ()
+
+
+async def test_a_request_of_a_call_that_no_span_records_has_no_trace():
+    waiting = await Shed().dispatcher(hooks=[]).call("cut", {"wood": "oak"})
+    assert waiting.request.trace_parent is None
+    assert "trace_parent" not in waiting.request.to_json()
+
+
+async def test_a_flow_is_the_parent_of_its_steps(kept):
+    flow = Flow[Released](
+        "release", dispatcher=Dispatcher(Catalog(), permissions=Permissions("auto"), hooks=[kept.hook()])
+    )
+
+    @flow.step
+    def edit(plan: Plan) -> Edited:
+        return Edited("text")
+
+    @flow.step(destructive=True)
+    def publish(edited: Edited) -> Released:
+        return Released(edited.text)
+
+    waiting = await flow.run(Plan(), id="r1")
+    await flow.resume(waiting, Decision.approve())
+    top = "invoke_workflow release"
+    assert kept.tree == [top, top, f"{top} / execute_tool edit"] + [f"{top} / execute_tool publish"] * 2
+    assert [span.attributes["toolkit.flow.status"] for span in kept.named(top)] == ["waiting", "done"]
+    waited, resumed = kept.named("execute_tool publish")
+    assert linked_ids(resumed) == [(waited.context.trace_id, waited.context.span_id)]
+
+
+# MCP.
+
+
+async def test_a_trace_goes_through_mcp_in_both_directions(kept):
+    """The client writes the context of its call into the request, and the server reads it."""
+    shed = Shed()
+    server = build_server(shed.dispatcher(hooks=[kept.hook()]))
+    async with Servers(wood=server) as tools:
+        client = Dispatcher(tools, permissions=Permissions("bypass"), hooks=[kept.hook()])
+        with kept.tracers.get_tracer("test").start_as_current_span("program"):
+            assert (await client.call("wood_look", {"what": "oak"})).kind == "ok"
+    assert "program / execute_tool wood_look / execute_tool look" in kept.tree
+    sent = kept.one("execute_tool wood_look")
+    assert (sent.attributes["gen_ai.tool.type"], sent.attributes["toolkit.origin"]) == ("extension", "mcp:wood")
+
+
+@pytest.mark.parametrize("header", ["", "00-" + "0" * 52, "junk", "00-" + "f" * 1_000_000])
+async def test_a_malformed_trace_of_a_client_is_left_out(kept, header):
+    server = build_server(Shed().dispatcher(hooks=[kept.hook()]))
+    async with Client(server) as client:
+        token = otel_context.attach(otel_context.Context())
+        try:
+            await client.session.call_tool("look", {"what": "oak"}, meta={"traceparent": header})
+        finally:
+            otel_context.detach(token)
+    assert kept.one("execute_tool look").parent is None

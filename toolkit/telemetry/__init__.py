@@ -1,0 +1,27 @@
+"""
+Spans and metrics of calls, models, agents and flows, for OpenTelemetry.
+
+    dispatcher = Dispatcher(catalog, hooks=[Telemetry()])
+"""
+
+from typing import TYPE_CHECKING
+
+from .._lazy_names import lazy_getattr as _lazy_getattr
+from .._plumbing.distribution import install_hint as _install_hint
+from ..errors import ToolkitError as _ToolkitError
+
+if TYPE_CHECKING:  # because opentelemetry-api is an optional package
+    from .telemetry_hook import Telemetry
+
+__all__ = ["Telemetry"]
+
+_load = _lazy_getattr(__name__, {"Telemetry": "telemetry_hook"})
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("opentelemetry"):
+            raise
+        raise _ToolkitError(f"telemetry needs opentelemetry-api; {_install_hint('otel')}") from None
