@@ -110,7 +110,9 @@ RUN_WORDS = {
     **dict.fromkeys(
         ("usage_limits", "max_turns", "budget"), "limits belong to `Agent(max_turns=..., budget=Budget(...))`"
     ),
-    **dict.fromkeys(("model", "instructions", "session", "mode"), "it is the same for all runs; give it to `Agent(...)`"),
+    **dict.fromkeys(
+        ("model", "instructions", "session", "mode"), "it is the same for all runs; give it to `Agent(...)`"
+    ),
 }
 """What other libraries call an option of one run, and what to write here."""
 
