@@ -141,7 +141,7 @@ async def test_a_kind_is_one_of_the_kinds():
         ToolResult(kind="bad")
     with pytest.raises(ValueError, match="'timeuot' is not known; did you mean `timeout`"):
         ToolResult("", None, "timeuot")
-    with pytest.raises(TypeError, match="a result has no 'zzz'; its fields are attempts, call_id"):
+    with pytest.raises(TypeError, match="a result has no 'zzz'; its fields are alias, attempts, call_id"):
         ToolResult(zzz=1)
 
 

@@ -487,7 +487,7 @@ def test_the_shared_catalog_is_nobodys_export(modules):
 
 
 def test_loading_a_module_without_tools_warns_with_the_remedy():
-    with pytest.warns(ToolkitWarning, match=r"json has no tools, so nothing was added; decorate .* catalog.tool"):
+    with pytest.warns(ToolkitWarning, match=r"json has no tools, so nothing was added; decorate .*catalog.tool"):
         assert len(Catalog().load("json")) == 0
 
 

@@ -28,7 +28,7 @@ from .auth import Auth
 from .auth_error import AuthError
 from .conversations import Conversations
 from .http_guard import HttpGuard
-from .questions import build_forms, read_decision
+from .questions import build_requests, read_decision
 from .waiting_calls import WaitingCalls
 
 __all__ = ["RequestPage"]
@@ -150,7 +150,9 @@ def _build_page(body: str, status: int = 200) -> Response:
 
 
 def _build_forms(request: ApprovalRequest) -> dict[str, dict[str, Any]]:
-    return build_forms(request, offers_grants=request.principal is not None)
+    """Return the forms of *request*. What only a client can answer, such as a request to its model, has none."""
+    requests = build_requests(request, offers_grants=request.principal is not None)
+    return {key: entry["params"] for key, entry in requests.items() if entry["method"] == "elicitation/create"}
 
 
 def _show_field(name: str, schema: Mapping[str, Any]) -> str:
