@@ -139,4 +139,4 @@ def test_an_error_of_the_library_keeps_its_frames():
         Dispatcher([], unknown=1)
     error = caught.value.with_traceback(caught.value.__traceback__.tb_next)
     drop_library_frames(error)
-    assert _frames(error)[0] == "__init__"
+    assert _frames(error)[0] == "check_option_names"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ._option_checks import explain_unknown_choice
-from ._plumbing.generated_ids import format_call_id
+from ._plumbing.generated_ids import GeneratedId
 from ._plumbing.markdown import show_result
 from ._plumbing.result_attributes import NoError, WrittenWhenRead
 from ._plumbing.tracebacks import drop_own_traceback
@@ -25,7 +25,7 @@ from .values.strictjson.digests import digest_call
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from .decisions import ApprovalRequest
 
-__all__ = ["KINDS", "Kind", "ToolCall", "ToolResult"]
+__all__ = ["KINDS", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
 
 Kind = Literal[
     "ok",
@@ -150,6 +150,20 @@ def _mask_secret_arguments(tool: Any, arguments: Any) -> Any:
 
 DeferredText: TypeAlias = tuple[Callable[["ToolResult", Any, Any], None], Any, Any]
 """A function that sets the text of a result, and what it needs: the value, and the limit of the text."""
+
+
+def format_call_id(number: int | str) -> str:
+    """
+    Return the id of a call: *number* itself if it is a text, or an id made from the number.
+
+    A call gets a number if its caller gave no id. The id is made when it is read, because few programs read it.
+    """
+    return f"call_{number}" if type(number) is int else str(number)
+
+
+def build_call_id(number: int | str) -> str:
+    """Return the id of a call as `format_call_id` does, marked as made by the library if *number* is a number."""
+    return GeneratedId(format_call_id(number)) if type(number) is int else str(number)
 
 
 class ToolResult:

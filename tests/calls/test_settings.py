@@ -14,7 +14,7 @@ from toolkit.calls.settings import DispatcherOptions
 
 
 @pytest.mark.parametrize(
-    ("option", "nearest"), [("permision", "permissions"), ("retries", "retry"), ("timeout", "timeout_seconds")]
+    ("option", "nearest"), [("permision", "permissions"), ("retry_policy", "retry"), ("timeout", "timeout_seconds")]
 )
 def test_an_unknown_option_is_told_with_the_nearest_one(option, nearest):
     """A typing mistake must not pass for a policy."""

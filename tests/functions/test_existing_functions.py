@@ -36,6 +36,8 @@ PROGRAMS = {
     "tree-sitter": "classes in C",
     "tree-sitter-bash": "one function in C",
     "jiter": "three functions in Rust",
+    "opentelemetry-sdk": "classes in a namespace of several packages",
+    "opentelemetry-util-genai": "the same",
 }
 """The packages of the development group that are not decorated, and why."""
 

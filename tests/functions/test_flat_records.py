@@ -629,6 +629,7 @@ def test_a_schema_by_hand_is_enforced_on_the_fields():
 
 
 @KINDS
+@pytest.mark.filterwarnings("ignore:.*answered alike:toolkit.ToolkitWarning")
 def test_flat_tools_keep_the_laws(kind):
     """Those of the test kit, which draws fields."""
     check_tool(refunding(kind, read_only=True), run=True, examples=10)

@@ -102,7 +102,7 @@ def plant(folder, tree):
     """Make what fits of a drawn tree, inside *folder*: a link that was drawn before may lead out of it."""
     for path, kind in tree:
         place = os.path.join(folder, path)
-        if not Path(place).parent.resolve().is_relative_to(Path(folder).resolve()):
+        if not Path(os.path.realpath(os.path.dirname(place))).is_relative_to(os.path.realpath(folder)):
             continue
         try:
             if kind == "file":

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, TypedDict
 
-from .._plumbing.generated_ids import build_call_id
-from ..results import ToolCall, ToolResult
+from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .propagation import must_propagate

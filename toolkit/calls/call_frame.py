@@ -12,13 +12,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from .._plumbing.generated_ids import build_call_id
 from ..concurrency.abandoned import log_abandoned
 from ..concurrency.time_limits import NO_DEADLINE, Deadline, await_with_limit
 from ..context import Progress
 from ..hooks.base import ShownCall
 from ..policies.redaction import Redaction
-from ..results import ToolCall, ToolResult
+from ..results import ToolCall, ToolResult, build_call_id
 from ..session import Session
 from ..values.codecs.code_writer import UNSURE
 from .plan import CallPlan

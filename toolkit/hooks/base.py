@@ -26,10 +26,9 @@ import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from .._plumbing.generated_ids import format_call_id
 from .._plumbing.records import record
 from ..functions.callables import is_coroutine_function, may_suspend
-from ..results import ToolCall, ToolResult
+from ..results import ToolCall, ToolResult, format_call_id
 from ..session import Session
 from ..values.strictjson.checks import copy_json
 from ..values.strictjson.digests import digest_call

@@ -13,6 +13,7 @@ from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeter
 from opentelemetry.metrics import _internal as metrics_internal
 from opentelemetry.trace import NoOpTracer, Tracer, TracerProvider
 
+from .._plumbing.forks import unlock_properties_in_children
 from . import names
 from .attributes import Attributes
 
@@ -21,6 +22,7 @@ __all__ = ["SinkFinder", "TelemetrySink"]
 _SCOPE = "toolkit"
 
 
+@unlock_properties_in_children
 class TelemetrySink:
     """A tracer and a meter. What does not record is None."""
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..catalog import Catalog
+from ..catalog import Catalog, default_catalog
+from ..catalogs.sources import tools_in
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import CatalogError, DefinitionError
@@ -49,7 +50,7 @@ def catalog_of(
         value = value.catalog if isinstance(value, Dispatcher) else value
         return value if isinstance(value, CatalogView) else Catalog(value)
     module = load_module(where)
-    catalog = Catalog().load(module)
+    catalog = Catalog(*tools_in(module, default_catalog))
     if undecorated:
         _add_functions(catalog, module, on_refused or (lambda function, error: None))
     if on_refused is not None:

@@ -138,8 +138,10 @@ def test_the_address_is_printed_where_no_browser_is_wanted(shop, site, monkeypat
 async def list_tools(entry, folder):
     """Start a server as a client does, in a folder of the client's own, and return the names of its tools."""
     parameters = StdioServerParameters(command=entry["command"], args=entry["args"], cwd=folder)
-    async with Client(stdio_client(parameters)) as client:
-        return [tool.name for tool in (await client.list_tools()).tools]
+    with (folder / "errors.log").open("w") as errors:  # by default, the SDK takes the stderr of its first import
+        client = Client(stdio_client(parameters, errlog=errors))
+        async with client:
+            return [tool.name for tool in (await client.list_tools()).tools]
 
 
 def test_a_client_starts_what_was_installed(shop, tmp_path):

@@ -33,7 +33,7 @@ __all__ = ["command"]
 
 @click.group("mcp")
 def command() -> None:
-    """Give tools to MCP clients, trust files of MCP servers, and log in at servers.
+    """Install tools in MCP clients, trust and log in at servers.
 
     \b
     Examples:
