@@ -32,7 +32,7 @@ def format_duration(minutes: Minutes) -> str:
     return f"{hours}h{rest:02}" if hours else f"{rest}m"
 
 
-@catalog.tool(read_only=True)
+@catalog.tool(read_only=True, examples=[{"text": "1h30"}, {"text": "45m"}])
 def parse_duration(text: Annotated[str, "A duration, such as 1h30 or 45m."]) -> int:
     """Read a duration, and return the number of minutes."""
     match = re.fullmatch(r"(?:(\d{1,4})h(\d\d))|(?:(\d{1,2})m)", text, flags=re.ASCII)

@@ -384,11 +384,8 @@ class ToolResult:
             raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
-_FIELDS = frozenset([*ToolResult.__annotations__, "call_id", "full_text"]) - {
-    "number",
-    "deferred_text",
-    "bound_full_text",
-}
+_UNSENT = {"number", "deferred_text", "bound_full_text"}
+_FIELDS = frozenset([*ToolResult.__annotations__, "call_id", "full_text"]) - _UNSENT
 
 _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), (str,)),

@@ -16,6 +16,7 @@ import enum
 import inspect
 import itertools
 import json
+import reprlib
 from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
@@ -284,9 +285,8 @@ class _StrictConversion(_Conversion):
 
     def describe(self, value: Any) -> str:
         if self._find_codec(type(value)) is not None:  # as for an infinite `Decimal`
-            raise UnsendableValue(
-                f"{value!r:.60} has no JSON form, unlike other values of its class; return another value, or None"
-            )
+            shown = reprlib.repr(value)
+            raise UnsendableValue(f"{shown} has no JSON form, unlike other values of its class; return another, or None")
         raise UnsendableValue.of_class(type(value))
 
 
