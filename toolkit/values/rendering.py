@@ -286,7 +286,9 @@ class _StrictConversion(_Conversion):
     def describe(self, value: Any) -> str:
         if self._find_codec(type(value)) is not None:  # as for an infinite `Decimal`
             shown = reprlib.repr(value)
-            raise UnsendableValue(f"{shown} has no JSON form, unlike other values of its class; return another, or None")
+            raise UnsendableValue(
+                f"{shown} has no JSON form, unlike other values of its class; return another, or None"
+            )
         raise UnsendableValue.of_class(type(value))
 
 
