@@ -14,7 +14,7 @@ from .words import stem
 __all__ = ["find_root"]
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 13)
 def find_root(word: str) -> str:
     """Return the root of the family of *word*, which is in lower case. Most words are alone: their root is the stem."""
     root = stem(word)

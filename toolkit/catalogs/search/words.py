@@ -89,7 +89,7 @@ _PART = re.compile(
 _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 13)
 def _parse_run(run: str) -> RunReading:
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
         return _parse_word(run.lower())

@@ -94,7 +94,11 @@ _ODD_RECIPE = re.compile(
 _LEAVES_LANGUAGE = re.compile(
     r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
 )
-_UNKNOWN_NAME = re.compile(r"[$`{]")
+# What the shell inserts into a name: a variable, or all up to the last sign that may end a substitution.
+_EXPANSION = re.compile(r"\$\{\w+\}|\$\w+|[$`].*[)}`]|\$\W|[$`]", re.DOTALL)
+_BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
+_MAX_BRACES = 4
+_TANGLED_BRACES = re.compile(r"\{.*,.*\}", re.DOTALL)
 _PATTERN = re.compile(r"[*?\[]")
 # awk writes to a file whose name is not a text: `print > ARGV[1]`.
 _COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*[^\s\"]")
@@ -152,8 +156,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
             content = files.get(name)
             if content is not None:
                 names_others = content.language is None and _names_any(content.text, files)
-                # `>> out*` adds to the file `out`.
-                is_added_to = any(_PATTERN.search(other) and fnmatchcase(name, other) for other in files)
+                # `>> out*` and `>> "$x"` may add to the file `out`.
+                is_added_to = any(_fits_pattern(name, other) for other in files)
                 content = _FileContent(None) if names_others or is_added_to else content
                 yield from ((command, outcome) for outcome in _outcomes_of_run(command, content))
             elif any(_names_any(code, (name,)) for code in codes) or _may_be_written(name, args, arguments, files):
@@ -170,9 +174,20 @@ def _add_written_files(args: Args, files: dict[str, _FileContent], values: Mappi
     content = _content_written_by(args, files)
     for file in _files_written_by(args):
         for target in fill_in_text(file, values):
-            name = _last_name(target)
             written = content._replace(is_on_path=_ON_PATH.fullmatch(target) is not None)
-            files[name] = _append_text(files.get(name), written, command)
+            # Quoted, the word itself is the name.
+            for name in dict.fromkeys((_last_name(target), *_names_of(_EXPANSION.sub("*", target)))):
+                files[name] = _append_text(files.get(name), written, command)
+
+
+def _names_of(target: str, braces: int = 0) -> Iterator[str]:
+    """Yield the names that a word with braces becomes. A `*` stands for a part that the line does not show."""
+    match = _BRACES.search(target)
+    if match is None or braces == _MAX_BRACES:
+        yield _last_name(_TANGLED_BRACES.sub("*", target))
+        return
+    for part in ["*"] if ".." in match[1] else match[1].split(","):
+        yield from _names_of(target[: match.start()] + part + target[match.end() :], braces + 1)
 
 
 def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
@@ -181,11 +196,14 @@ def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
 
 def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iterable[str]) -> bool:
     """
-    Return whether the line writes a file whose name it works out, and shows *name* elsewhere too.
+    Return whether the line writes a file whose name it works out, and which may be *name*.
 
-    An example is `f() { echo x > "$1"; }; f name; sh name`.
+    The part of the name that the line shows has to fit: `echo x > s"$1"; sh s1`. If it shows no part, it has to show
+    *name* elsewhere: `f() { echo x > "$1"; }; f name; sh name`.
     """
-    is_open = any(map(_UNKNOWN_NAME.search, files)) or any(
+    if any(other.strip("*") and _fits_pattern(name, other) for other in files):
+        return True
+    is_open = any(not other.strip("*") for other in files) or any(
         _COMPUTED_OUTPUT.search(word) for args in arguments if args.command.name in AWKS for word in args.words
     )
     others = [args.command for args in arguments if args is not run]
@@ -194,6 +212,10 @@ def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iter
         *(redirection.target for command in others for redirection in command.redirections),
     ]
     return is_open and any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in shown)
+
+
+def _fits_pattern(name: str, other: str) -> bool:
+    return _PATTERN.search(other) is not None and fnmatchcase(name, other)
 
 
 def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
@@ -213,7 +235,8 @@ def _names_any(text: str | None, files: Iterable[str]) -> bool:
 
     Then the script's own text does not show all it runs.
     """
-    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text or "") for name in files if name)
+    patterns = (re.escape(name).replace(r"\*", r"[\w.-]*") for name in files if name.strip("*"))
+    return any(re.search(rf"(?<![\w.-]){pattern}(?![\w.-])", text or "") for pattern in patterns)
 
 
 def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:

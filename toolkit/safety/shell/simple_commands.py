@@ -10,7 +10,7 @@ from .expansions import ExpansionReader
 from .heredocs import read_heredoc_text
 from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED_LINES, SPACE, Chunk, NodeContext, descendants, utf8
 from .records import Assignment, CannotParse, Redirection, SimpleCommand
-from .words import ShellWord
+from .words import ShellWord, remove_quotes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +27,6 @@ _SIGNS_IN_TESTS = {
     "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
 }
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
-_ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
 # Bash computes every value of these variables as a number.
 _NUMBERS = frozenset({"RANDOM", "SECONDS", "OPTIND", "LINENO", "HISTCMD", "SRANDOM", "BASHPID", "PPID", "UID", "EUID"})
 # Matches `a=([i]=x)`, in which bash computes `i`.
@@ -153,13 +152,7 @@ class SimpleCommandReader(ExpansionReader):
         inner_context = context.for_words()
         for child in node.children:
             self.visit(child, inner_context)
-        if any(
-            descendant.type in ("raw_string", "ansi_c_string") and _hides_substitution(self.source_of(descendant))
-            for descendant in descendants(node)
-        ):
-            raise CannotParse("a quoted substitution that a test may run")
-        if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
-            raise CannotParse("a quoted substitution that a test may run")
+        self._refuse_quoted_substitutions(node)
         self._refuse_other_signs(node)
         self.word_spans.add(((node.start_byte, node.end_byte),))
         context = context.for_statements()
@@ -180,6 +173,22 @@ class SimpleCommandReader(ExpansionReader):
                 redirections=context.redirections,
             )
         )
+
+    def _refuse_quoted_substitutions(self, node: Node) -> None:
+        """
+        Refuse a test that holds a substitution once its quotes are removed.
+
+        Bash runs `'x[$(id)]' -eq 0`, however the word is quoted: `$'x[\\44(id)]'`, `'x[$'"(id)]"`.
+        """
+        characters = list(self.text[node.start_byte : node.end_byte])
+        for descendant in descendants(node):
+            if descendant.type in EXPANSIONS:
+                # The substitutions that run at once are read elsewhere, so they do not count here.
+                characters[descendant.start_byte - node.start_byte] = "x"
+                characters[descendant.end_byte - node.start_byte - 1] = "x"
+        text = remove_quotes("".join(characters))
+        if "$(" in text or "`" in text or ("[" in text and "${" in text):
+            raise CannotParse("a quoted substitution that a test may run")
 
     def _refuse_other_signs(self, node: Node) -> None:
         """
@@ -298,7 +307,3 @@ class SimpleCommandReader(ExpansionReader):
         )
         self.redirections.append(heredoc_redirection)
         return [heredoc_redirection, *redirections], self.group_words(parts)
-
-
-def _hides_substitution(text: str) -> bool:
-    return "$(" in text or "`" in text

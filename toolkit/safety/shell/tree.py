@@ -192,13 +192,14 @@ class StatementReader(SimpleCommandReader):
         self.functions.append(self.source_of(name))
         # The redirections behind the body hold for every call.
         targets = [child for child in node.children if child.type.endswith("_redirect")]
-        redirections = list(context.redirections)
+        inner_context = context.for_statements()
+        redirections = list(inner_context.redirections)
         for target in targets:
             new_redirections, words = self.read_redirection(target, context)
             if words:
                 raise CannotParse("words behind a function")
             redirections += new_redirections
-        inner_context = context.for_statements()._replace(
+        inner_context = inner_context._replace(
             nesting=(*context.nesting, f"{self.source_of(name)}()"), redirections=tuple(redirections)
         )
         for child in node.children:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..._plumbing.wording import in_backticks
 from .records import CannotParse
 
-__all__ = ["ShellWord", "has_unescaped_substitution", "read_word"]
+__all__ = ["ShellWord", "has_unescaped_substitution", "read_word", "remove_quotes"]
 
 # An ordinary word has no character that is special to the shell, at any position.
 _ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
@@ -24,11 +24,14 @@ _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 # Texts that would run or expand if the shell saw them outside single quotes and the grammar did not see them.
 _SUBSTITUTION = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
 _MAY_SUBSTITUTE = re.compile(r"[`$<>]")
+_SIMPLE_NAME = re.compile(r"\$\w+")
+_WORD_CHARACTER = re.compile(r"\w")
 _ANSI = re.compile(
     r"\\(?:x(?P<x>[0-9A-Fa-f]{1,2})|u(?P<u>[0-9A-Fa-f]{1,4})|U(?P<U>[0-9A-Fa-f]{1,8})"
     r"|(?P<o>[0-7]{1,3})|c(?P<c>.)|(?P<e>.))",
     re.DOTALL,
 )
+_ANSI_STRING = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ANSI_NAMES = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
@@ -46,6 +49,12 @@ class ShellWord(NamedTuple):
 def has_unescaped_substitution(text: str) -> bool:
     """Return whether *text* holds a substitution that no backslash hides."""
     return _MAY_SUBSTITUTE.search(text) is not None and any(match.group(1) for match in _SUBSTITUTION.finditer(text))
+
+
+def remove_quotes(text: str) -> str:
+    """Return *text* without any quotes and backslashes, and with what `$'...'` stands for."""
+    decoded = _ANSI_STRING.sub(lambda match: _decode_ansi(match[1])[0], text)
+    return re.sub(r"""['"\\]""", "", decoded)
 
 
 def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> ShellWord:
@@ -85,13 +94,13 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             bare.append("x")
         elif not quoted and character == "'":
             end = _closing_quote(text, at + 1)
-            plain.append(text[at + 1 : end])
+            plain += filter(None, [text[at + 1 : end]])
             bare.append("x")
             at = end + 1
         elif not quoted and text.startswith("$'", at):
             end = _closing_quote(text, at + 2, escapes=True)
             value, is_exact = _decode_ansi(text[at + 2 : end])
-            plain.append(value)
+            plain += filter(None, [value])
             bare.append("x")
             literal, at = literal and is_exact, end + 1
         elif not quoted and text.startswith('$"', at):
@@ -109,6 +118,10 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             at += 1
     if quoted or spans_read != sum(1 for offset in spans if start <= offset < start + len(text)):
         raise CannotParse(f"the quotes in {_quote(text)} are not understood")
+    for place in expansions:
+        # The `$a` of `"$a"s` must not look like the variable `as`.
+        if _SIMPLE_NAME.fullmatch(plain[place]) and any(map(_WORD_CHARACTER.match, plain[place + 1 : place + 2])):
+            plain[place] = f"${{{plain[place][1:]}}}"
     whole = "".join(plain)
     for place in expansions:
         plain[place] = "x"
