@@ -186,9 +186,10 @@ class LagMeter:
             self._noted, self._looks, self._collected, before = "", 0, 0.0, after
             self._due = before.at + _EVERY_SECONDS
             await asyncio.sleep(_EVERY_SECONDS)
-            after = times.read()
-            lag = after.at - self._due
+            # Each file that is read gives the interpreter's lock away, so reading them may take longer than the lag.
+            lag = time.monotonic() - self._due
             self._due = float("inf")
+            after = times.read()
             # What was done before the tick was due is no lag, but it is not known how much that was.
             own = min(lag, own_seconds(before, after, self._looks))
             self.ticks += 1

@@ -139,6 +139,9 @@ def _compile_class(text: str) -> re.Pattern[str]:
     negated, inner = inner[:1] in ("!", "^"), inner.lstrip("!^") if inner[:1] in ("!", "^") else inner
     inner = inner.replace("\\", "\\\\").replace("]", r"\]")
     inner = re.sub(r"\[:(\w+):\\\]", lambda name: _CLASSES.get(name[1], r"\x00-\x7f"), inner).replace("[", r"\[")
+    # Regular expressions warn of doubled signs in a class. The first of two hyphens at the start is a letter.
+    inner = re.sub(r"\A--|[&|~]", r"\\\g<0>", inner)
+    inner = re.sub(r"(?<!\\)--", r"-\\-", inner)
     try:
         return re.compile(f"[{'^' if negated else ''}{inner}]", re.IGNORECASE)
     except re.error:

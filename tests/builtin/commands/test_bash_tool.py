@@ -459,28 +459,13 @@ def test_only_what_was_asked_for_is_taken(said, state):
     assert parse_state(said, ["KEPT"]) == state
 
 
-def test_the_script_is_plain_shell():
-    """It runs in a shell that is not bash."""
-    import subprocess
-
-    read, write = os.pipe()
-    done = subprocess.run(
-        [
-            "/bin/sh",
-            "-c",
-            f"exec 3>&{write}\n{build_script(['KEPT'])}"
-            if write < 10
-            else build_script(["KEPT"]).replace(">&3", f">/dev/fd/{write}"),
-            "sh",
-            "KEPT=v; cd /usr; exit 3",
-        ],
-        pass_fds=(write,),
-        check=False,
-    )
-    os.close(write)
-    with os.fdopen(read, "rb") as file:
-        assert parse_state(file.read(), ["KEPT"]) == ("/usr", {"KEPT": "v"})
-    assert done.returncode == 3
+async def test_without_bash_nothing_is_run(workspace, monkeypatch):
+    """The checks read a command as bash does, and another shell would run `((id))`."""
+    monkeypatch.setattr("toolkit.builtin.commands.bash_tool._BASH_FILES", ("/nowhere/bash",))
+    dispatcher = Dispatcher(Catalog(bash_for(workspace)), permissions=Permissions(mode="bypass"))
+    result = await dispatcher.call("bash", {"command": "((id))"})
+    assert result.kind == "failed"
+    assert "no bash at /nowhere/bash" in result.text
 
 
 def test_names_are_checked_and_told_apart():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+import warnings
 from fnmatch import fnmatchcase
 
 import pytest
@@ -317,3 +318,11 @@ def test_a_path_that_cannot_be_followed_is_left_to_the_program(tmp_path):
     """The check says nothing about a link in a circle: the program will."""
     os.symlink("loop", tmp_path / "loop")
     assert word_for(SafetyChecks([tmp_path]), "cat loop") is None
+
+
+@given(st.text(alphabet="ab&|~-[]!^:+0", max_size=12))
+def test_no_class_of_a_glob_warns(text):
+    """Python warns of doubled signs in a class, and a program may turn warnings into errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regex_of(f"[{text}]")

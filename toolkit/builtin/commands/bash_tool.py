@@ -34,6 +34,7 @@ from .start_state import StartState, StartStates, start_state_of
 
 __all__ = ["bash_for"]
 
+_BASH_FILES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 _DEFAULT_SECONDS = 120.0
 _MAX_SECONDS = 600.0
 _MAX_JOB_SECONDS = 24 * 3600.0
@@ -194,8 +195,11 @@ class _CommandRunner:
 
 
 def _shell_program() -> list[str]:
-    bash = next(filter(os.path.exists, ("/bin/bash", "/usr/bin/bash")), None)
-    return ["/bin/sh"] if bash is None else [bash, "--noprofile", "--norc"]
+    """Return how bash is started. The checks read a command as bash does, so no other shell may run it."""
+    bash = next(filter(os.path.exists, _BASH_FILES), None)
+    if bash is None:
+        raise ToolError(f"there is no bash at {' or '.join(_BASH_FILES)}; install it, or leave the tool `bash` out")
+    return [bash, "--noprofile", "--norc"]
 
 
 def _preview(arguments: Any, call: ToolCall | None, runner: _CommandRunner) -> Preview:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
-from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script
+from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script, reads_like_bash
 from ..shell.records import Script, SimpleCommand
 from .files import files_of
 from .inline_code import (
@@ -95,7 +95,7 @@ _LEAVES_LANGUAGE = re.compile(
     r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
 )
 # What the shell inserts into a name: a variable, or all up to the last sign that may end a substitution.
-_EXPANSION = re.compile(r"\$\{\w+\}|\$\w+|[$`].*[)}`]|\$\W|[$`]", re.DOTALL)
+_EXPANSION = re.compile(r"`[^`]*`|\$\{[^{}]*\}|\$\([^()]*\)|\$\w+|[$`].*[)}`]|\$\W|[$`]", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _MAX_BRACES = 4
 _TANGLED_BRACES = re.compile(r"\{.*,.*\}", re.DOTALL)
@@ -172,22 +172,37 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
 def _add_written_files(args: Args, files: dict[str, _FileContent], values: Mapping[str, Sequence[str]]) -> None:
     command = args.command
     content = _content_written_by(args, files)
+    redirected = {redirection.target for redirection in command.redirections}
     for file in _files_written_by(args):
         for target in fill_in_text(file, values):
             written = content._replace(is_on_path=_ON_PATH.fullmatch(target) is not None)
-            # Quoted, the word itself is the name.
-            for name in dict.fromkeys((_last_name(target), *_names_of(_EXPANSION.sub("*", target)))):
+            for name in dict.fromkeys(_names_of(target, may_split=file not in redirected)):
                 files[name] = _append_text(files.get(name), written, command)
 
 
-def _names_of(target: str, braces: int = 0) -> Iterator[str]:
-    """Yield the names that a word with braces becomes. A `*` stands for a part that the line does not show."""
-    match = _BRACES.search(target)
-    if match is None or braces == _MAX_BRACES:
-        yield _last_name(_TANGLED_BRACES.sub("*", target))
+def _names_of(target: str, *, may_split: bool) -> Iterator[str]:
+    """
+    Yield the names of the files that a word may become. A `*` stands for a part that the line does not show.
+
+    Whether the word was quoted is not known here. Quoted, it is the name itself. Otherwise the shell may split what it
+    inserts (*may_split*), but not in the target of a redirection.
+    """
+    for word in (target, *target.split()) if may_split else (target,):
+        yield _last_name(word)
+        shown = _EXPANSION.sub("*", word)
+        yield from _expand_braces(shown)
+        if may_split and "*" in shown:
+            yield from _expand_braces(f"{shown.partition('*')[0]}*")
+            yield from _expand_braces(f"*{shown.rpartition('*')[2]}")
+
+
+def _expand_braces(word: str, depth: int = 0) -> Iterator[str]:
+    match = _BRACES.search(word)
+    if match is None or depth == _MAX_BRACES:
+        yield _last_name(_TANGLED_BRACES.sub("*", word))
         return
     for part in ["*"] if ".." in match[1] else match[1].split(","):
-        yield from _names_of(target[: match.start()] + part + target[match.end() :], braces + 1)
+        yield from _expand_braces(word[: match.start()] + part + word[match.end() :], depth + 1)
 
 
 def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
@@ -256,7 +271,8 @@ def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[
     if language_name is not None:
         yield from code_dangers(language_name, content.text)
     elif command.name in _DEFAULT_SCRIPTS:
-        yield _UNSEEN if _ODD_RECIPE.search(content.text) else WrittenText(_recipes_of(content.text))
+        recipes = shlex.join(["sh", "-c", _recipes_of(content.text)])
+        yield _UNSEEN if _ODD_RECIPE.search(content.text) else WrittenText(recipes)
     elif command.name in _RUN_PROGRAM_TEXT:
         # The file is read like a program on the command line of `sed` or `awk`.
         yield WrittenText(shlex.join([command.name, *_RUN_PROGRAM_TEXT[command.name], content.text]))
@@ -265,7 +281,9 @@ def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[
     elif (interpreter := _interpreter_of(content.text)) and interpreter not in SHELLS:
         yield _UNSEEN
     else:
-        yield WrittenText(content.text)
+        shell = command.name if command.name in SHELLS else interpreter or ("sh" if "/" in command.words[0] else "")
+        is_bash = reads_like_bash((*command.nesting, *filter(None, [shell])))
+        yield WrittenText(content.text if is_bash else shlex.join([shell or "sh", "-c", content.text]))
 
 
 def _recipes_of(text: str) -> str:

@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from .records import SimpleCommand
 
-__all__ = ["SHELLS", "STANDARD_INPUT", "KnownInput", "find_known_input", "find_shell_script", "skip_shell_options"]
+__all__ = [
+    "SHELLS",
+    "STANDARD_INPUT",
+    "KnownInput",
+    "find_known_input",
+    "find_shell_script",
+    "reads_like_bash",
+    "skip_shell_options",
+]
 
 SHELLS = frozenset({
     "sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "posh", "osh",
@@ -16,6 +24,12 @@ SHELLS = frozenset({
 })  # fmt: skip
 STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _EXPANDS = re.compile(r"[$`]")
+# Shells that read `((...))`, `[[...]]` and `$'...'` as bash does.
+_LIKE_BASH = re.compile(r"r?bash|zsh|(?:m|o|l|lo|pd)?ksh")
+# What the shell does itself keeps its language.
+_SAME_SHELL = re.compile(
+    r"(?:eval|source|\.|trap|alias|(?:mapfile|readarray|compgen|complete) -[CW])\Z|(?:\$|<|>|.*)\(\)\Z|``\Z", re.DOTALL
+)
 
 
 class KnownInput(NamedTuple):
@@ -29,6 +43,12 @@ class KnownInput(NamedTuple):
 
     text: str
     is_exact: bool
+
+
+def reads_like_bash(nesting: tuple[str, ...]) -> bool:
+    """Return whether the text inside *nesting* is read by bash or by a shell like it, and not by a plain `sh`."""
+    shell = next((wrapper for wrapper in reversed(nesting) if not _SAME_SHELL.match(wrapper)), "bash")
+    return _LIKE_BASH.match(shell) is not None
 
 
 def find_known_input(command: SimpleCommand) -> KnownInput | None:

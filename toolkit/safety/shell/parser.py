@@ -20,6 +20,7 @@ from typing import Any
 from ..._plumbing.distribution import install_hint
 from ..._plumbing.wording import in_backticks
 from .evaluation import refuse_late_texts
+from .known_input import reads_like_bash
 from .nodes import MAX_COMMANDS
 from .outline import read_outline
 from .records import Assignment, CannotParse, Redirection, Script, SimpleCommand
@@ -51,6 +52,10 @@ _EVALUATE_NAMES = frozenset({
 })  # fmt: skip
 
 
+# Shells whose grammar is not that of `sh`.
+_OTHER_LANGUAGES = frozenset({"fish", "csh", "tcsh", "rc", "es", "elvish", "oil", "ysh"})
+# Signs that end a command in `sh`, and that `[[...]]` may hold.
+_SEPARATOR = re.compile(r"[|&;<>()\n]")
 # Builtins whose words set variables.
 _DECLARE = frozenset({"declare", "typeset", "export", "readonly", "local"})
 _SUBSCRIPT_WITH_VALUE = re.compile(r"""\w["'\\]*\[[^\]]*\$""")
@@ -106,6 +111,8 @@ class _ScriptParts:
         if self._characters > _MAX_TOTAL_CHARACTERS:
             raise CannotParse("it gives too much text to shells inside shells")
         reader = _read_text(text, nesting)
+        if not reads_like_bash(nesting):
+            _refuse_other_shells(text, nesting[-1], reader.commands)
         self.evaluates_subscript = self.evaluates_subscript or _SUBSCRIPT_WITH_VALUE.search(text) is not None
         self.redirections += reader.redirections
         self.assignments += reader.assignments
@@ -147,6 +154,23 @@ class _ScriptParts:
             else:
                 self.assignments += wrapped_command.assignments
                 self._add(wrapped_command, depth + 1)
+
+
+def _refuse_other_shells(text: str, wrapper: str, commands: list[SimpleCommand]) -> None:
+    """
+    Refuse a text that a shell other than bash may split into other commands.
+
+    To `dash`, which is the `sh` of many systems, `((id))` is a subshell in a subshell, `[[ x || id ]]` is two commands,
+    and a backslash does not keep the quote in `$'\\''` from ending the string. `fish` and `csh` have other grammars.
+    """
+    if wrapper.partition(" ")[0] in _OTHER_LANGUAGES:
+        raise CannotParse(f"the language of `{wrapper}` is not read")
+    is_split = any(
+        command.words[0] == "((" or (command.words[0] == "[[" and _SEPARATOR.search(command.plain[1]))
+        for command in commands
+    )
+    if is_split or ("$'" in text and "\\'" in text):
+        raise CannotParse(f"the shell of `{wrapper}` may read it otherwise than bash")
 
 
 def _words_that_zsh_expands(command: SimpleCommand) -> tuple[str, ...]:

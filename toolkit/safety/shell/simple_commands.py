@@ -180,15 +180,20 @@ class SimpleCommandReader(ExpansionReader):
 
         Bash runs `'x[$(id)]' -eq 0`, however the word is quoted: `$'x[\\44(id)]'`, `'x[$'"(id)]"`.
         """
-        characters = list(self.text[node.start_byte : node.end_byte])
-        for descendant in descendants(node):
-            if descendant.type in EXPANSIONS:
-                # The substitutions that run at once are read elsewhere, so they do not count here.
-                characters[descendant.start_byte - node.start_byte] = "x"
-                characters[descendant.end_byte - node.start_byte - 1] = "x"
-        text = remove_quotes("".join(characters))
-        if "$(" in text or "`" in text or ("[" in text and "${" in text):
-            raise CannotParse("a quoted substitution that a test may run")
+        begins, ends = node.start_byte, node.end_byte
+        without_expansions, at = "", begins
+        marked = list(self.text[begins:ends])
+        for expansion in (part for part in descendants(node) if part.type in EXPANSIONS):
+            # The substitutions that run at once are read elsewhere. What they hold counts, and so does the text around
+            # them, which may close up: `'x[$'$a"(id)]"`.
+            marked[expansion.start_byte - begins] = marked[expansion.end_byte - begins - 1] = "x"
+            if expansion.start_byte >= at:
+                without_expansions += self.text[at : expansion.start_byte]
+                at = expansion.end_byte
+        for quoted in ("".join(marked), without_expansions + self.text[at:ends]):
+            text = remove_quotes(quoted)
+            if "$(" in text or "`" in text or ("[" in text and "${" in text):
+                raise CannotParse("a quoted substitution that a test may run")
 
     def _refuse_other_signs(self, node: Node) -> None:
         """

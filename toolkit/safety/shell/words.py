@@ -52,8 +52,12 @@ def has_unescaped_substitution(text: str) -> bool:
 
 
 def remove_quotes(text: str) -> str:
-    """Return *text* without any quotes and backslashes, and with what `$'...'` stands for."""
-    decoded = _ANSI_STRING.sub(lambda match: _decode_ansi(match[1])[0], text)
+    """
+    Return *text* without any quotes and backslashes, and with what `$'...'` stands for.
+
+    The `$` of `$'...'` stays, because it may belong to the text before: `'x$'"(y)"`.
+    """
+    decoded = _ANSI_STRING.sub(lambda match: f"${_decode_ansi(match[1])[0]}", text)
     return re.sub(r"""['"\\]""", "", decoded)
 
 

@@ -38,6 +38,10 @@ _EXEC_WORDS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec
 _REBASE_EXEC = re.compile(r"--exe?c?(?:=(.*))?|-[a-zA-Z]*?x(.*)", re.DOTALL)
 _DIFFTOOL_EXEC = re.compile(r"--ext?c?m?d?(?:=(.*))?|-[gy]*x(.*)", re.DOTALL)
 _TAR_EXEC = re.compile(r"(?:--checkpoint-a[a-z]*=)?exec=(.*)|--to-c[a-z]*=(.*)", re.DOTALL)
+# The subcommands of tmux and zellij that take a command line.
+_TERMINAL_RUNS = re.compile(
+    r"new|new-.*|neww|splitw?|split-.*|respawn.*|run|run-.*|if|if-.*|pipep|pipe-.*|.*popup|action"
+)
 _DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
@@ -314,11 +318,13 @@ def _command_options(words: Sequence[str]) -> Iterator[str]:
 
 
 def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """Yield the command lines in `tmux new -d 'make all'`: a word with a space in it is a command line."""
+    """Yield the command lines in `tmux new -d 'make all'`: a word with a space, and any word behind `new`."""
     yield from _container(command)
-    for word in command.plain[1:]:
-        if " " in word:
+    may_run = False
+    for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
+        if " " in word or (may_run and is_literal and not word.startswith("-")):
             yield ShellText(word, command.name)
+        may_run = may_run or _TERMINAL_RUNS.fullmatch(word) is not None
 
 
 def _source(command: SimpleCommand) -> Iterator[WrappedCommand]:
