@@ -16,7 +16,6 @@ from toolkit.builtin.commands.job_tools import job_output_for
 from toolkit.builtin.commands.shell_state import (
     Shell,
     build_environment,
-    build_script,
     check_variable_names,
     end_shells,
     parse_state,

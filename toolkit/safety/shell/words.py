@@ -24,6 +24,7 @@ _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 # Texts that would run or expand if the shell saw them outside single quotes and the grammar did not see them.
 _SUBSTITUTION = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
 _MAY_SUBSTITUTE = re.compile(r"[`$<>]")
+_PARAMETER = re.compile(r"\$(\d)(\w+)")
 _SIMPLE_NAME = re.compile(r"\$\w+")
 _WORD_CHARACTER = re.compile(r"\w")
 _ANSI = re.compile(
@@ -81,8 +82,11 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
     while at < len(text):
         character = text[at]
         if (end := spans.get(start + at)) is not None:
-            plain.append(text[at : end - start])
-            expansions.append(len(plain) - 1)
+            expansion = text[at : end - start]
+            # The grammar takes `$1s` for one name. To the shell it is `${1}s`.
+            digit = _PARAMETER.fullmatch(expansion)
+            expansions.append(len(plain))
+            plain += [f"${digit[1]}", digit[2]] if digit else [expansion]
             bare.append("x")
             literal, spans_read, at = False, spans_read + 1, end - start
         elif character == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):

@@ -42,6 +42,10 @@ _TAR_EXEC = re.compile(r"(?:--checkpoint-a[a-z]*=)?exec=(.*)|--to-c[a-z]*=(.*)",
 _TERMINAL_RUNS = re.compile(
     r"new|new-.*|neww|splitw?|split-.*|respawn.*|run|run-.*|if|if-.*|pipep|pipe-.*|.*popup|action"
 )
+_CMAKE_NAMES = {
+    "remove": "rm", "remove_directory": "rm", "copy": "cp", "copy_directory": "cp", "rename": "mv",
+    "create_symlink": "ln", "create_hardlink": "ln",
+}  # fmt: skip
 _DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
@@ -317,6 +321,13 @@ def _command_options(words: Sequence[str]) -> Iterator[str]:
             yield match[1] or "".join(words[at + 1 : at + 2])
 
 
+def _cmake(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    """Yield the command in `cmake -E env A=1 rm x`: its own file commands have the names of the programs."""
+    if "-E" in command.plain[1:-1]:
+        at = command.plain.index("-E") + 1
+        yield slice_command(command, at, len(command.words), first_word=_CMAKE_NAMES.get(command.plain[at]))
+
+
 def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the command lines in `tmux new -d 'make all'`: a word with a space, and any word behind `new`."""
     yield from _container(command)
@@ -350,6 +361,7 @@ _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     "git": _git,
     "flock": _flock,
     **dict.fromkeys(("tar", "gtar"), _tar),
+    "cmake": _cmake,
     "entr": _entr,
     **dict.fromkeys(SEDS, _sed),
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
