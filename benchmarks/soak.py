@@ -40,6 +40,7 @@ _M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 128 * 1024
 _TOOLS = 5_000
 _GUEST, _GUESTS = "guest_", 100
 """The tools that come and go."""
+_CALLS_BEFORE_FREEZE = 5_000
 _MAX_LAG_SECONDS = 0.05
 _MAX_GROWTH = 2.0
 """Megabytes by which memory may differ at the end of the second half; what leaks for an hour is more."""
@@ -126,6 +127,7 @@ async def soak(seconds: float, *, tools: int = _TOOLS, seed: int = 7) -> Soaked:
         try:
             async with soaked.lag.measuring(), asyncio.TaskGroup() as group:
                 group.create_task(_weigh(soaked, end, seconds))
+                group.create_task(_freeze_index(soaked, end))
                 for job in jobs:
                     group.create_task(_repeat(job, dispatcher, catalog, random.Random(chance.random()), soaked, end))
         finally:
@@ -149,6 +151,13 @@ async def _warm_up(dispatcher: Dispatcher, catalog: Catalog, chance: random.Rand
     catalog.finish()
     gc.collect()
     gc.freeze()  # with thousands of tools, a full collection holds up everything
+
+
+async def _freeze_index(soaked: Soaked, end: float) -> None:
+    """Keep the index of the search, which the first search builds, out of full collections as well."""
+    while soaked.kinds["ok"] < _CALLS_BEFORE_FREEZE and time.monotonic() < end:
+        await asyncio.sleep(0.01)
+    gc.freeze()
 
 
 async def _repeat(
