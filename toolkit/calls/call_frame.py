@@ -179,10 +179,12 @@ class CallFrame:
         show_call = self.plan.show_call
         return show_call(self.number, self.arguments, self.session, self.principal, self.requested)
 
-    def redaction(self) -> Redaction:
-        """Return the redaction that masks the secrets of the call, in each form that its arguments had."""
+    def redaction(self, *others: Any) -> Redaction:
+        """Return the redaction that masks the secrets of the call, in each form of its arguments, and in *others*."""
+        if not self.plan.secrets:
+            return self.plan.settings.redaction
         sent = None if self.requested is None else self.requested.arguments
-        return self.plan.redaction(self.decoded, self.arguments, sent)
+        return self.plan.redaction(self.decoded, self.arguments, sent, *others)
 
     # Time.
 

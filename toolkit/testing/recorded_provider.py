@@ -196,7 +196,7 @@ def _mask_arguments(tool: Tool | None, arguments: Any) -> Any:
     if tool is None or not tool.signature.secrets:
         return arguments
     # In JSON text, a secret may stand anywhere.
-    return mask_secrets(arguments, tool) if isinstance(arguments, Mapping) else MASK
+    return mask_secrets(arguments, tool.signature.secrets) if isinstance(arguments, Mapping) else MASK
 
 
 def _replace_secrets(tool: Tool | None, arguments: Any) -> Any:
