@@ -202,9 +202,8 @@ class CallFrame:
             return await limited
 
     def extend_deadline(self) -> None:
-        """Leave enough time to end the call properly, also if its own time is over."""
-        if self.deadline.at is not None:
-            self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
+        """Leave enough time to end the call properly, also if its own time is over. The call has a deadline."""
+        self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
 
     def _abandon_check(self, task: asyncio.Task[Any]) -> None:
         log_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)

@@ -48,6 +48,7 @@ class CallPlan:
         gate: A quick check whether a call may run. If it returns False, the call is judged. If it is None, every call
             is judged.
         limit: How long the text of a result may be.
+        markers: What the parameters are marked with, by their names, such as `Writes`.
         names: Every name that the tool has or had.
         needs_redaction: Whether a value has to be masked.
         secrets: The names of the parameters that are marked `Secret`.
@@ -108,7 +109,7 @@ class CallPlan:
         self.validate = facts.validate
         self.may_detach = bool(facts.background)
         self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
-        self.secrets = signature.secrets
+        self.secrets, self.markers = signature.secrets, signature.accesses
         self.settings = settings
         self.needs_redaction = bool(settings.redaction) or bool(self.secrets)
         self.called_name = called_name or tool.name

@@ -67,14 +67,14 @@ def find_covering_grant(request: PermissionRequest) -> Grant | None:
     return next((grant for grant in session.grants if grant.tool == identity and _covers(grant, request)), None)
 
 
-def offer_grants(request: PermissionRequest, asks: Iterable[Finding] = ()) -> Iterator[Grant]:
+def offer_grants(request: PermissionRequest, asks: Iterable[Finding] = ()) -> list[Grant]:
     """
-    Yield the grants that a person could give for *request*, the narrowest first, each with its allow rule.
+    Return the grants that a person could give for *request*, the narrowest first, each with its allow rule.
 
     There are none if a grant would not answer all of *asks*, the findings because of which the person is asked.
     """
     if not all(is_answerable(finding, request.tool) for finding in asks):
-        return
+        return []
     identity, name = identity_of(request.tool), request.tool.name
     possible: list[Grant] = []
     for command in _accesses_of(request, Command):
@@ -89,9 +89,11 @@ def offer_grants(request: PermissionRequest, asks: Iterable[Finding] = ()) -> It
         folder = place if os.path.isdir(place) else os.path.dirname(place)
         possible.append(Grant(tool=identity, scope="folder", target=folder))
     possible.append(Grant(tool=identity, scope="tool"))
-    for grant in dict.fromkeys(possible):
-        if _covers(grant, request):
-            yield replace(grant, shown=_describe(grant, name), rule=find_rule(grant, request))
+    return [
+        replace(grant, rule=find_rule(grant, request), shown=_describe(grant, name))
+        for grant in dict.fromkeys(possible)
+        if _covers(grant, request)
+    ]
 
 
 def build_grant(tool: Tool, *, folder: str | os.PathLike[str] | None = None, command: str | None = None) -> Grant:

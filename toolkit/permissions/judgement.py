@@ -144,7 +144,7 @@ class CallJudges:
         call, cost = ToolCall(tool.name, tool=tool), read_cost(tool)
 
         def build_request(arguments: Mapping[str, Any]) -> PermissionRequest:
-            accesses = tuple(list_marked_accesses(tool, arguments))
+            accesses = tuple(list_marked_accesses(tool.signature.accesses, arguments))
             root = self._find_root(accesses)
             return PermissionRequest(
                 call=call, tool=tool, names=names, arguments=arguments, accesses=accesses, cost=cost, root=root
@@ -208,10 +208,20 @@ class CallJudges:
         call: ToolCall,
         decoded: Mapping[str, Any],
         hook_findings: Sequence[Finding] = (),
+        *,
+        markers: Mapping[str, type[Access]] | None = None,
     ) -> Judgement:
-        """Return the verdict on a call with *decoded* arguments; *hook_findings* are the findings of hooks."""
+        """
+        Return the verdict on a call with *decoded* arguments; *hook_findings* are the findings of hooks.
+
+        *markers* are those in the signature of *tool*, if the caller has read it before.
+        """
         stated = await read_statements(
-            tool, decoded, call, lambda: AccessJudge(self, lambda: self.build_request(tool, names, call, decoded))
+            tool,
+            tool.signature.accesses if markers is None else markers,
+            decoded,
+            call,
+            lambda: AccessJudge(self, lambda: self.build_request(tool, names, call, decoded)),
         )
         findings = [*stated.denials, *self._check_accesses(stated.accesses), *stated.findings, *hook_findings]
         request = self.build_request(tool, names, call, decoded, stated, findings)

@@ -64,17 +64,24 @@ class Statements:
 
 
 async def read_statements(
-    tool: Tool, decoded: Mapping[str, Any], call: ToolCall, make_permissions: Callable[[], Any]
+    tool: Tool,
+    markers: Mapping[str, type[Access]],
+    decoded: Mapping[str, Any],
+    call: ToolCall,
+    make_permissions: Callable[[], Any],
 ) -> Statements:
     """
-    Return what *tool* states about a call with *decoded* arguments.
+    Return what *tool*, whose parameters have *markers*, states about a call with *decoded* arguments.
 
     If `preflight` has a parameter `permissions`, it gets the value that *make_permissions* returns.
     """
     accesses: tuple[Access, ...] = ()
     cost, denials = read_cost(tool), list[Finding]()
     try:
-        accesses = await _collect_accesses(tool, decoded, call, make_permissions)
+        listed = list_marked_accesses(markers, decoded)
+        if tool.facts.preflight is not None:
+            listed += await _run_preflight(tool.facts.preflight, decoded, call, make_permissions)
+        accesses = tuple(dict.fromkeys(listed))
     except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
         denials.append(_deny_failed_fact(tool, "preflight", "what it is about to touch", error))
     if callable(tool.facts.cost):
@@ -89,25 +96,20 @@ async def read_statements(
     return Statements(accesses, cost, denials, findings)
 
 
-async def _collect_accesses(
-    tool: Tool, decoded: Mapping[str, Any], call: ToolCall, make_permissions: Callable[[], Any]
-) -> tuple[Access, ...]:
-    """Return what a call is about to touch, by the markers of its parameters and by what `preflight` returns."""
-    accesses = list_marked_accesses(tool, decoded)
-    preflight = tool.facts.preflight
-    if preflight is not None:
-        function = bind_call(preflight, copy.copy(call))
-        if has_parameter(preflight, "permissions"):
-            function = functools.partial(function, permissions=make_permissions())
-        stated: Any = function(copy_arguments(decoded))
-        if inspect.isawaitable(stated):
-            stated = await stated
-        listed = [stated] if isinstance(stated, Access) else list(stated or ())
-        invalid = [item for item in listed if not isinstance(item, Access)]
-        if invalid:
-            raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
-        accesses += listed
-    return tuple(dict.fromkeys(accesses))
+async def _run_preflight(
+    preflight: Callable[..., Any], decoded: Mapping[str, Any], call: ToolCall, make_permissions: Callable[[], Any]
+) -> list[Access]:
+    function = bind_call(preflight, copy.copy(call))
+    if has_parameter(preflight, "permissions"):
+        function = functools.partial(function, permissions=make_permissions())
+    stated: Any = function(copy_arguments(decoded))
+    if inspect.isawaitable(stated):
+        stated = await stated
+    listed = [stated] if isinstance(stated, Access) else list(stated or ())
+    invalid = [item for item in listed if not isinstance(item, Access)]
+    if invalid:
+        raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
+    return listed
 
 
 def read_cost(tool: Tool) -> float | None:
@@ -116,14 +118,9 @@ def read_cost(tool: Tool) -> float | None:
     return None if cost is None or callable(cost) else float(cost)
 
 
-def list_marked_accesses(tool: Tool, decoded: Mapping[str, Any]) -> list[Access]:
-    """Return what a call is about to touch by the markers of its parameters."""
-    return [
-        access
-        for name, kind in tool.signature.accesses.items()
-        if name in decoded
-        for access in accesses_in(decoded[name], kind)
-    ]
+def list_marked_accesses(markers: Mapping[str, type[Access]], decoded: Mapping[str, Any]) -> list[Access]:
+    """Return what a call is about to touch by the *markers* of its parameters."""
+    return [access for name, kind in markers.items() if name in decoded for access in accesses_in(decoded[name], kind)]
 
 
 def parameters_naming(tool: Tool, access: Access) -> Iterator[str]:
@@ -205,15 +202,15 @@ def build_access_gate(
         gate: The gate of the permissions.
         find_objections: The safety checks.
     """
-    markers = tool.signature.accesses.values()
+    markers = tool.signature.accesses
     # Such a tool contradicts itself, and the judgement denies each call that writes.
-    writes_by_read_only = tool.facts.read_only and Writes in markers
+    writes_by_read_only = tool.facts.read_only and Writes in markers.values()
 
     def may_run(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
         if arguments is None or writes_by_read_only:
             return False
         try:
-            accesses = list_marked_accesses(tool, arguments)
+            accesses = list_marked_accesses(markers, arguments)
         except Exception:  # noqa: BLE001 -- an argument may raise any error when it is read; then the call is judged
             return False
         return gate(session, arguments) and not find_objections(accesses)

@@ -77,7 +77,9 @@ class ApprovalCase:
         """Judge the call on its present arguments. *hook_reasons* are the reasons why hooks want a person to agree."""
         frame, plan = self.frame, self.plan
         findings = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in hook_reasons]
-        judging = self.settings.judges.judge(plan.tool, plan.names, self.call, frame.decoded, findings)
+        judging = self.settings.judges.judge(
+            plan.tool, plan.names, self.call, frame.decoded, findings, markers=plan.markers
+        )
         frame.judgement = judgement = await frame.within(judging)
         verdict = judgement.verdict
         await self.write_line("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)

@@ -211,7 +211,8 @@ async def record_outcome(frame: CallFrame) -> None:
     """
     case, result = get_case(frame), frame.result
     frame.approval_case = None  # it holds the frame
-    frame.extend_deadline()  # the outcome is written down even if the time of the call is over
+    if frame.deadline.at is not None:
+        frame.extend_deadline()  # the outcome is written down even if the time of the call is over
     if result is None:
         return
     try:

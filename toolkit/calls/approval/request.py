@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..._plumbing.generated_ids import GeneratedId
@@ -88,7 +89,7 @@ async def open_request(case: ApprovalCase, question: Unasked) -> Record:
 
     If the same call has asked before, its record is returned. It may be answered already.
     """
-    request, arguments = _start_request(case, question.judgement)
+    request, build_record = _start_request(case, question.judgement)
     chosen_id = case.call.request_id if question.replaces is None else None
     is_new = isinstance(case.call.id, GeneratedId) and chosen_id is None
     if question.replaces is None and not is_new:
@@ -101,14 +102,10 @@ async def open_request(case: ApprovalCase, question: Unasked) -> Record:
             request = replace(request, id=known)
     reason = question.reason or await _explain_change(case)
     request = await _complete_request(case, request, question, reason)
-    record = Record(
+    record = build_record(
         request=request,
-        arguments=arguments,
-        identity=identity_of(case.plan.tool),
         questions=() if request.questions == question.questions else question.questions,
-        answers=case.frame.answers,
         replaces=None if question.replaces is None or request.is_approval else question.replaces.request.id,
-        tool=describe_tool(case.plan.tool),
     )
     if case.approvals.seal is not None:
         if chosen_id is not None and not case.approvals.holders.reserve(chosen_id, record.request.digest):
@@ -117,8 +114,12 @@ async def open_request(case: ApprovalCase, question: Unasked) -> Record:
     return await _add_request(case, record, question.replaces, chosen_id, is_new=is_new)
 
 
-def _start_request(case: ApprovalCase, judgement: Judgement) -> tuple[ApprovalRequest, Any]:
-    """Return a request with what identifies the call and nothing to decide by, and the arguments of the call."""
+def _start_request(case: ApprovalCase, judgement: Judgement) -> tuple[ApprovalRequest, Callable[..., Record]]:
+    """
+    Return a request with what identifies the call, and nothing that a person could decide by.
+
+    Also return a function that makes the record of the complete request.
+    """
     plan, call, approvals = case.plan, case.call, case.approvals
     tool = plan.tool
     arguments = canonical_arguments(tool, judgement.request.arguments, case.frame.arguments)
@@ -128,7 +129,11 @@ def _start_request(case: ApprovalCase, judgement: Judgement) -> tuple[ApprovalRe
             f"the principal of a call is a text, or None, got {type(call.principal).__name__}; a request for "
             "approval cannot be stored with it"
         )
-    digest = digest_of_call(identity_of(tool), arguments, session, call.principal)
+    identity = identity_of(tool)
+    build_record = partial(
+        Record, arguments=arguments, identity=identity, answers=case.frame.answers, tool=describe_tool(tool)
+    )
+    digest = digest_of_call(identity, arguments, session, call.principal)
     now = approvals.clock()
     request = ApprovalRequest(
         tool=tool.name,
@@ -148,7 +153,7 @@ def _start_request(case: ApprovalCase, judgement: Judgement) -> tuple[ApprovalRe
         digest=digest,
         trace_parent=case.settings.chain.find_trace_parent() if plan.has_listeners else None,
     )
-    return request, arguments
+    return request, build_record
 
 
 async def _complete_request(
