@@ -95,7 +95,7 @@ async def test_a_request_says_what_would_run_for_whom_and_why(office):
 
 
 async def test_ids_are_128_random_bits(office):
-    """Nobody guesses one, and no two are the same."""
+    """An id cannot be guessed, and no two are the same."""
     dispatcher = office.dispatcher()
     ids = [(await dispatcher.call("burn", {"target": "a"})).request.id for _ in range(50)]
     assert len(set(ids)) == 50
@@ -331,7 +331,7 @@ async def test_a_tool_that_spoils_its_arguments_does_not_change_what_is_asked(of
 
 
 async def test_a_cut_preview_offers_no_grants(tmp_path):
-    """Whoever did not see it all cannot agree to more than this."""
+    """A person who has not seen the whole preview can agree to this call only."""
     notes = Notes(tmp_path)
     dispatcher = notes.dispatcher(approvals=Approvals(preview_chars=50))
     request = (await notes.asked(dispatcher, "long\n" * 100, session=Session())).request
@@ -441,7 +441,7 @@ async def test_without_a_session_nothing_is_granted(office):
 
 
 async def test_denied_by_nobody(office):
-    """Where nobody is there, the answer is no, and the model is told."""
+    """Without a person the answer is no, and the model is told."""
     result = await office.dispatcher(approvals=Approvals(ask=DenyAll())).call("burn", {"target": "a"})
     assert result.kind == "denied"
     assert "there is no person to ask" in result.text
@@ -449,7 +449,7 @@ async def test_denied_by_nobody(office):
 
 @pytest.mark.parametrize("sealed", [False, True])
 async def test_a_failing_asker_leaves_nothing_to_be_approved_later(office, sealed):
-    """The model was told that the call failed; nobody can let it run after that."""
+    """The model was told that the call failed, so a later answer must not let it run."""
     asked = []
 
     def ask(request):
@@ -705,7 +705,7 @@ async def test_a_tool_denied_meanwhile_is_not_asked_about(office):
 
 
 async def test_a_tool_that_asks_meanwhile_is_asked_about_first(office):
-    """Whoever gives credentials does not agree to the call with that."""
+    """A person who gives credentials does not approve the call with that."""
     permissions = Permissions("bypass")
 
     @office.catalog.tool
@@ -719,7 +719,7 @@ async def test_a_tool_that_asks_meanwhile_is_asked_about_first(office):
 
 
 async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(office):
-    """It was valid when it began; nobody is asked about what cannot run."""
+    """The call was valid when it began. No person is asked about a call that cannot run."""
     closed = []
 
     @office.catalog.tool(read_only=True, validate=lambda a: "closed" if closed else None)

@@ -104,7 +104,7 @@ async def test_arguments_may_be_json_text(catalog, arguments, validation):
     ],
 )
 async def test_what_does_not_fit_is_refused_with_words(catalog, arguments, word, validation):
-    """The model is told what was wrong, whoever judged; nothing ran."""
+    """The model is told what was wrong in both validations, and nothing ran."""
     result = await Dispatcher(catalog, validation=validation).call("add", arguments)
     assert result.kind == "bad_args"
     assert result.text.startswith("error: invalid arguments")
@@ -149,7 +149,7 @@ async def test_the_authors_own_check_counts(is_async):
 
 
 async def test_a_tool_that_waits_for_a_name_says_so():
-    """An annotation that nobody has defined is an internal error, not an exception."""
+    """An annotation with an undefined name is an internal error, not an exception."""
     catalog = Catalog()
 
     @catalog.tool
@@ -397,7 +397,7 @@ async def test_the_cause_is_what_the_tool_raised_with_its_own_cause():
 
 
 async def test_a_real_cancellation_passes_on(catalog):
-    """A cancellation that somebody asked for is no result."""
+    """A cancellation that the caller requested is no result."""
     started = asyncio.Event()
 
     @catalog.tool

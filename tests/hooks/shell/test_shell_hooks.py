@@ -290,7 +290,7 @@ async def test_a_denial_keeps_later_hooks_from_running(bench):
 
 
 async def test_several_reasons_to_ask_are_all_told(bench):
-    """Nobody's question is lost."""
+    """No question is lost."""
     hooks = [bench.saying({"action": "ask", "reason": reason}, source="x") for reason in ("first", "second")]
     result = await bench.dispatcher(*hooks, approvals=Approvals(MemoryApprovals())).call("echo", {})
     assert result.request.reason == "first; second"
@@ -466,7 +466,7 @@ async def test_a_tool_cannot_break_the_report(bench):
 
 
 async def test_a_result_that_waits_is_shown_and_left(bench):
-    """A hook may tell somebody, and cannot lose the question."""
+    """A hook may read the result, and cannot lose the question."""
     hooks = [
         bench.saying({"action": "ask", "reason": "sure?"}),
         ShellHook(on="after", command="exit 2"),
@@ -679,7 +679,7 @@ def test_a_hook_that_cannot_be_right_is_refused(options, problem):
 
 
 def test_all_mistakes_are_told_at_once():
-    """Nobody has to mend one to learn of the next."""
+    """One error lists all of them."""
     with pytest.raises(ValueError) as caught:
         ShellHook(on="x", command="", timeout_seconds=-1)
     assert str(caught.value).count("; ") >= 2
@@ -735,7 +735,7 @@ async def test_a_call_that_is_not_json_is_blocked(bench):
 
 
 async def test_a_name_that_is_no_text_is_shown_as_its_type(bench):
-    """Whoever calls with such a name gets a result, and so does the hook."""
+    """The caller gets a result, and the hook is shown the call."""
     result = await ShellHooks([bench.noting(on="after")]).after(ToolCall(7), ToolResult("y"))
     assert (result.metadata, bench.told()[0]["tool"]) == (None, "int")
 
