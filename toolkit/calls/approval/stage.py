@@ -176,7 +176,8 @@ async def _ask(case: ApprovalCase, asking: Asking) -> Answered | ToolResult:
         await case.write_asked(request)
     else:
         shown = replace(record, request=replace(request, reason=f"{request.reason} ({asking.mistake})"))
-    may_ask = case.approvals.asker is not None and request.auth is None and case.question_count <= _MAX_QUESTIONS
+    has_asker = getattr(case.approvals, "asker", True) is not None  # an object of the user may only have `answer`
+    may_ask = has_asker and request.auth is None and case.question_count <= _MAX_QUESTIONS
     if may_ask and (not asking.is_stored or _is_about(case, record)):
         decision = await case.frame.within(_ask_person(case, shown))
         if decision is not None:
