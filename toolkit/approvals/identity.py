@@ -8,7 +8,6 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
-from itertools import repeat
 from operator import attrgetter
 from types import NoneType
 from typing import Any, TypeVar
@@ -140,11 +139,7 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     If some of them have no JSON form that reads back as the same, return the arguments as they were *sent*. A validator
     may turn "a,b" into a list, which it would not accept itself. A secret of pydantic is masked in its JSON form.
     """
-    if (
-        isinstance(sent, dict)
-        and sent.keys() == decoded.keys()
-        and all(map(_is_as_sent, decoded.items(), repeat(sent)))
-    ):
+    if isinstance(sent, dict) and _are_as_sent(decoded, sent):
         return dict(decoded)
     try:
         encoded = as_json(tool.encode(decoded))
@@ -160,10 +155,12 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     return encoded if reads_back else as_json(sent)
 
 
-def _is_as_sent(argument: tuple[str, Any], sent: Mapping[str, Any]) -> bool:
-    """Return whether a decoded *argument* is the very JSON value that was *sent*, so that nothing has to be encoded."""
-    name, value = argument
-    return value is sent[name] and (type(value) in (int, bool, NoneType) or (type(value) is str and value.isascii()))
+def _are_as_sent(decoded: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+    """Return whether *decoded* holds the very numbers and texts that were *sent*, so that nothing has to be encoded."""
+    return sent.keys() == decoded.keys() and all(
+        value is sent[name] and (type(value) in (int, bool, NoneType) or (type(value) is str and value.isascii()))
+        for name, value in decoded.items()
+    )
 
 
 def digest_of_call(identity: str, arguments: Any, session: str | None, principal: str | None) -> str:

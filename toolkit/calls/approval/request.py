@@ -189,6 +189,7 @@ async def _complete_request(
 
 
 async def make_preview(case: ApprovalCase, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
+    """Return what the tool is about to do with *decoded* arguments, with the cost of the call before it."""
     preview = await preview_of(
         case.plan.tool,
         decoded,
