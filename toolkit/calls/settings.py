@@ -142,8 +142,9 @@ class Settings:
         self.sleep = options.get("sleep", asyncio.sleep)
         self.chance = options.get("chance", lambda: retry.random_chance())  # noqa: PLW0108 -- it is not loaded here
         self.audit = options.get("audit")
-        if options.get("approvals") is not None:
-            self.approvals = options["approvals"]
+        approvals = options.get("approvals")
+        if approvals is not None:
+            self.approvals = approvals
         self._check()
         _check_parts(options)
         if "retry" in options:
@@ -164,7 +165,7 @@ class Settings:
         self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
-        own_files = _files_of(options.get("approvals"), self.audit)
+        own_files = _files_of(approvals, self.audit)
         self._judge_options = options.get("safety"), options.get("permissions"), own_files
         if options.get("permissions") is not None:
             _ = self.judges  # a judge that is none is refused here

@@ -18,11 +18,11 @@ from urllib.parse import quote
 from ..formats import bedrock
 from ..formats.base import CacheOption, check_cache
 from ..formats.media import ResultMedia
-from ..values.strictjson.checks import copy_json, loads
+from ..values.strictjson.checks import copy_json
 from .base import Reply, Request, StopReason, Usage
 from .cloud_keys import AwsKey, check_package
 from .http.api_keys import ApiKey
-from .http.exchange import OutgoingRequest, is_too_deep
+from .http.exchange import OutgoingRequest
 from .http.sse import MAX_EVENT_BYTES
 from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
@@ -35,6 +35,7 @@ from .wire import (
     get_object,
     is_same_turn,
     map_stop_reason,
+    parse_arguments,
     read_token_count,
     wire_id,
     wire_name,
@@ -247,7 +248,7 @@ class _ConverseAssembler:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         for block in blocks:
             if "toolUse" in block:
-                block["toolUse"]["input"] = _parse_input(block["toolUse"].get("input") or "")
+                block["toolUse"]["input"] = parse_arguments(block["toolUse"].get("input") or "")
         return {**self._fields, "output": {"message": {"role": "assistant", "content": blocks}}}
 
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:
@@ -266,15 +267,6 @@ class _ConverseAssembler:
             self.size += len(piece)
         self.size += len(text)
         return str(text)
-
-
-def _parse_input(text: str) -> Any:
-    """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
-    try:
-        arguments = loads(text or "{}")
-    except ValueError:
-        return text
-    return arguments if isinstance(arguments, dict) and not is_too_deep(arguments) else text
 
 
 _STATUSES = {

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..._plumbing.wording import format_dollars
-from ...approvals.answers import read_answers
+from ...approvals.answers import answer_questions
 from ...approvals.comparisons import build_edit, equals_except_masks
 from ...approvals.identity import canonical_arguments, is_unaltered
 from ...approvals.previews import Preview, PreviewFailed, find_changed_paths
@@ -22,6 +22,7 @@ from ...permissions.grants import is_described
 from ...permissions.judgement import Judgement
 from ...permissions.policy import Permissions
 from ...policies.redaction import MASK
+from ...questions import AnsweredQuestion
 from ...results import ToolResult
 from ...values.codecs.code_writer import UNSURE
 from ...values.rendering import as_json
@@ -64,7 +65,7 @@ async def accept(case: ApprovalCase, answered: Answered) -> Unasked | Asking | T
 
 async def _apply_answer(case: ApprovalCase, record: Record, answered: Answered) -> Unasked | ToolResult | None:
     decision, request = answered.decision, record.request
-    answers = read_answers(record, decision, case.frame.redaction())
+    answers = _read_answers(case, record, decision)
     if decision.principal not in (None, request.principal):
         raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
     await case.write_answered(request, decision, answers[len(record.answers) :])
@@ -75,6 +76,28 @@ async def _apply_answer(case: ApprovalCase, record: Record, answered: Answered) 
     if record.state == "claimed" and not _may_run_again(case, record):
         return await _finish_lost(case, record, decision)
     return await _judge_again(case, answered)
+
+
+def _read_answers(case: ApprovalCase, record: Record, decision: Decision) -> tuple[AnsweredQuestion, ...]:
+    """
+    Return all questions of the call that are answered after *decision*.
+
+    Raises:
+        ApprovalError: The answers of *decision* do not fit the questions of *record*.
+    """
+    if not decision.approved or record.state == "claimed":
+        return record.answers
+    if decision.arguments is not None and record.request.questions:
+        raise ApprovalError(
+            f"request {record.request.id} has questions about the arguments that it shows; answer them without other "
+            "arguments, or deny the call",
+            why="arguments",
+        )
+    answered: tuple[AnsweredQuestion, ...] = ()
+    if record.asked_questions or decision.answers:
+        answered = answer_questions(record, decision.answers, case.frame.redaction())
+    # The user has answered earlier questions for the arguments of the request, and not for others.
+    return record.answers + answered if decision.arguments is None else ()
 
 
 async def _judge_again(case: ApprovalCase, answered: Answered) -> Unasked | ToolResult | None:
