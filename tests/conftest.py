@@ -71,7 +71,7 @@ def pytest_configure(config):
     )
 
 
-MAX_CASES = 8
+MAX_CASES = 6
 """How many cases of a test `make test` runs, unless a mark says which."""
 
 

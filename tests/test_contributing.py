@@ -40,7 +40,7 @@ USES = {
     },
     "A result kind": {
         "tests/calls/test_batch.py",
-        "tests/calls/test_pipeline.py",
+        "tests/calls/test_pipeline_hooks.py",
         "tests/hooks/shell/test_shell_hooks.py",
     },
 }

@@ -32,7 +32,7 @@ from toolkit.approvals.store import Settlement
 from toolkit.builtin.commands import shell_state as shells_module
 from toolkit.builtin.commands.shell_state import end_shells, shell_of
 from toolkit.builtin.commands.start_state import StartStates
-from toolkit.builtin.web.page_cache import PageCache
+from toolkit.builtin.web.web_fetch_tool import PageCache
 from toolkit.calls.background.jobs import SessionJobs
 from toolkit.catalog import Catalog
 from toolkit.catalogs.search import Document, Index

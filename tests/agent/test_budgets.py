@@ -61,7 +61,7 @@ async def test_tool_calls():
 
 
 async def test_tool_calls_may_be_used_up_by_an_answer():
-    """Whoever has called as often as they may can still say what they found."""
+    """A model that has used all its calls can still answer."""
     shed = Shed("auto")
     agent = shed.agent([[call("cut", wood="oak")], "Cut.", [call("cut", wood="elm")]], budget=Budget(calls=1))
     run = await agent.run("go")
@@ -106,7 +106,7 @@ async def test_time_while_a_tool_runs():
 
     @shed.catalog.tool(read_only=True)
     async def sleep() -> str:
-        """Sleep until somebody wakes you."""
+        """Sleep until the test wakes it."""
         try:
             await asyncio.Event().wait()
         finally:
@@ -163,7 +163,7 @@ def test_a_budget_that_is_none_is_refused(options, words):
 
 @pytest.mark.parametrize("cost", [1, None])
 def test_a_model_without_a_price_is_refused_before_it_costs_anything(cost):
-    """Whoever counts money never runs blind."""
+    """A budget in money needs the price of the model."""
     with pytest.raises(ProviderError, match="no price is known"):
         Agent(ScriptedProvider([], model="other"), [], budget=Budget(cost=cost, prices=PRICES))
 
@@ -229,7 +229,7 @@ async def test_calls_one_after_another_share_the_time():
 
 
 async def test_an_approval_that_comes_when_no_time_is_left_is_not_used():
-    """Nobody would see what came of it."""
+    """The run could not report the outcome."""
     shed, clock = Shed(), Clock()
 
     @shed.catalog.tool(read_only=True)

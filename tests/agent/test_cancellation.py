@@ -105,7 +105,7 @@ async def test_a_run_can_be_cancelled_at_every_await(turns):
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("turns", range(30))
 async def test_a_resume_can_be_cancelled_at_every_await(turns):
-    """What was done is kept, what nobody has answered waits on; nothing runs twice."""
+    """Results are kept, open requests still wait, and nothing runs twice."""
     shed = slow_shed()
     shed.permissions.set_mode("default")
     calls = [call("fetch", url="https://a.example"), call("fetch", url="https://b.example"), call("dig", where="x")]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.agent.crashing_steps import CrashingSteps, Killed, MortalStore, Process, resume_with_steps, run_with_steps
 from tests.agent.kit import call
+from tests.example_counts import limit_examples
 from toolkit.agent import Agent, Run, sub_run
 from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.approvals import Approvals
@@ -228,7 +229,7 @@ async def test_run_is_finished_after_a_crash(point: int) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=limit_examples(25), deadline=None)
 @given(st.sets(st.integers(1, 200), max_size=6), st.booleans())
 async def test_run_is_finished_after_several_crashes(crash_points: set[int], asks_at_once: bool) -> None:
     """A run that is killed several times ends in the same way, and no effect is doubled or lost."""

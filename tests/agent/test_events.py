@@ -54,7 +54,7 @@ async def test_a_run_is_told_as_it_happens():
 
 
 async def test_on_event_gets_what_a_stream_gives():
-    """Also for a run that nobody streams, and beside a stream."""
+    """This holds for a run without a stream, and beside a stream."""
     told = []
     shed = Shed("bypass")
     agent = shed.agent([[call("look", what="oak")], "Done."] * 2, on_event=told.append)
@@ -121,7 +121,7 @@ async def test_a_safety_refusal_is_told_to_the_user():
 
 
 async def test_a_tool_that_refuses_is_told_with_its_reason():
-    """Whoever raises `Safety` wants the user to know."""
+    """A tool that raises `Safety` wants the user to know."""
     shed = Shed("bypass")
 
     @shed.catalog.tool
@@ -241,7 +241,7 @@ async def test_a_cut_is_told():
 
 
 def test_on_event_is_a_plain_function():
-    """Nobody would await it."""
+    """The library does not await it."""
 
     async def told(event):
         pass
@@ -275,7 +275,7 @@ async def test_a_stream_need_not_be_a_generator():
 
 
 async def test_an_error_after_everybody_left_is_nobodys_business():
-    """Whoever stopped listening is not told, and nothing is logged about a lost exception."""
+    """A reader that has stopped is not told, and nothing is logged about a lost exception."""
     shed, left = Shed("bypass"), asyncio.Event()
 
     @shed.catalog.tool(read_only=True)

@@ -54,7 +54,7 @@ async def test_write_read_answer(place, tmp_path):
 
 
 async def test_run_a_command(place):
-    """A command's output reaches the model; whoever is asked about it answers at once, so nothing pauses."""
+    """The output of a command reaches the model. The asker answers at once, so nothing pauses."""
     provider = ScriptedProvider(
         [[ToolCall("bash", {"command": "echo hello-from-bash"})], lambda request: last_results(request)[0].text]
     )

@@ -45,7 +45,7 @@ async def test_a_resumed_run_withdraws_what_it_does_not_know(store):
 
 
 async def test_an_answer_to_a_withdrawn_request_is_refused(store):
-    """Whoever has the list of an hour ago is told that it was denied."""
+    """A caller with an old list is told that the request was denied."""
     shed = Shed()
     first = agent_of(shed, store, ["Hello.", [call("cut", wood="oak")]])
     saved = (await first.run("hi")).dumps()

@@ -212,7 +212,7 @@ async def test_a_plan_that_was_handed_over_waits_for_its_siblings():
 
 
 async def test_permissions_in_plan_mode_make_an_agent_plan():
-    """The mode is the session's, whoever set it."""
+    """The mode is that of the session, also if `Permissions` has set it."""
     shed = Shed("plan")
     agent = shed.agent(["Plan."])
     assert (await agent.run("hello")).status == "planned"
@@ -251,7 +251,7 @@ async def test_what_was_approved_for_doing_is_not_done_while_planning():
 
 
 async def test_a_mode_that_nobody_keeps_to_is_refused():
-    """Without permissions there is nobody who would ask."""
+    """Without permissions there is no judge that would ask."""
     shed = Shed()
     shed.permissions = None
     with pytest.raises(ValueError, match="no permissions"):
@@ -379,7 +379,7 @@ async def test_a_plan_is_carried_out_once(tmp_path):
 
 
 async def test_two_who_execute_at_once_do_the_work_once():
-    """Whoever comes second is refused, and does not change the mode."""
+    """The second is refused, and does not change the mode."""
     shed = Shed("auto")
     agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
     planned = await agent.run("plan")
@@ -448,7 +448,7 @@ async def test_a_plan_whose_store_hangs_can_be_cancelled():
 
 
 async def test_a_hook_that_keeps_a_cancelled_plan_from_starting_does_not_hide_the_cancellation():
-    """Whoever cancels has a timeout, say, and goes by it."""
+    """The caller, such as a timeout, relies on the cancellation."""
 
     class Door:
         is_shut = False
@@ -581,7 +581,7 @@ HANDED = [call("exit_plan", plan="Look."), call("exit_plan", plan="Burn.")]
 @pytest.mark.parametrize("said", ["Look.", HANDED], ids=["text", "exit_plan"])
 @pytest.mark.parametrize("change", [None, "Burn.", "Look twice."], ids=["as it was", "a later one", "another"])
 async def test_what_the_host_was_shown_is_what_the_model_is_told(said, change):
-    """A saved run is data: a plan that somebody changed in it is told as it was shown, and no other."""
+    """A saved run is data. A plan that was changed in it is told as it was shown to the host."""
     shed = Shed()
     agent = shed.agent([said, "Done."], mode="plan")
     saved = json.loads((await agent.run("plan")).dumps())

@@ -94,7 +94,7 @@ async def test_what_was_held_back_is_not_run_while_something_before_it_waits():
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 async def test_what_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_path):
-    """As what was approved does; the second is told that it may have happened, and nobody is asked about it."""
+    """An approved call does the same. The second resume is told that it may have happened, and no person is asked."""
     shed = Shed("auto")
     store = MemoryApprovals() if kind == "memory" else SQLiteApprovals(tmp_path / "work.approvals.sqlite")
     dispatcher = shed.dispatcher(Approvals(store))
@@ -110,7 +110,7 @@ async def test_what_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_
 
 
 async def test_a_resume_without_decisions_changes_nothing():
-    """Nobody has said anything yet."""
+    """No person has answered yet."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")]])
     run = await agent.run("go")
@@ -167,7 +167,7 @@ async def test_an_answer_that_cannot_be_taken_is_raised_and_can_be_mended():
 
 
 async def test_a_request_that_was_answered_elsewhere_brings_what_came_of_it():
-    """Somebody may have resumed the call alone: it is not run twice, and the run goes on."""
+    """A program may have resumed the call alone. It is not run twice, and the run goes on."""
     shed = Shed()
     dispatcher = shed.dispatcher()
     agent = shed.agent([[call("cut", wood="oak")], "Done."], dispatcher=dispatcher)
@@ -291,7 +291,7 @@ async def test_resources_of_a_run_reach_every_call_of_it():
 
 
 async def test_a_halt_closes_what_still_waits():
-    """Nobody can let it run later, and every call has its result."""
+    """The calls cannot run later, and each has its result."""
     shed = Shed()
 
     class Alarm:
@@ -349,7 +349,7 @@ async def test_people_may_take_their_time():
 
 
 async def test_a_tool_that_only_claims_to_wait_does_not_stop_the_run():
-    """Nobody could answer it; what was held back behind it is told, and not run."""
+    """There is no request to answer. The calls that were held back behind it are reported, and not run."""
     shed = Shed("auto")
 
     @shed.catalog.tool

@@ -135,7 +135,7 @@ async def test_a_request_that_is_tried_again_in_time_goes_well(station):
 
 
 async def test_a_stream_takes_from_the_same_budget(station):
-    """Whoever listens changes nothing."""
+    """A stream counts like a run without one."""
     provider, left = answering(503, 503, 200)
     agent = Agent(provider, station[0], budget=Budget(retries=1))
     assert [event async for event in agent.stream("go")][-1].run.status == "failed"
@@ -143,7 +143,7 @@ async def test_a_stream_takes_from_the_same_budget(station):
 
 
 async def test_a_sub_run_takes_from_its_parents_budget(station):
-    """It is one run to whoever pays."""
+    """Both count as one run."""
     dispatcher, attempts = station
     script = [[call("think")], [call("weather", city="Oslo")], "No.", [call("weather", city="Oslo")], "No."]
     run = await Agent(ScriptedProvider(script), dispatcher, budget=Budget(retries=3)).run("go")

@@ -148,7 +148,7 @@ async def test_a_tool_that_is_given_itself_is_found_by_what_it_is():
 
 
 async def test_without_a_list_it_may_call_what_its_parent_may():
-    """But not end anybody's planning."""
+    """It cannot end the planning of its parent."""
     shed = shed_with_helper("plan", tools=None)
     script = scripted(go=[[call("help", task="sub")], "Plan."], sub=[[call("exit_plan", plan="x")], "Hm."])
     agent = shed.agent(script)
@@ -217,7 +217,7 @@ async def test_a_sub_run_that_is_not_finished_is_a_failed_call(said, words):
 
 
 async def test_a_halt_inside_ends_the_run_outside():
-    """Whoever stops everything stops everything."""
+    """`Halt` ends the outer run too."""
     shed = shed_with_helper("auto")
 
     class Fire:
@@ -323,7 +323,7 @@ async def test_two_deep():
 
 
 async def test_a_halt_outside_closes_what_waits_inside():
-    """Nobody can let it run later."""
+    """The call cannot run later."""
     shed, store = shed_with_helper(), MemoryApprovals()
 
     class Fire:
@@ -374,7 +374,7 @@ async def test_a_sub_run_that_is_cancelled_after_its_pause_is_a_cancelled_call()
 
 
 async def test_a_call_that_was_approved_has_its_sub_run_too():
-    """First somebody agrees to the helper, then to what it does."""
+    """A person agrees to the helper first, and then to what it does."""
     shed = shed_with_helper(read_only=False)
     agent = shed.agent(scripted(go=[[call("help", task="sub")], "Fine."], sub=[[call("cut", wood="oak")], "Cut."]))
     run, asked = await agent.run("go"), []
@@ -489,7 +489,7 @@ async def test_one_call_has_one_sub_run_at_a_time():
 
 
 async def test_a_sub_run_of_a_call_that_a_tool_has_made_cannot_wait():
-    """The run around it could not be saved, and nobody could answer."""
+    """The run around it could not be saved, so the request could not be answered."""
     shed, other = Shed(), shed_with_helper()
 
     @shed.catalog.tool(read_only=True)

@@ -44,7 +44,7 @@ Step = Callable[[str], None]
 
 
 def nothing(step: str) -> None:
-    """Where nobody is killed."""
+    """A point at which no process is killed."""
 
 
 class Place:

@@ -350,7 +350,7 @@ async def test_a_key_can_be_replaced_while_requests_wait(desk):
 
 
 async def test_what_was_kept_without_a_key_is_refused_with_one(desk):
-    """Anybody could have written it."""
+    """Another program could have written it."""
     request = await desk.ask("pay", {"to": "bob"})
     assert await desk.refusal(request.id, KEY) == "forged"
     assert (await desk.dispatcher().resume(request.id, Decision.approve())).kind == "ok"

@@ -282,7 +282,7 @@ def test_an_editor_that_is_not_there_is_said():
 
 
 class Interrupted(io.StringIO):
-    """An input at which somebody presses Ctrl-C."""
+    """An input at which a person presses Ctrl-C."""
 
     def readline(self, *_):
         raise KeyboardInterrupt
@@ -297,7 +297,7 @@ def test_an_interrupt_leaves_the_request_open():
 
 
 def test_a_request_nobody_can_answer_any_more_is_not_asked():
-    """It is left to whoever says that it is too late."""
+    """The caller reports that it is too late."""
     decision, shown = answered("y\n", request(expires_at=1500.0), now=1500.0)
     assert (decision, shown) == (None, "")
 
@@ -318,7 +318,7 @@ def test_the_time_left_is_shown_roughly(seconds, words):
 
 @pytest.mark.parametrize(("colour", "is_coloured"), [(True, True), (False, False), (None, False)])
 def test_colours_are_for_terminals(colour, is_coloured):
-    """Or for whoever asks for them."""
+    """A caller may ask for them as well."""
     shown = answered("q\n", request(preview=DIFF), colour=colour)[1]
     assert ("  | \x1b[31m-old\x1b[0m\n  | \x1b[32m+new\x1b[0m\n" in shown) is is_coloured
     assert ("\x1b" in shown) is is_coloured
@@ -574,7 +574,7 @@ class Gone(io.StringIO):
 
 @pytest.mark.parametrize("options", [{"input": Gone()}, {"output": Gone()}], ids=["input", "output"])
 def test_a_terminal_that_is_gone_denies(options):
-    """Nobody has seen the request, or nobody can answer it."""
+    """No person has seen the request, or no person can answer it."""
     decision = TerminalPrompt(**{"input": io.StringIO("y\n"), "output": io.StringIO(), **options}, by="ada").ask(
         request()
     )
@@ -599,7 +599,7 @@ def test_the_standard_streams_stand_in_for_a_terminal(tmp_path, monkeypatch, cap
 
 
 def test_a_user_without_a_name_is_the_terminal(monkeypatch):
-    """Somebody has to be written down."""
+    """The audit log needs a name."""
 
     def nobody():
         raise KeyError("uid not found")
@@ -624,7 +624,7 @@ def test_without_a_terminal_the_standard_streams_are_used(tmp_path):
 
 
 def test_where_there_are_no_streams_at_all_the_answer_is_no(tmp_path):
-    """A service has nobody to ask."""
+    """A service has no person to ask."""
     script = "import sys; sys.stdin = sys.stdout = None\n" + textwrap.dedent(ASKING).replace(
         "print(", "sys.stderr.write("
     )

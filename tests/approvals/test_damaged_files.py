@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.approvals.store import Settlement
@@ -94,7 +95,7 @@ def damage(sound, where, data):
 
 @pytest.mark.long
 @pytest.mark.parametrize("use", USES)
-@settings(max_examples=60)
+@settings(max_examples=limit_examples(60))
 @given(damage_done=DAMAGE)
 def test_a_store_whose_file_is_damaged_answers_or_says_so(sound, use, damage_done):
     """Bytes are overwritten, or the file is cut: `ApprovalError`, or an answer, and nothing else."""
@@ -106,7 +107,7 @@ def test_a_store_whose_file_is_damaged_answers_or_says_so(sound, use, damage_don
 
 
 @pytest.mark.long
-@settings(max_examples=60)
+@settings(max_examples=limit_examples(60))
 @given(damage_done=DAMAGE)
 @example(damage_done=(0, b""))
 def test_a_dispatcher_whose_file_is_damaged_answers_or_says_so(sound, damage_done):

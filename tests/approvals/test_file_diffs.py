@@ -62,7 +62,7 @@ def test_a_diff_turns_the_old_into_the_new(old, new):
 
 
 def test_a_diff_has_its_place_in_the_file():
-    """Lines before the change count, though nobody compares them."""
+    """Lines before the change count, although they are not compared."""
     old = "".join(f"{number}\n" for number in range(1000))
     shown = render_diff(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
     expected = (
@@ -189,7 +189,7 @@ def test_what_is_not_as_it_was_is_named(tmp_path, change):
 
 
 def test_a_file_that_came_is_a_change(tmp_path):
-    """Where none was, somebody else's would be overwritten."""
+    """Otherwise the call would overwrite the file of another program."""
     path = tmp_path.resolve() / "file"
     path.write_bytes(b"")
     assert find_changed_paths([condition(path, None), condition("\0", None)]) == [str(path), "\0"]

@@ -38,7 +38,7 @@ def url(request):
 
 
 def ending(found: dict[str, Any]) -> str:
-    """How a round ended for whoever came last, checked against what really happened."""
+    """How a round ended for the last process, checked against what really happened."""
     first, second = found["third"]
     effects = found["effects"]
     assert (second["why"], second["outcome"] is not None) == ("answered", True), found
@@ -86,7 +86,7 @@ def test_at_a_hundred_random_points_nothing_happens_twice_or_is_lost(tmp_path):
 
 @pytest.mark.long
 def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(tmp_path, url):
-    """Before the claim it runs; after it nobody knows, or it is harmless to run again; after the outcome it is told."""
+    """Before the claim the call runs. After it the outcome is unknown, or the call may run again. A stored outcome is reported."""
     found = rounds("points", tmp_path, *url)
     assert all(each["second"] is None for each in found)
     ends = {(each["kind"], each["at"]): ending(each) for each in found}

@@ -55,7 +55,7 @@ def test_options_are_checked_where_they_are_given(options, words):
 
 @pytest.mark.parametrize("ask", ["yes", 5])
 def test_what_cannot_be_asked_is_refused(ask):
-    """Before anybody waits for its answer."""
+    """The refusal comes before a call waits for an answer."""
     with pytest.raises(TypeError, match="function of the request"):
         Approvals(ask=ask)
 

@@ -87,7 +87,7 @@ async def test_a_preview_that_wants_the_call_gets_a_copy(shown, preview):
 
 
 async def test_what_a_tool_compares_itself_is_not_looked_at():
-    """A kind that nobody knows does not hold."""
+    """A precondition of an unknown kind does not hold."""
     conditions = [Precondition(path=f"/{kind}", sha256="0" * 64, kind=kind) for kind in ("tool", "moon")]
     assert find_changed_paths(conditions) == ["/moon"]
 
@@ -137,7 +137,7 @@ def unreadable(arguments):
     ],
 )
 async def test_a_preview_that_fails_fails_closed(shown, preview, words):
-    """Nobody is asked about what they cannot see; the message says whose preview, and why."""
+    """No person is asked without a preview. The message names the tool and the reason."""
     with pytest.raises(PreviewFailed, match=f"the preview of `act` failed, so no person can be asked: {words}"):
         await shown(preview)
 
@@ -169,7 +169,7 @@ async def test_an_interrupt_in_a_thread_is_the_previews_own(shown):
 
 
 async def test_a_slow_sync_preview_is_abandoned(shown, tmp_path):
-    """After its time nobody waits for it, and it still may not write."""
+    """The call does not wait for it after its time, and it still may not write."""
     go_on, ended, path = threading.Event(), threading.Event(), tmp_path / "file"
 
     def slow(arguments):
@@ -244,7 +244,7 @@ async def test_a_preview_that_writes_fails(shown, tmp_path, is_async, swallows):
 
 
 async def test_a_long_preview_is_cut_and_says_so_first(shown):
-    """And is marked, so that nobody grants what they have not seen."""
+    """The preview is marked as cut, so that no grant is offered."""
     found = await shown(lambda arguments: "x" * 5000, max_chars=100)
     first, rest = found.text.split("\n", 1)
     assert first == "preview cut: 100 of 5,000 characters shown; it cannot be granted for the session"
@@ -280,7 +280,7 @@ async def test_a_preview_of_just_the_length_is_whole(shown):
 
 
 async def test_a_preview_that_its_author_cut_says_so(shown):
-    """In the first line, whoever cut it; once."""
+    """The first line says so, once, whether the author or the library cut it."""
     found = await shown(lambda arguments: Preview(text="a part", is_cut=True))
     assert found.text == "preview cut: its author left something out; it cannot be granted for the session\na part"
     again = await shown(lambda arguments: found)

@@ -21,7 +21,7 @@ YES = Decision.approve(by="ada")
 
 
 class Wall:
-    """A clock on the wall that somebody sets."""
+    """A clock whose time can be set."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0

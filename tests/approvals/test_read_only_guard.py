@@ -25,7 +25,7 @@ from toolkit.errors import Safety
 
 @pytest.fixture(autouse=True)
 def measured(monkeypatch):
-    """Python switches tracing off inside an audit hook, and nobody would know which lines of ours ran."""
+    """Python switches tracing off inside an audit hook, so the coverage would miss the lines that ran."""
     monkeypatch.setattr(guard._hook, "__cantrace__", True, raising=False)
 
 
@@ -128,7 +128,7 @@ async def test_tasks_and_their_threads_inherit_it(place):
 
 
 def test_an_import_does_without_its_bytecode(place, write_module, monkeypatch):
-    """Python would keep what it compiled; that it may not is nobody's fault, and the import succeeds."""
+    """Python may not write the bytecode, and the import succeeds without it."""
     name = write_module("imported_by_a_preview", "answer = 42")
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     with read_only() as tried:

@@ -111,7 +111,7 @@ def test_a_shape_nobody_knows_is_refused(fields, problem):
 
 @pytest.mark.parametrize("name", sorted(record().to_json()))
 def test_nothing_may_be_missing(name):
-    """A record without its claim would be one that nobody runs."""
+    """A claimed record without its claim has no process that runs it."""
     data = record().to_json()
     del data[name]
     with pytest.raises(ValueError, match=name):

@@ -52,7 +52,7 @@ REQUESTS = st.builds(ApprovalRequest, **DRAWN)
 
 @pytest.fixture
 def request_():
-    """A request as anybody could get it."""
+    """A request as any caller could get it."""
     return ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={"path": "/tmp/x"})
 
 
@@ -100,7 +100,7 @@ def test_another_tool_is_noticed(request_):
     [None, "", "v1.", "v1." + "0" * 64, "v2.{}", "{}", "v1.{} ", " v1.{}", "V1.{}", "v1.é", "\ud800", "v1.{}\0"],
 )
 def test_a_forged_seal_is_refused(request_, forged):
-    """Also one that is almost right, or no text anybody could compare."""
+    """This holds for a seal that is almost right, and for a value that is no text."""
     seal = Seal(KEY)
     right = seal.sign(request_, IDENTITY).seal.removeprefix("v1.")
     forged = forged and forged.replace("{}", right)
@@ -144,7 +144,7 @@ def test_a_new_key_signs_and_the_old_one_still_verifies(request_):
     ],
 )
 def test_a_bad_key_is_refused_with_the_remedy(key, problem):
-    """When it is given, not when somebody waits for an answer."""
+    """The error comes when the key is given, not when a call waits."""
     with pytest.raises(ValueError, match=rf"{problem}.*secrets\.token_bytes\(32\)"):
         Seal(key)
 

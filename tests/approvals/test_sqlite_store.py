@@ -257,7 +257,7 @@ def sound(tmp_path_factory):
 
 @given(where=st.integers(0, 30), at=st.integers(0, 4095), data=st.binary(min_size=1, max_size=40))
 def test_a_damaged_file_gives_an_answer_or_a_clear_error(sound, where, at, data):
-    """Never the database's own exception, or one that nobody expects."""
+    """The error is never an exception of the database itself."""
     path = sound.with_name("damaged.db")
     shutil.copy(sound, path)
     with open(path, "r+b") as file:

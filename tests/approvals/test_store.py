@@ -255,7 +255,7 @@ def test_a_claim_says_who_and_when(store, kept):
 
 
 def test_a_denial_has_no_claim(store, kept):
-    """Nobody runs it."""
+    """No process runs the call."""
     assert deny(store, kept.request.id)
     found = store.get(kept.request.id)
     assert (found.state, found.claim, found.decided_by, found.decided_at) == ("denied", None, "ada", NOW)
@@ -327,7 +327,7 @@ def test_only_the_owner_finishes_and_only_once(store, kept):
 
 
 def test_an_outcome_that_is_not_json_leaves_the_claim(store, kept):
-    """Whoever ran it can say something simpler."""
+    """The process that ran the call can store a shorter outcome."""
     claim(store, kept.request.id)
     with pytest.raises(ValueError, match="cannot be kept as JSON"):
         store.finish(kept.request.id, {"value": object()}, owner="me")
@@ -346,7 +346,7 @@ def test_a_claim_is_taken_over_once(store, kept):
 
 
 def test_only_a_claim_can_be_taken_over(store, kept):
-    """What waits, and what is done, has nobody running it."""
+    """A request that waits or is done has no process that runs it."""
     assert not store.reclaim(kept.request.id, from_owner="me", owner="you", now=NOW)
     claim(store, kept.request.id)
     store.finish(kept.request.id, OUTCOME, owner="me")
@@ -374,7 +374,7 @@ def test_only_what_can_still_be_answered_is_pending(store):
 
 
 def test_pending_means_at_this_moment_unless_told(store):
-    """Nobody has to look at the clock to make a list."""
+    """A caller does not have to give the time."""
     store.add(record(id="late", expires_at=NOW))
     store.add(record(id="soon", expires_at=time.time() + 1000))
     assert [each.id for each in store.pending()] == ["soon"]
@@ -393,7 +393,7 @@ def test_pending_means_at_this_moment_unless_told(store):
     ],
 )
 def test_a_list_can_be_of_one_session_or_principal(store, asked, found):
-    """Somebody without a name does not see everyone's: None asks for those that have none."""
+    """None selects the requests without a principal, and not those of all principals."""
     owners = [("s", "ada"), (None, None), ("s", None), ("\ud800", "ada")]
     for number, (session, principal) in enumerate(owners):
         store.add(record(id=str(number), session=session, principal=principal))
@@ -532,7 +532,7 @@ def test_a_memory_can_keep_what_is_over_until_it_expired(answer):
 
 
 def test_a_memory_forgets_for_good_what_expired_and_was_used():
-    """Nobody can answer it any more, whoever brings it."""
+    """The request is expired, so no caller can answer it."""
     store = MemoryApprovals(until_expired=True)
     store.add(record(id="used", expires_at=NOW + 10))
     deny(store, "used")

@@ -95,7 +95,7 @@ async def test_an_operation_that_is_in_time_is_not_undone(desk):
 
 
 async def test_an_operation_that_has_no_thread_yet_leaves_the_queue_unless_it_must_happen(desk):
-    """A claim that nobody waits for is not even tried; an outcome is kept as soon as there is a thread."""
+    """A claim without a caller is not tried. An outcome is kept as soon as there is a thread."""
     with pytest.raises(StoreTimeoutError):
         await desk.runner.run("hang", "", desk.hang, seconds=SOON)
     with pytest.raises(StoreTimeoutError):  # in the thread that replaces the first

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from toolkit import Catalog, Dispatcher, Session
 from toolkit.builtin import Workspace, grep_for, read_output_for
 from toolkit.calls.kept_outputs import output_memory
@@ -40,7 +41,7 @@ def kept(text: str, *, max_chars: int = 1000) -> tuple[Session, str]:
     st.integers(250, 900),
     st.none() | st.integers(1, 400),
 )
-@settings(max_examples=30)
+@settings(max_examples=limit_examples(30))
 def test_the_pages_are_the_whole_text(text, max_chars, limit):
     """`read_output(handle, offset, limit)` pages through it: the pages together are the text, each within the limit."""
     session, handle = kept(text, max_chars=max_chars)
@@ -109,7 +110,7 @@ def test_lines_that_match_come_with_their_offset():
 
 
 @given(st.integers(0, 4000), st.integers(0, 4000))
-@settings(max_examples=30)
+@settings(max_examples=limit_examples(30))
 def test_a_match_is_found_wherever_it_is(length, place):
     """Also in one line of thousands of characters, and across the edges of the pieces that it is searched in."""
     text = ("ab c" * 1000)[:length]

@@ -355,7 +355,7 @@ async def test_a_resource_may_not_swallow_a_failure(catalog):
 
 
 async def test_a_tool_added_later_is_looked_at_too(catalog):
-    """A resource that nobody has is reported when the tool is added, until the dispatcher is closed."""
+    """A missing resource is reported when the tool is added, until the dispatcher is closed."""
     dispatcher = Dispatcher(catalog)
 
     async def use(connection: Inject[str]) -> str:
@@ -591,7 +591,7 @@ async def test_cancelling_a_sync_call_abandons_its_thread(catalog, release):
 
 
 def test_a_job_is_called_off_or_run_but_not_both():
-    """Whoever comes first decides."""
+    """The first of the two decides."""
     ran = []
     job = CancellableJob(lambda: ran.append(True))
     assert job.cancel()
@@ -603,7 +603,7 @@ def test_a_job_is_called_off_or_run_but_not_both():
 
 
 def test_a_job_tells_of_its_end_also_if_it_is_over():
-    """Nobody has to be quick to learn of it."""
+    """A callback that is added late is called too."""
     told = []
     job = CancellableJob(lambda: told.append("work"))
     job.call_when_over(lambda: told.append("then"))

@@ -252,7 +252,7 @@ async def test_neither_a_verdict_nor_an_intent_may_be_missing(bank, tmp_path, ev
 
 
 async def test_nobody_is_asked_what_cannot_be_written_down(bank, tmp_path):
-    """And nobody can answer it later."""
+    """The request is withdrawn, so it cannot be answered later."""
     asked = []
     approvals = Approvals(ask=asked.append)
     dispatcher = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", "asked"), approvals=approvals)
@@ -289,7 +289,7 @@ async def test_an_approved_call_whose_intent_cannot_be_written_does_not_run(bank
 
 @pytest.mark.parametrize("approved", [False, True])
 async def test_after_the_effect_the_result_is_kept_and_the_gap_is_logged(bank, tmp_path, caplog, approved):
-    """It has happened; to lose the result as well would help nobody."""
+    """The call has happened, so its result must not be lost."""
     dispatcher = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", "outcome"))
     if approved:
         request = (await dispatcher.call("pay", {"amount": 1})).request
@@ -307,7 +307,7 @@ def test_a_log_that_cannot_be_written_is_known_when_it_is_made():
 
 
 async def test_a_call_that_never_starts_has_its_line(tmp_path):
-    """A name that nobody knows is an outcome too."""
+    """A call of an unknown name has an outcome too."""
     bank = Bank(tmp_path)
     result = await Dispatcher(bank.catalog, audit=bank.log).call("rob", {})
     lines = [line for line in AuditLog.read(bank.path) if line["event"] == "outcome"]

@@ -25,7 +25,7 @@ async def read(dispatcher, session, job="job_1", **options):
 
 @pytest.mark.parametrize("raise_bugs", [False, True])
 async def test_the_error_of_a_job_is_masked(raise_bugs, caplog):
-    """A secret in the message of an exception is masked for whoever reads the job, its end and the log."""
+    """A secret in the message of an exception is masked in the job, in its end and in the log."""
     catalog, session, reports = Catalog(job_output_for()), Session(), []
 
     @catalog.tool(background=True)
@@ -91,7 +91,7 @@ async def test_a_job_starts_in_a_loop_with_eager_tasks():
 
 
 async def test_a_call_resumed_inside_another_does_not_make_that_one_a_job():
-    """Without a session the resumed call runs to its end, and the call around it is no job that nobody asked for."""
+    """Without a session the resumed call runs to its end, and the call around it does not become a job."""
     catalog, session = Catalog(), Session()
 
     @catalog.tool(background=True, approval="always")

@@ -42,7 +42,7 @@ class Company:
 
 
 async def test_results_come_in_the_order_of_the_calls(catalog):
-    """Whoever finishes first."""
+    """The order in which they finish does not count."""
 
     @catalog.tool(read_only=True)
     async def wait(turns: int) -> int:
@@ -320,7 +320,7 @@ async def test_cancelling_the_batch_cancels_and_awaits_every_child(catalog, conc
 
 
 async def test_a_second_cancellation_hurries_the_children(catalog):
-    """Nobody is left behind even then."""
+    """All children are awaited even then."""
     started, hurried = asyncio.Event(), []
 
     @catalog.tool(read_only=True)

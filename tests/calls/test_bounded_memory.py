@@ -79,7 +79,7 @@ async def test_lost_outcomes_are_remembered_up_to_a_bound():
 
 
 async def test_a_lost_outcome_that_was_told_is_forgotten():
-    """Whoever answers next is told once that nobody knows; after that the request is over."""
+    """The next answer is told once that the outcome is unknown. After that the request is over."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True)

@@ -52,7 +52,7 @@ def test_a_report_says_which_call_it_is_about():
 
 
 def test_a_context_can_be_made_for_a_test():
-    """Facts are all it needs; nobody listens, and nothing is cancelled."""
+    """Facts are all that it needs. It has no listener, and is never cancelled."""
     context = Context(facts=Facts())
     context.report(1)
     assert context.session is None

@@ -180,7 +180,7 @@ async def test_a_change_that_is_asked_about_again_is_told_in_the_end(desk, tmp_p
 
 
 async def test_the_record_says_what_was_changed(desk):
-    """The stored outcome is the result, and whoever answers later is told the same."""
+    """The stored outcome is the result, and a later answer is told the same."""
     approvals = Approvals()
     dispatcher = desk.dispatcher(approvals=approvals)
     result = await resume(dispatcher, {**LETTER, "to": "carol"})

@@ -215,6 +215,7 @@ STARTS = {
 }
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("asker", ASKERS)
 @pytest.mark.parametrize("start", STARTS)
 async def test_a_call_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_request_behind(start, asker):

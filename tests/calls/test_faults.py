@@ -227,7 +227,7 @@ async def test_what_changes_nothing_is_repeated_after_any_fault(client, fault, p
 @pytest.mark.parametrize(("client", "fault", "path"), combinations())
 @pytest.mark.parametrize("facts", ["writes", "destroys"])
 async def test_what_may_have_happened_is_not_repeated(client, fault, path, facts, server, clock):
-    """A payment is made once, and the model is told that nobody knows."""
+    """A payment is made once, and the model is told that its outcome is unknown."""
     server.script = [fault, answer(200, "paid twice")]
     result = await called(client, server.url + path, clock, facts=facts)
     assert (result.kind, result.attempts, clock.slept) == ("transient", 1, [])
@@ -243,7 +243,7 @@ async def test_what_may_have_happened_is_not_repeated(client, fault, path, facts
 
 @pytest.fixture
 def nobody():
-    """An address at which nobody listens."""
+    """An address without a server."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/"

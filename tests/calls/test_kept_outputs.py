@@ -234,7 +234,7 @@ async def test_the_principal_of_a_session_is_that_of_its_calls():
 
 
 async def test_a_call_resumed_without_its_session_names_no_handle():
-    """Nobody could read the text: the session of the resumed call ends with it."""
+    """The text could not be read, because the session of the resumed call ends with it."""
     dispatcher, session = make_dispatcher(Tool.described(log, approval="always")), Session()
     for options, is_kept in (({}, False), ({"session": session}, True)):
         waiting = await dispatcher.call("log", {}, session=session)
@@ -278,7 +278,7 @@ async def test_outputs_are_forgotten_with_their_session():
     await dispatcher.call("log", {}, session=session)
     del session
     gc.collect()
-    assert output_memory.size_bytes == before
+    assert output_memory.size_bytes <= before  # a session of another test may have ended meanwhile
 
 
 def keep(memory: OutputMemory, session: Session, text: str) -> str:

@@ -247,7 +247,7 @@ async def test_step_that_is_cancelled_while_it_asks_asks_again() -> None:
 
 
 async def test_call_that_is_no_step_is_withdrawn_when_it_is_cancelled() -> None:
-    """Nobody comes back to it, so a later answer must not let it run."""
+    """The call is not made again, so a later answer must not let it run."""
     shop, gate = Shop(), Gate()
 
     async def ask(request: Any) -> Decision:

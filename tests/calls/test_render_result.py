@@ -319,7 +319,7 @@ def test_a_log_record_is_masked(caplog):
 
 
 def test_an_answer_is_logged_in_one_line(caplog):
-    """A tool that raises on purpose is no bug: no traceback, and nothing at all unless somebody wants to know."""
+    """A tool that raises on purpose is no bug, so the log has no traceback, and only a line at a low level."""
     caplog.set_level("INFO", logger="toolkit")
     build_error_result(ToolError("my key is lost"), PLAIN, redaction=Redaction(["key"]))
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]
@@ -345,7 +345,7 @@ class Hook:
     [(False, "a hook failed, so the tool did not run"), (True, "the tool ran, but a hook failed afterwards")],
 )
 def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
-    """Whoever reads it knows whether the effect is there."""
+    """The text says whether the tool has run."""
     result = build_hook_error_result(ValueError(), Hook(), "before", ran=ran)
     assert result.kind == "internal"
     assert f"{text}: Hook: ValueError" in result.text

@@ -660,7 +660,7 @@ def test_what_has_a_default_may_be_missing():
 
 
 async def test_a_default_stands_in_for_what_nobody_provides():
-    """And gives way to what somebody does."""
+    """A value that is provided replaces the default."""
     catalog = Catalog()
     catalog.tool(may_do_without)
     async with Dispatcher(catalog) as dispatcher:
@@ -670,7 +670,7 @@ async def test_a_default_stands_in_for_what_nobody_provides():
 
 
 def test_a_context_of_the_users_is_missed_too():
-    """Nobody here can make one."""
+    """The dispatcher cannot make one."""
 
     def function(context: OwnContext) -> None: ...
 

@@ -160,7 +160,7 @@ async def test_an_object_that_cannot_be_copied_does_no_harm():
 
 @pytest.mark.parametrize("result", [ToolResult("a", 1), ToolResult.failure("failed", "no")], ids=["ok", "error"])
 def test_a_result_that_no_tool_returned_has_no_object(result):
-    """Until somebody sets one."""
+    """A program may set one."""
     assert result.returned is None
     result.returned = 5
     assert result.returned == 5

@@ -11,7 +11,7 @@ from toolkit.cli.client_files import CLIENTS, ClientFile, build_entry, find_clie
 from toolkit.cli.failures import Failure
 
 HOME = Path.home()
-ENTRY = build_entry(CLIENTS["cursor"], "tools.py", Path("/work/shop"))
+ENTRY = build_entry(CLIENTS["cursor"], "tools.py", Path("/shop"))
 
 
 @pytest.mark.parametrize(

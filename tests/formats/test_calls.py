@@ -209,7 +209,7 @@ def test_a_call_of_a_custom_tool_is_passed_on(name, response):
 
 @pytest.mark.parametrize("key", ["thought_signature", "thoughtSignature"])
 def test_the_signature_of_a_thought_is_kept(key):
-    """Gemini wants it back with the call; whoever keeps the conversation finds it in the metadata."""
+    """Gemini wants it back with the call. A program that keeps the conversation finds it in the metadata."""
     signature = b"\x00\x01" if key == "thought_signature" else base64.b64encode(b"\x00\x01").decode()
     part = {"functionCall": {"name": "ping"}, key: signature}
     [call] = module("gemini").calls({"candidates": [{"content": {"parts": [part]}}]})

@@ -48,7 +48,7 @@ async def test_without_a_key_the_stand_in_answers(file, provider, path):
 
 @pytest.mark.long
 async def test_with_a_key_the_provider_is_asked(file, provider, path):
-    """With the key that is set, at the address that is set, and nobody else answers."""
+    """The request goes to the address that is set, with the key that is set."""
     async with serving(Turn(calls=(CALL,)), Turn(text="Warm.")) as stub:
         said = await printed(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})
     assert said == "Warm.\n"

@@ -371,7 +371,7 @@ def test_an_open_function_takes_what_the_schema_says():
 
 
 def test_what_a_closed_schema_leaves_out_needs_no_json_form():
-    """It keeps its default, whatever its type, even one that nobody knows; a resource is filled in all the same."""
+    """The parameter keeps its default, also if its type is unknown. A resource is filled in as usual."""
 
     def price(amount: float, form: threading.Thread | None = None, more: "Missing" = 3, *, context: Context = None):  # noqa: F821
         """Tell a price."""
@@ -399,7 +399,7 @@ def test_a_schema_cannot_name_what_a_model_cannot_send(name, options):
 
 
 def test_a_schema_for_a_static_method_waits_for_its_class():
-    """In the class body nobody knows yet whether the first parameter is the object."""
+    """In the class body it is not known yet whether the first parameter is the object."""
 
     class Tools:
         @staticmethod

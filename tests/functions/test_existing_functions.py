@@ -120,5 +120,5 @@ def test_every_package_of_the_development_group_is_recorded():
 
 @pytest.mark.parametrize("reason", SKIPPED.values(), ids=SKIPPED)
 def test_a_module_that_is_not_imported_has_a_reason(reason):
-    """Whoever reads the list knows why."""
+    """The list says why."""
     assert len(reason) > 5

@@ -63,7 +63,7 @@ def test_names_defined_later_in_an_enclosing_function_are_found():
 
 
 def test_what_a_function_closes_over_is_found_long_after():
-    """A closure keeps its names, whoever asks."""
+    """A closure keeps its names."""
 
     def make():
         Kept = int
@@ -77,7 +77,7 @@ def test_what_a_function_closes_over_is_found_long_after():
 
 
 def test_a_name_that_only_the_ended_function_knew_is_a_clear_error():
-    """Nobody can find it any more, and the message says which."""
+    """The name cannot be found any more, and the message says which one it is."""
 
     def make():
         Gone = int

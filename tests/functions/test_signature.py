@@ -435,7 +435,7 @@ def test_any_callable_is_read(function, arguments, result):
 
 
 def test_functions_of_the_standard_library_work_as_they_are(tmp_path):
-    """Nobody wrote them for us."""
+    """They were not written as tools."""
     (tmp_path / "a").write_text("x")
     call(shutil.copy, {"src": str(tmp_path / "a"), "dst": str(tmp_path / "b")})
     assert (tmp_path / "b").read_text() == "x"

@@ -55,7 +55,7 @@ async def test_a_hook_may_be_about_agents_alone(catalog):
 
 
 def test_there_is_only_one_way_to_proceed():
-    """Whoever says it, in whatever copy: quick to make, and to compare."""
+    """Copies are the same object, which is quick to make and to compare."""
     said = Proceed()
     copies = [Proceed(), copy.copy(said), copy.deepcopy([said])[0], pickle.loads(pickle.dumps(said))]
     assert all(each is said for each in copies)
@@ -66,7 +66,7 @@ def test_there_is_only_one_way_to_proceed():
 
 
 async def test_a_proceed_made_round_the_class_proceeds_too(catalog):
-    """It takes the long way, and is not mistaken for an outcome nobody knows."""
+    """It is slower, and is not taken for an unknown outcome."""
 
     class Odd:
         def before(self, call):

@@ -62,7 +62,7 @@ async def test_an_equal_call_is_answered_from_memory(shop):
 
 
 async def test_cached_values_are_not_shared(shop):
-    """Whoever changes a result changes only their own."""
+    """A caller that changes a result changes only its own copy."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     for _ in range(3):
         result = await dispatcher.call("price", {"item": "tea"})
@@ -71,7 +71,7 @@ async def test_cached_values_are_not_shared(shop):
 
 
 async def test_other_arguments_sessions_and_principals_have_their_own(shop):
-    """Nobody is answered with what somebody else may see."""
+    """A caller never gets the cached result of another principal."""
     dispatcher = Dispatcher(shop.catalog, hooks=[Cache()])
     ada, bob = Session(id="ada"), Session(id="bob")
     answers = [

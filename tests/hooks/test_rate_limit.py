@@ -44,7 +44,7 @@ async def test_calls_beyond_the_rate_wait_for_their_turn(catalog):
 
 
 async def test_those_who_come_later_queue_behind(catalog):
-    """Three at once, one a second: nobody waits the same time."""
+    """Three calls come at once, and one a second may run, so each waits for another time."""
     slept = []
 
     async def sleep(seconds):
@@ -57,7 +57,7 @@ async def test_those_who_come_later_queue_behind(catalog):
 
 @pytest.mark.parametrize("options", [{"wait": False}, {"wait_max": 0.5}])
 async def test_a_call_that_must_not_wait_is_refused(catalog, options, caplog):
-    """As transient, with the time to come back; the tool did not run, and nobody is blamed in the log."""
+    """The result is transient and says when to come back. The tool did not run, and the log has no error."""
     clock = Clock()
     dispatcher = Dispatcher(catalog, hooks=[RateLimit(1, seconds=1, clock=clock, sleep=clock.sleep, **options)])
     await dispatcher.call("a")
@@ -88,7 +88,7 @@ async def test_each_has_a_bucket_of_its_own(catalog, by, free, name, principal):
 
 
 async def test_who_is_cancelled_while_waiting_gives_its_turn_back(catalog):
-    """The next one does not wait for somebody who left."""
+    """The next call does not wait for a call that was cancelled."""
     clock, waiting = Clock(), asyncio.Event()
 
     async def sleep(seconds):

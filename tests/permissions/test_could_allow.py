@@ -59,7 +59,7 @@ def shown(catalog, mode, rules=(), session=None):
     ],
 )
 def test_what_could_never_run_is_not_shown(catalog, mode, rules, expected):
-    """A deny rule for every call, plan mode, or a mode in which nobody is asked."""
+    """There is a deny rule for every call, plan mode, or a mode in which no person is asked."""
     assert shown(catalog, mode, rules) == expected.split()
 
 
@@ -94,7 +94,7 @@ def test_aliases_given_later_are_followed(catalog):
 
 
 def test_without_permissions_everything_is_shown(catalog):
-    """There is nobody to ask, and the catalog itself is the view."""
+    """There is no judge to ask, so the catalog itself is the view."""
     assert Dispatcher(catalog).permitted() is catalog
 
 

@@ -137,7 +137,7 @@ async def test_a_refusal_says_who_refused():
 )
 @pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
 async def test_a_gate_can_join_permissions(mode, says, kind, order):
-    """Whoever permits least decides, in whichever order."""
+    """The strictest judge decides, in any order."""
     catalog, ran = world()
     judges = [Permissions(mode), PermissionGate(lambda call: says)][::order]
     assert (await Dispatcher(catalog, permissions=judges).call("wipe", {})).kind == kind

@@ -441,7 +441,7 @@ def test_a_prefix_is_offered_for_one_plain_command(command, prefix):
     )
 )
 def test_what_is_offered_answers_for_what_it_was_offered_for(accesses):
-    """Whoever agrees is not asked again for the very same call; and the whole tool is always the last."""
+    """A person who agrees is not asked again for the same call. The grant for the whole tool comes last."""
     session = Session()
     request = request_of(BASH, *accesses, session=session)
     grants = list(offer_grants(request))

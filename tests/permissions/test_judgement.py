@@ -84,7 +84,7 @@ class Like:
 
 
 class Hostile:
-    """Whoever compares it is sorry."""
+    """An object that raises when it is compared."""
 
     def __eq__(self, other):
         raise RuntimeError("do not compare")
@@ -271,7 +271,7 @@ async def test_who_joins_permissions_never_loosens_them(mode, word):
 
 
 async def test_a_policy_derived_from_permissions_is_always_asked():
-    """The quick way is only for what nobody changed."""
+    """Only an unchanged `Permissions` has a quick check."""
 
     class Closed(Permissions):
         def judge(self, request):
@@ -477,7 +477,7 @@ async def test_a_path_that_nobody_marked_is_compared_from_the_workspace(tmp_path
 
 
 async def test_a_preflight_that_fails_is_not_explained_away():
-    """Nobody says that it would run."""
+    """The explanation does not say that the call would run."""
     verdict = await Dispatcher(asking(fails).catalog).explain("note", {})
     assert verdict.word == "deny"
     assert "could not tell what it is about to touch: RuntimeError: no idea" in verdict.reason

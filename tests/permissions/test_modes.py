@@ -36,7 +36,7 @@ def test_the_table_is_the_promised_one():
     ],
 )
 def test_a_tool_is_what_its_author_stated(facts, row):
-    """What nobody stated is a write."""
+    """A tool without facts is a write."""
     tool = Tool.from_schema("do", "Do it.", {"type": "object"}, lambda arguments: None)
     assert find_row(replace(tool, facts=facts)) == row
 

@@ -364,7 +364,7 @@ async def test_a_grant_is_named_as_what_let_it_run():
 
 
 async def test_a_rule_tells_where_it_was_written():
-    """So that somebody can go there."""
+    """A person can then find the rule."""
     world = World("writes", "none")
     permissions = Permissions(rules=[Rule("deny", "writes", "rules.toml, rule 3")])
     verdict = await Dispatcher(world.catalog, permissions=permissions).explain("writes", ARGUMENTS)
@@ -462,7 +462,7 @@ async def test_an_alias_given_later_is_forbidden_at_once():
 
 
 def from_origin(origin):
-    """A catalog with a tool that somebody else brought."""
+    """A catalog with a tool from another origin."""
     catalog = Catalog()
 
     @catalog.tool
@@ -493,7 +493,7 @@ def from_origin(origin):
     ],
 )
 async def test_an_allow_holds_for_the_origin_it_was_written_for(rule, origin, called):
-    """Whoever brings a tool of the same name brings another tool."""
+    """A tool of the same name from another origin is another tool."""
     dispatcher = Dispatcher(from_origin(origin), permissions=Permissions(rules=[f"allow {rule}"]))
     assert (await dispatcher.call("post", {})).kind == called
 
@@ -516,7 +516,7 @@ async def test_a_deny_holds_for_every_origin_it_could_mean(rule):
     ids=["an alias", "under its name", "before a prefix", "before it was renamed"],
 )
 async def test_an_allow_means_the_present_name(catalog, called, rule):
-    """A tool cannot take a name with it that somebody trusted."""
+    """A tool cannot keep a former name that a user trusted."""
     dispatcher = Dispatcher(catalog, permissions=Permissions(rules=[f"allow {rule}"]))
     assert (await dispatcher.call(called, {})).kind == "waiting"
 
@@ -551,7 +551,7 @@ async def test_a_tool_without_arguments_is_named_by_its_name():
     ],
 )
 async def test_rules_see_decoded_arguments_with_defaults(rule, arguments, called):
-    """Also the ones that nobody sent, and whatever way a path is written."""
+    """This holds for arguments that were not sent, and for each way to write a path."""
     dispatcher = Dispatcher(catalog_of(), permissions=Permissions(rules=[rule]))
     assert (await dispatcher.call("wipe", arguments)).kind == called
 
@@ -652,7 +652,7 @@ async def test_a_tool_cannot_change_the_mode():
 
 @pytest.mark.parametrize("last", [Proceed(), Ask("really?")], ids=["proceed", "ask"])
 async def test_a_hook_cannot_change_the_mode(last):
-    """It is shown a copy of the call: another session there is nobody's."""
+    """The hook sees a copy of the call, so a session that it puts there has no effect."""
     world, free = World("destroys", "none"), Session(principal="root")
     world.permissions.set_mode("bypass", session=free)
 

@@ -62,7 +62,7 @@ def place(at: Point, note: str | None = None) -> None:
 
 
 def store(path: str, folder: Path = Path()) -> None:
-    """A tool whose parameters nobody marked."""
+    """A tool whose parameters have no markers."""
 
 
 def idle() -> None:
@@ -147,13 +147,13 @@ def test_a_rule_is_about_names_groups_and_origins(word, name, expected):
     ],
 )
 def test_deny_follows_a_tool_and_allow_stays_where_it_was_written(text, expected):
-    """A tool from elsewhere, with an alias and a former name: nobody else's allow fits it, everybody's deny does."""
+    """The tool has another origin, an alias and a former name. Only an allow rule with its origin fits it, and every deny rule that names it."""
     tool = replace(Tool.described(bash, group="shell", aliases=["shell"]), origin="mcp:github")
     assert read_rule(text).concerns(tool, frozenset({"bash", "shell", "old_bash"})) is expected
 
 
 def test_a_renamed_tool_is_still_denied_by_its_first_name():
-    """Also if whoever asks forgot to say so."""
+    """This holds although the request does not list the first name."""
     tool = Tool.described(bash).renamed("run")
     assert Rule("deny", "bash").concerns(tool, frozenset({"run"}))
     assert not Rule("allow", "bash").concerns(tool, frozenset({"run", "bash"}))
@@ -428,7 +428,7 @@ def test_an_extra_argument_does_not_hide_what_is_touched():
     ],
 )
 def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expected):
-    """Nobody said that it is a path, but it may be used as one."""
+    """The text has no marker, but the tool may use it as a path."""
     request = asked(place, {"at": {"x": 1, "y": 2}, "note": value})
     assert holds(f"allow place(note={pattern})", request) is expected
 
@@ -446,7 +446,7 @@ def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expecte
     ],
 )
 def test_a_command_prefix_is_looked_for_in_plain_text_too(text, value, allowed, denied):
-    """Nobody marked the parameter; who denies `rm:*` means the command."""
+    """The parameter has no marker, and the rule `rm:*` means a command."""
 
     def say(words: str) -> None:
         """Say something."""
@@ -478,7 +478,7 @@ class Unreadable:
     ],
 )
 def test_what_cannot_be_compared_is_denied_and_never_allowed(function, text, arguments):
-    """Nobody can tell, so the strict answer counts."""
+    """The comparison fails, so the strict answer counts."""
     request = asked(idle)
     tool = Tool.described(function)
     touched = [
@@ -559,7 +559,7 @@ def test_deny_and_ask_rules_allow_nothing():
     ],
 )
 def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, said):
-    """`mistake` says why, for whoever lists rules."""
+    """`mistake` says why, for a program that lists rules."""
     found = Rule("deny", text).mistake(Tool.described(function))
     assert found is None if said is None else said in found
 

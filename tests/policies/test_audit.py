@@ -182,7 +182,7 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(path, place):
 
 
 def test_a_closed_log_takes_nothing(path):
-    """Whoever wanted to act must not."""
+    """The call that wanted to write must not run."""
     log = AuditLog(path)
     log.close()
     with pytest.raises(AuditError, match="it is closed"):
@@ -295,7 +295,7 @@ def times_open(path):
 
 
 def test_a_file_removed_again_and_again_is_given_up(path):
-    """Whoever removes it faster than it is made has won; the call does not run."""
+    """A file that is removed faster than it is made is an error, and the call does not run."""
 
     class Vanishing(AuditLog):
         def _open(self):

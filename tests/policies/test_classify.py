@@ -276,7 +276,7 @@ def test_a_retry_after_header_is_seconds_or_a_date(header, seconds):
 
 @pytest.mark.parametrize("headers", [None, 5, "Retry-After: 5", [("Retry-After", "5")], {}, {"Other": "5"}])
 def test_headers_that_are_none_ask_for_nothing(headers):
-    """Whatever somebody's exception has under that name."""
+    """An exception may have anything under that name."""
     assert parse_retry_after(headers) is None
 
 
@@ -412,7 +412,7 @@ def test_a_class_that_wants_more_than_a_message_becomes_a_plain_error():
     [5, "Busy", Busy, [Busy], {Busy: ValueError}, {Busy: "transient"}, {"Busy": Transient}, {int: Transient}, [[5]]],
 )
 def test_a_rule_that_is_none_is_refused_at_once(rules):
-    """Not at the first failure, when nobody looks."""
+    """The error does not wait for the first failure."""
     with pytest.raises(TypeError, match="classify"):
         compile_rules(rules)
 

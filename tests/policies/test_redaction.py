@@ -181,7 +181,7 @@ def test_what_holds_no_secret_stays_as_it_is(value):
 
 
 def test_everything_in_a_result_is_masked():
-    """Whoever writes it down writes no secret."""
+    """A result that is written down holds no secret."""
     result = ToolResult(
         "text key",
         {"value": "key"},

@@ -82,7 +82,7 @@ async def test_other_errors_are_answers(error):
 
 
 async def test_an_error_that_is_not_ours_goes_straight_back():
-    """Whoever calls decides what it means."""
+    """The caller decides what the error means."""
     with pytest.raises(ZeroDivisionError):
         await tried(Failing(ZeroDivisionError()))
 
@@ -95,7 +95,7 @@ async def test_retry_after_is_honoured():
 
 
 async def test_too_long_a_retry_after_is_a_no():
-    """Nobody waits an hour inside a call."""
+    """A call does not wait for an hour."""
     found, slept, notes = await tried(Failing(Transient("x", retry_after_seconds=3600)))
     assert isinstance(found, Transient)
     assert slept == []

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.clocks import until
+from tests.example_counts import limit_examples
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Transient
@@ -314,7 +315,7 @@ def kinds(plan: Plan, number: int, first_halt: int | None, batch: list[Plan]) ->
 
 
 @pytest.mark.long
-@settings(max_examples=80)
+@settings(max_examples=limit_examples(80))
 @given(batch=st.lists(plans, max_size=8), cap=st.sampled_from([1, 3, 100]), limit=st.sampled_from([None, 60.0]))
 def test_random_batches_keep_every_promise(batch, cap, limit):
     """One result per call, in order, siblings intact, and nothing left behind."""

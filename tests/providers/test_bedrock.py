@@ -231,7 +231,7 @@ def test_each_document_has_a_name_of_its_own():
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_a_stream_may_be_cut_anywhere(size):
-    from toolkit.providers.aws_events import AwsEventParser
+    from toolkit.providers.bedrock import AwsEventParser
 
     stream, parser = write_stream(EVENTS), AwsEventParser()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]

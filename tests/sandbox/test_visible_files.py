@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from toolkit.errors import ToolError
 from toolkit.safety.protected_files import Protected
 from toolkit.sandbox.visible_files import ProtectedPath, VisibleFiles, visible_files_of
@@ -273,7 +274,7 @@ def test_the_innermost_folder_says_whether_one_may_write(path, may):
 NAMES = st.sampled_from(["a", ".env", ".git", "config", "hooks", ".ssh", "x.pem", ".npmrc", "main.py"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=limit_examples(40))
 @given(paths=st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), max_size=8))
 def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
     """Whatever the tree: what the workspace does not read is hidden, and what it does not write is not writable."""

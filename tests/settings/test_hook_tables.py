@@ -58,7 +58,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def trust(tmp_path):
-    """A user who trusts nobody yet."""
+    """A user who trusts no folder yet."""
     return Trust(tmp_path / "config/trust.json")
 
 
@@ -150,7 +150,7 @@ def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalo
 
 
 def test_a_project_that_changed_is_not_trusted(project, trust):
-    """Whatever changed in its `.toolkit` folder, somebody has to look again."""
+    """After each change in its `.toolkit` folder, the user has to look again."""
     trust.trust(project)
     (project / ".toolkit/check.sh").write_text("#!/bin/sh\nexit 0\n")
     merged = load(project=project, trust=trust)
@@ -339,7 +339,7 @@ def test_the_error_travels():
     ("command", "is_told"), [("./check.sh", True), ("scripts/x", True), (".toolkit/check.sh", False)]
 )
 def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
-    """Elsewhere a tool may write it after somebody trusted the folder."""
+    """A tool could write a script elsewhere after the user has trusted the folder."""
     (project / ".toolkit/toolkit.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
     if not is_told:
         assert read_hooks(project=project) == ()

@@ -33,7 +33,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def trust(tmp_path):
-    """A user who trusts nobody yet."""
+    """A user who trusts no folder yet."""
     return Trust(tmp_path / "config/toolkit/trust.json")
 
 
@@ -234,7 +234,7 @@ def test_the_folder_itself_has_to_be_one(trust, project, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_what_cannot_be_read_cannot_be_trusted(trust, project):
-    """Nobody knows what is in it."""
+    """Its content is unknown."""
     (project / ".toolkit/hooks").chmod(0)
     with pytest.raises(TrustError, match="cannot be read completely"):
         trust.trust(project)
@@ -297,7 +297,7 @@ def test_the_file_is_the_users_alone(trust, project):
     ],
 )
 def test_a_corrupt_file_trusts_nothing_and_is_not_overwritten(trust, project, content):
-    """Somebody has to look at it."""
+    """The user has to look at it."""
     trust.path.parent.mkdir(parents=True)
     trust.path.write_bytes(content)
     trust.path.chmod(0o600)

@@ -186,7 +186,7 @@ def test_an_alias_finds_the_skill(desk):
 
 
 def test_a_skill_may_use_another_if_it_may_use_its_tools(desk):
-    """Nobody hands on what they may not call themselves."""
+    """A skill cannot give another skill tools that it may not use itself."""
     desk.write("inner.md", "tools: [look, cut]\naliases: [core]")
     desk.write("outer.md", "tools:\n  - look\n  - core")
     assert desk.problems == ["outer.md:5: the skill `core` uses `cut`; list that here too"]
@@ -197,7 +197,7 @@ def test_a_skill_may_use_another_if_it_may_use_its_tools(desk):
 
 @pytest.mark.parametrize(("stated", "destructive"), [("read_only: false", False), ("destructive: true", True)])
 def test_a_skill_is_no_more_harmless_than_the_skills_it_lists(desk, stated, destructive):
-    """What their files state counts, too, and nobody can claim otherwise."""
+    """What their files state counts too, and a skill cannot claim otherwise."""
     desk.write("inner.md", f"{stated}\ntools: [look]")
     desk.write("outer.md", "tools: [look, inner]")
     desk.write("claim.md", "read_only: true\ntools: [look, inner]")

@@ -121,7 +121,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text("abcdef", min_size=1), JSON, max_size=4))
 def test_what_is_written_as_json_is_read_as_it_was_meant(value):
-    """JSON is the part of YAML that nobody misreads."""
+    """JSON is the part of YAML that has one reading."""
     found = read(f"---\n{json.dumps(value, ensure_ascii=False)}\n---\n")
     assert "deeper" in str(found) if isinstance(found, FrontMatterError) else found == value
 

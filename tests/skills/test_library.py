@@ -53,7 +53,7 @@ def test_a_good_file_beside_a_bad_one_counts(desk):
 
 
 def test_a_problem_is_safe_to_print(tmp_path):
-    """Names and values are somebody else's."""
+    """Names and values are foreign text."""
     desk = Desk(tmp_path / "skills")
     desk.write("a\x1b[2J.md", '"\\e[31m": 1')
     text = "".join(map(str, desk.skills.problems))
@@ -66,7 +66,7 @@ def test_a_problem_is_safe_to_print(tmp_path):
     "look", [lambda skills: skills.table, lambda skills: skills.refresh()], ids=["look", "refresh"]
 )
 def test_a_file_that_changes_is_picked_up(tmp_path, look):
-    """By whoever looks at the catalog; two edits at once, of one length, are two."""
+    """Each reader of the catalog sees the change. Two quick edits of the same length count as two."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     for text in ("one.", "two.", "six."):
         written(desk.folder / "a.md", text=text)

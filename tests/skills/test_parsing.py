@@ -117,7 +117,7 @@ def test_line_endings_and_a_mark_at_the_start_do_not_matter():
 
 
 def test_what_is_not_utf_8_is_no_skill():
-    """Nobody guesses an encoding."""
+    """The encoding is not guessed."""
     skill, problems = read_skill(Path("a.md"), b"---\ndescription: \xff\n---\nx")
     assert skill is None
     assert str(problems[0]) == "a.md: it is not UTF-8; save it as that"

@@ -58,7 +58,7 @@ def test_a_value_arrives_as_it_is(text, values):
 
 @given(st.text())
 def test_a_text_without_arguments_stays_as_it_is(text):
-    """Nobody has to double a brace."""
+    """A single brace stays as it is."""
     assert fill_prompt(text, {}) == text
 
 

@@ -115,7 +115,7 @@ async def test_rules_hold_inside_a_skill(tmp_path):
 
 
 async def test_what_waits_inside_a_skill_waits_in_the_parent(desk):
-    """And goes on where it was when somebody has answered."""
+    """It goes on where it was after a person has answered."""
     desk.write("it.md", "tools: [look, fetch]")
     script = [
         [call("it", input="")],
@@ -190,7 +190,7 @@ async def test_a_skill_that_was_edited_does_not_go_on_after_its_pause(desk, way)
 
 
 async def test_a_skill_that_is_gone_does_not_go_on_after_its_pause(desk):
-    """Its file was removed, or nobody trusts it any more; what it asked for cannot be approved later either."""
+    """Its file was removed, or is no longer trusted. Its request cannot be approved later either."""
     path = desk.write("review.md", "tools: [fetch]")
     dispatcher = desk.dispatcher()
     agent = desk.agent(
@@ -207,7 +207,7 @@ async def test_a_skill_that_is_gone_does_not_go_on_after_its_pause(desk):
 
 
 async def test_a_skill_that_is_not_allowed_any_more_does_not_go_on_after_its_pause(desk):
-    """Rules and mode count as they are when somebody answers."""
+    """The rules and the mode at the time of the answer count."""
     desk.write("review.md", "read_only: false\ntools: [fetch]")
     desk.shed.permissions.set_mode("auto")
     agent = desk.agent([[call("review", input="")], [call("fetch", url="https://a.example")], "Plan."])

@@ -157,7 +157,7 @@ def test_a_stamp_tells_of_new_files(tmp_path):
 
 
 def test_the_stamp_of_a_tree_has_an_end(tmp_path):
-    """Nothing that large is trusted, so nobody has to count it all."""
+    """A tree that large is never trusted, so it is not counted to its end."""
     for index in range(41):
         for inner in range(100):
             path = tmp_path / str(index) / str(inner)

@@ -101,7 +101,7 @@ def test_arguments_are_checked_like_any_others(desk):
 
 
 async def test_without_an_agent_the_text_is_the_result(desk):
-    """Whoever called it can do what it says."""
+    """The caller can follow the text."""
     desk.write("it.md", "arguments: [path, context]\ntools: [look]", "Look at {path} in {context}.")
     result = await desk.dispatcher().call("it", {"path": "{context}", "context": "x"})
     assert (result.kind, result.text, desk.shed.done) == ("ok", "Look at {context} in x.", [])

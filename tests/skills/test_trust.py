@@ -105,7 +105,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_files_at_rest_are_read_again_only_after_a_change(project, tmp_path, change):
-    """Their stamps tell; before that, nobody is asked anew whether they are trusted."""
+    """Their stamps show a change. Without one, the trust is not checked again."""
 
     class Counting(Trust):
         asked = 0
@@ -149,7 +149,7 @@ def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
 
 
 def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, tmp_path):
-    """Its content is somebody else's."""
+    """Its content does not belong to the project."""
     outside = written(tmp_path / "outside.md")
     (project / ".toolkit" / "skills" / "out.md").symlink_to(outside)
     trust.path.parent.mkdir()

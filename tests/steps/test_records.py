@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from toolkit.agent.saved.run_seal import dump_run, load_run
 from toolkit.agent.saved.runs import Run
 from toolkit.content import ImagePart, TextPart
@@ -119,7 +120,7 @@ def test_a_reason_to_stop_that_a_provider_made_up_can_be_read() -> None:
     assert load_reply(as_stored(dump_reply(reply))) == replace(reply, stop="answer")
 
 
-@settings(max_examples=25)
+@settings(max_examples=limit_examples(25))
 @given(RESULTS, STATES)
 def test_results_round_trip(result: ToolResult, state: dict[str, Any]) -> None:
     """A result is the same after it was written and read, and a new session gets the state of the old one."""

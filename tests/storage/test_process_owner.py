@@ -70,7 +70,7 @@ def test_threads_that_ask_at_once_get_one_name(tmp_path):
 
 
 def test_another_process_is_seen_to_live_and_to_be_dead(child):
-    """From the moment it is gone nobody takes it for alive."""
+    """It counts as dead from the moment at which it is gone."""
     process, text = child
     assert is_alive(text) is True
     process.kill()
@@ -116,12 +116,12 @@ def test_another_machine_cannot_be_seen():
     + [changed(owner(), pid="1²"), changed(owner(), token=""), owner() + "\n", owner() + "/1"],
 )
 def test_what_is_no_owner_cannot_be_seen(text):
-    """Nobody is taken for dead because of a text."""
+    """A text that names no process says nothing about one."""
     assert is_alive(text) is None
 
 
 def test_without_a_list_of_processes_a_number_has_to_do(child, tmp_path):
-    """Whoever has it is taken for alive; who has it not is dead."""
+    """A process with this number counts as alive. Without one, the owner is dead."""
     process, text = child
     here = owner(proc=str(tmp_path))
     assert is_alive(here, proc=str(tmp_path)) is True

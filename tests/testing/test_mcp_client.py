@@ -69,8 +69,8 @@ async def test_a_form_is_filled_in_by_a_dictionary_or_a_function(dispatcher, rev
 
 @BOTH
 async def test_the_client_has_a_model_and_folders(dispatcher, revision):
-    async with connect(dispatcher, sample=str.upper, roots=["/work/shop"], revision=revision) as client:
-        assert text_of(await client.call_tool("title", {"text": "tea"})) == "A TITLE FOR TEA ['/work/shop']"
+    async with connect(dispatcher, sample=str.upper, roots=["/shop"], revision=revision) as client:
+        assert text_of(await client.call_tool("title", {"text": "tea"})) == "A TITLE FOR TEA ['/shop']"
 
 
 async def test_a_client_without_an_answer_cannot_ask(dispatcher):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, ProviderError, Secret
 from toolkit.agent import Agent
+from toolkit.approvals.comparisons import equals_except_masks
 from toolkit.providers import Native, Price, Reply, Request, ScriptedProvider, TextDelta, Usage, UserMessage
 from toolkit.providers.messages import AssistantMessage
 from toolkit.testing import RecordedProvider, make_call
-from toolkit.testing.recorded_provider import _matches
 
 pytestmark = pytest.mark.anyio
 KEY = f"sk-{'a1b2c3d4' * 4}"
@@ -235,7 +235,7 @@ async def test_a_failure_of_the_provider_is_not_recorded(path):
     )
 )
 def test_json_matches_itself(value):
-    assert _matches(value, json.loads(json.dumps(value)))
+    assert equals_except_masks(value, json.loads(json.dumps(value)))
 
 
 @pytest.mark.parametrize(
@@ -251,4 +251,4 @@ def test_json_matches_itself(value):
     ],
 )
 def test_a_mask_matches_any_text(recorded, actual, is_match):
-    assert _matches(recorded, actual) is is_match
+    assert equals_except_masks(recorded, actual) is is_match

@@ -256,7 +256,7 @@ def test_the_same_object_twice_is_no_cycle():
 
 
 def test_deep_values_end():
-    """Where nobody would read on, and before the stack does."""
+    """The text ends at a depth that is still readable, and before the stack overflows."""
     value: Any = "bottom"
     for _ in range(100_000):
         value = [value]
@@ -310,7 +310,7 @@ class EndlessKeys(Mapping):
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("value", [Endless(), EndlessKeys()], ids=["set", "mapping"])
 def test_a_container_without_end_is_cut(value):
-    """Somebody's class may never stop."""
+    """The class of a user may yield items without end."""
     assert len(as_json(value)) == 300_000
 
 
@@ -392,7 +392,7 @@ def test_a_field_that_was_never_set_is_left_out():
 
 
 def test_a_registered_codec_counts_for_returned_values():
-    """Whoever taught signatures a type taught results, too."""
+    """A codec that is registered for parameters also encodes results."""
 
     @dataclasses.dataclass
     class Money:
@@ -459,7 +459,7 @@ def test_anything_becomes_strict_json(value):
 
 @given(json_values())
 def test_json_stays_as_it_is(value):
-    """Equal, and not the same object: whoever returned it may go on changing it."""
+    """The value is equal and another object, because the tool may go on changing its own."""
     form = as_json(value)
     assert form == value
     assert form is not value or not isinstance(form, (list, dict)) or form in ([], {})
@@ -472,7 +472,7 @@ def test_what_json_would_change_is_not_strict(value):
 
 
 def test_texts_are_compact():
-    """Nobody pays for spaces; text is not quoted."""
+    """The JSON has no spaces, and a text has no quotes."""
     assert as_text({"sum": 5, "ä": [1, None]}) == '{"sum":5,"ä":[1,null]}'
     assert as_text("plain") == "plain"
 

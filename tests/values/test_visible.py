@@ -100,7 +100,7 @@ def test_what_passes_for_ascii_is_shown_with_its_code_point(text, shown):
     ],
 )
 def test_honest_text_is_left_alone(text):
-    """Letters at home in their script deceive nobody."""
+    """Letters of one script are not deceptive."""
     assert make_visible(text) == text
 
 

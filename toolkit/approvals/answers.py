@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..decisions import Decision
 from ..errors import Problem, find_nearest
 from ..policies.redaction import Redaction
 from ..questions import DECLINED, AnsweredQuestion, Question
@@ -16,33 +15,12 @@ from ..values.schemas.validator import compile_schema
 from ..values.strictjson.checks import copy_and_check
 from .records import ApprovalError, Record
 
-__all__ = ["find_answer_problems", "read_answers"]
+__all__ = ["answer_questions", "find_answer_problems"]
 
 _MAX_PROBLEMS = 10
 
 
-def read_answers(record: Record, decision: Decision, redaction: Redaction) -> tuple[AnsweredQuestion, ...]:
-    """
-    Return all questions of the call that are answered after *decision*. Errors are masked with *redaction*.
-
-    Raises:
-        ApprovalError: The answers of *decision* do not fit the questions of *record*.
-    """
-    if not decision.approved or record.state == "claimed":
-        return record.answers
-    if decision.arguments is None:
-        return record.answers + _answer_questions(record, decision.answers, redaction)
-    if record.request.questions:
-        raise ApprovalError(
-            f"request {record.request.id} has questions about the arguments that it shows; answer them without other "
-            "arguments, or deny the call",
-            why="arguments",
-        )
-    _answer_questions(record, decision.answers, redaction)
-    return ()  # the user has answered for other arguments
-
-
-def _answer_questions(
+def answer_questions(
     record: Record, answers: Mapping[str, Any] | None, redaction: Redaction
 ) -> tuple[AnsweredQuestion, ...]:
     """

@@ -9,6 +9,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
+from types import NoneType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,7 @@ from ..functions.callables import get_qualname, unwrap_function
 from ..spec import Tool
 from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts, encode_canonical
+from .records import Record
 
 __all__ = [
     "canonical_arguments",
@@ -24,6 +26,7 @@ __all__ = [
     "digest_tools",
     "explain_change",
     "identity_of",
+    "is_unaltered",
 ]
 
 _OWN_CODE = "python"
@@ -136,6 +139,8 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     If some of them have no JSON form that reads back as the same, return the arguments as they were *sent*. A validator
     may turn "a,b" into a list, which it would not accept itself. A secret of pydantic is masked in its JSON form.
     """
+    if isinstance(sent, dict) and _are_as_sent(decoded, sent):
+        return dict(decoded)
     try:
         encoded = as_json(tool.encode(decoded))
         text = encode_canonical(encoded)
@@ -150,6 +155,24 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     return encoded if reads_back else as_json(sent)
 
 
+def _are_as_sent(decoded: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+    """Return whether *decoded* holds the very numbers and texts that were *sent*, so that nothing has to be encoded."""
+    return sent.keys() == decoded.keys() and all(
+        value is sent[name] and (type(value) in (int, bool, NoneType) or (type(value) is str and value.isascii()))
+        for name, value in decoded.items()
+    )
+
+
 def digest_of_call(identity: str, arguments: Any, session: str | None, principal: str | None) -> str:
     """Return the digest that an approval is for: this tool, exactly these arguments, this session, this principal."""
     return digest_parts(identity, encode_canonical(arguments), session, principal)
+
+
+def is_unaltered(record: Record, tool: Tool) -> bool:
+    """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
+    request = record.request
+    try:
+        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    except ValueError:
+        return False  # arguments without a canonical form were never part of a request
+    return identity_of(tool) == record.identity and digest == request.digest

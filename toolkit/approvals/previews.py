@@ -30,7 +30,7 @@ from ..values.visible import make_visible
 from .file_diffs import describe_content, find_changed_paths, read_file_state, render_diff
 from .read_only_guard import read_only
 
-__all__ = ["Preview", "PreviewFailed", "combined", "file_change", "find_changed_paths", "preview_of"]
+__all__ = ["NO_PREVIEW", "Preview", "PreviewFailed", "combined", "file_change", "find_changed_paths", "preview_of"]
 
 _CUT = "preview cut: "
 _NO_GRANT = "it cannot be granted for the session"
@@ -55,6 +55,9 @@ class Preview:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             raise TypeError(f"the text of a preview has to be text, got {type(self.text).__name__}")
+
+
+NO_PREVIEW = Preview(text="")
 
 
 class PreviewFailed(ToolkitError):  # noqa: N818 -- the name says what happened
@@ -143,7 +146,7 @@ async def preview_of(
     """
     function = tool.facts.preview
     if function is None:
-        return Preview(text="")
+        return NO_PREVIEW
     attempts: list[str] = []
     try:
         with read_only() as attempts:
@@ -193,7 +196,7 @@ async def _run_preview(
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 -- the author's code may raise anything; see the docstring
-        return Preview(text=""), error
+        return NO_PREVIEW, error
 
 
 def _as_preview(answer: Any) -> Preview:

@@ -179,10 +179,12 @@ class CallFrame:
         show_call = self.plan.show_call
         return show_call(self.number, self.arguments, self.session, self.principal, self.requested)
 
-    def redaction(self) -> Redaction:
-        """Return the redaction that masks the secrets of the call, in each form that its arguments had."""
+    def redaction(self, *others: Any) -> Redaction:
+        """Return the redaction that masks the secrets of the call, in each form of its arguments, and in *others*."""
+        if not self.plan.secrets:
+            return self.plan.settings.redaction
         sent = None if self.requested is None else self.requested.arguments
-        return self.plan.redaction(self.decoded, self.arguments, sent)
+        return self.plan.redaction(self.decoded, self.arguments, sent, *others)
 
     # Time.
 
@@ -200,9 +202,8 @@ class CallFrame:
             return await limited
 
     def extend_deadline(self) -> None:
-        """Leave enough time to end the call properly, also if its own time is over."""
-        if self.deadline.at is not None:
-            self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
+        """Leave enough time to end the call properly, also if its own time is over. The call has a deadline."""
+        self.deadline = self.deadline.with_minimum(self.settings.cleanup_seconds)
 
     def _abandon_check(self, task: asyncio.Task[Any]) -> None:
         log_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)

@@ -69,7 +69,7 @@ async def tell_after_hooks(frame: CallFrame) -> None:
     shown = frame.shown or frame.show()
     shown.actual_arguments = frame.arguments
     stamp(frame)
-    if frame.is_limited:
+    if frame.is_limited and frame.deadline.at is not None:
         frame.extend_deadline()  # after-hooks see every result, also one that came after the deadline
     for step, hook, is_async in frame.plan.after_hooks:
         shown.arguments_copy = None

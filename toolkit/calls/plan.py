@@ -48,8 +48,10 @@ class CallPlan:
         gate: A quick check whether a call may run. If it returns False, the call is judged. If it is None, every call
             is judged.
         limit: How long the text of a result may be.
+        markers: What the parameters are marked with, by their names, such as `Writes`.
         names: Every name that the tool has or had.
         needs_redaction: Whether a value has to be masked.
+        secrets: The names of the parameters that are marked `Secret`.
         settings: The policies by which its calls run. A tool that may run in the background has settings of its own.
         called_name: The name by which the tool is called: its own, or an alias.
         alias: The same if it is an alias, and otherwise None.
@@ -107,9 +109,9 @@ class CallPlan:
         self.validate = facts.validate
         self.may_detach = bool(facts.background)
         self.clock, self.call_numbers, self.abandoned = settings.clock, settings.call_numbers, settings.abandoned
-        self._secrets = signature.secrets
+        self.secrets, self.markers = signature.secrets, signature.accesses
         self.settings = settings
-        self.needs_redaction = bool(settings.redaction) or bool(signature.secrets)
+        self.needs_redaction = bool(settings.redaction) or bool(self.secrets)
         self.called_name = called_name or tool.name
         self.alias = called_name if called_name in aliases else None
         self.has_cost = facts.cost is not None
@@ -148,9 +150,7 @@ class CallPlan:
 
         *arguments* are the arguments of the call in all their forms, such as decoded and as they were sent.
         """
-        if not self._secrets:
-            return self.settings.redaction
-        secrets = [secret for mapping in arguments for secret in _read_values(mapping, self._secrets)]
+        secrets = [secret for mapping in arguments for secret in _read_values(mapping, self.secrets)]
         return self.settings.redaction.with_secrets(secrets)
 
 

@@ -23,7 +23,6 @@ from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, is_mapping, iter_su
 from ..values.strictjson.canonical import encode_canonical
 from ..values.strictjson.checks import copy_and_check, copy_json
 from .approval.case import ApprovalCase
-from .approval.request import render_reason
 from .call_frame import CallFrame
 
 __all__ = ["CallQuestions", "ask_at_once", "check_question"]
@@ -176,7 +175,7 @@ async def _ask_person(frame: CallFrame, question: Question) -> Any:
         if not problems:
             reason = ""
             break
-        problem = render_reason(str(problems[0]), frame.redaction())
+        problem = frame.redaction().render_reason(str(problems[0]))
         shown = replace(request, reason=f"{request.reason}; the last answer does not fit: {problem}")
     else:
         answer, reason = DECLINED, f"no answer fits in {_MAX_TRIES} tries"

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ..approvals.comparisons import is_same_request
-from ..approvals.identity import identity_of
+from ..approvals.identity import identity_of, is_unaltered
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError, Record
 from ..approvals.repeated_calls import add_or_get
@@ -25,7 +25,6 @@ from ..values.rendering import describe_value
 from ..values.strictjson.canonical import digest_parts
 from .approval.case import is_marked_claim
 from .approval.claim import RunInStore, find_decision_time, find_running
-from .approval.request import is_unaltered
 from .call_frame import CallFrame
 from .kept_outputs import keep_no_outputs
 from .pipeline import run_call

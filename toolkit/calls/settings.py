@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -24,6 +24,7 @@ from .._option_checks import (
     describe_type,
     require_list,
 )
+from .._plumbing.forks import unlock_properties_in_children
 from ..concurrency.abandoned import AbandonedCalls, log_abandoned
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..concurrency.time_limits import await_with_limit
@@ -110,6 +111,7 @@ class DispatcherOptions(TypedDict, total=False):
     chance: Callable[[], float]
 
 
+@unlock_properties_in_children
 class Settings:
     """
     The options of a `Dispatcher` after they were checked, and the threads that its calls run in.
@@ -140,7 +142,9 @@ class Settings:
         self.sleep = options.get("sleep", asyncio.sleep)
         self.chance = options.get("chance", lambda: retry.random_chance())  # noqa: PLW0108 -- it is not loaded here
         self.audit = options.get("audit")
-        self._approvals = options.get("approvals")
+        approvals = options.get("approvals")
+        if approvals is not None:
+            self.approvals = approvals
         self._check()
         _check_parts(options)
         if "retry" in options:
@@ -161,8 +165,8 @@ class Settings:
         self.own_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-own")
         # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = ThreadPool(_MAX_OWN_THREADS, name="toolkit-store")
-        self._judge_options = options.get("safety"), options.get("permissions"), _files_of(self._approvals, self.audit)
-        self._judges: CallJudges | None = None
+        own_files = _files_of(approvals, self.audit)
+        self._judge_options = options.get("safety"), options.get("permissions"), own_files
         if options.get("permissions") is not None:
             _ = self.judges  # a judge that is none is refused here
         self.abandoned = AbandonedCalls()
@@ -190,8 +194,10 @@ class Settings:
         _ = self.approvals  # made now if it is the default, so that both settings have the same object
         settings = copy.copy(self)
         settings._source = self  # noqa: SLF001 -- an object of this class; the threads end when the source is freed
-        settings._judges = self.judges.with_judges(permissions, _files_of(approvals, None))  # noqa: SLF001 -- as above
-        settings._approvals = settings._approvals if approvals is None else approvals  # noqa: SLF001 -- as above
+        settings.judges = self.judges.with_judges(permissions, _files_of(approvals, None))
+        if approvals is not None:
+            settings.approvals = approvals
+            vars(settings).pop("store_runner", None)
         settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
         return settings
@@ -227,14 +233,19 @@ class Settings:
             self.max_chars if max_chars is None else max_chars, self.max_bytes if max_bytes is None else max_bytes
         )
 
-    @property
+    @cached_property
     def approvals(self) -> Approvals:
         """How people are asked, and where their answers are stored. The default is made when it is first needed."""
-        if self._approvals is None:
-            from ..approvals import Approvals
+        from ..approvals import Approvals
 
-            self._approvals = Approvals()
-        return self._approvals
+        return Approvals()
+
+    @cached_property
+    def store_runner(self) -> StoreRunner:
+        """The object that runs the operations of the approval store."""
+        from ..approvals.store_runner import StoreRunner
+
+        return StoreRunner(self.approvals, self.store_threads, self.cleanup_seconds)
 
     @property
     def retry(self) -> RetryPolicy:
@@ -243,37 +254,33 @@ class Settings:
             self._retry = retry.RetryPolicy()
         return self._retry
 
-    @property
+    @cached_property
     def judges(self) -> CallJudges:
         """The checks and judges of calls. Those of a dispatcher without permissions are made when they are needed."""
-        if self._judges is None:
-            from ..permissions.judgement import CallJudges
+        from ..permissions.judgement import CallJudges
 
-            self._judges = CallJudges(*self._judge_options)
-        return self._judges
+        return CallJudges(*self._judge_options)
 
     def build_gate(self, tool: Tool, names: frozenset[str]) -> CallGate | None:
         """Return a quick check whether a call of *tool* may run; None if every call has to be judged."""
         facts = tool.facts
         has_functions = facts.preflight is not None or facts.approval != "never" or callable(facts.cost)
         states_nothing = not has_functions and not tool.signature.accesses
-        return allow_any_call if states_nothing and self._judges is None else self.judges.gate(tool, names)
+        return allow_any_call if states_nothing and not self._has_judges else self.judges.gate(tool, names)
 
     def find_rule_mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """Return the mistakes that the judges find in their own rules, for these *tools*."""
-        return [] if self._judges is None else self._judges.mistakes(tools)
+        return self.judges.mistakes(tools) if self._has_judges else []
+
+    @property
+    def _has_judges(self) -> bool:
+        """Whether the checks and judges were made, and their module is loaded."""
+        return "judges" in vars(self)
 
     @property
     def has_asker(self) -> bool:
         """Whether a person can be asked at once. The default `approvals` have no asker, and are not made for this."""
-        return getattr(self._approvals, "asker", None) is not None
-
-    @property
-    def store_runner(self) -> StoreRunner:
-        """The object that runs the operations of the approval store."""
-        from ..approvals.store_runner import StoreRunner
-
-        return StoreRunner(self.approvals, self.store_threads, self.cleanup_seconds)
+        return getattr(vars(self).get("approvals"), "asker", None) is not None
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""

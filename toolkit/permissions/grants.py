@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -67,8 +67,14 @@ def find_covering_grant(request: PermissionRequest) -> Grant | None:
     return next((grant for grant in session.grants if grant.tool == identity and _covers(grant, request)), None)
 
 
-def offer_grants(request: PermissionRequest) -> Iterator[Grant]:
-    """Yield the grants that a person could give for *request*, the narrowest first."""
+def offer_grants(request: PermissionRequest, asks: Iterable[Finding] = ()) -> list[Grant]:
+    """
+    Return the grants that a person could give for *request*, the narrowest first, each with its allow rule.
+
+    There are none if a grant would not answer all of *asks*, the findings because of which the person is asked.
+    """
+    if not all(is_answerable(finding, request.tool) for finding in asks):
+        return []
     identity, name = identity_of(request.tool), request.tool.name
     possible: list[Grant] = []
     for command in _accesses_of(request, Command):
@@ -83,9 +89,11 @@ def offer_grants(request: PermissionRequest) -> Iterator[Grant]:
         folder = place if os.path.isdir(place) else os.path.dirname(place)
         possible.append(Grant(tool=identity, scope="folder", target=folder))
     possible.append(Grant(tool=identity, scope="tool"))
-    for grant in dict.fromkeys(possible):
-        if _covers(grant, request):
-            yield replace(grant, shown=_describe(grant, name))
+    return [
+        replace(grant, rule=find_rule(grant, request), shown=_describe(grant, name))
+        for grant in dict.fromkeys(possible)
+        if _covers(grant, request)
+    ]
 
 
 def build_grant(tool: Tool, *, folder: str | os.PathLike[str] | None = None, command: str | None = None) -> Grant:
@@ -265,18 +273,18 @@ def find_rule(grant: Grant, request: PermissionRequest) -> str:
     of this program, and only if the tool can state nothing that the rule would not look at.
     """
     tool = request.tool
-    texts = {
-        "tool": tool.name,
-        "command": f"{tool.name}({grant.target}:*)",
-        "folder": f"{tool.name}({grant.target.rstrip('/')}/**)",
-    }
+    if grant.scope == "tool":
+        return tool.name if tool.origin == "python" else ""
+    text = (
+        f"{tool.name}({grant.target}:*)" if grant.scope == "command" else f"{tool.name}({grant.target.rstrip('/')}/**)"
+    )
     if grant.scope == "folder" and _HAS_WILDCARD.search(grant.target):
         return ""
     # The rule would also allow a call that states something of another kind beside the command or the file.
-    if grant.scope in _KINDS and not _states_only(tool, _KINDS[grant.scope]):
+    if not _states_only(tool, _KINDS[grant.scope]):
         return ""
     try:
-        rule = Rule("allow", texts[grant.scope])
+        rule = Rule("allow", text)
     except RuleError:
         return ""
     # An allow rule without an origin does not concern a tool from elsewhere. With its origin, the rule would allow

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.records import record
-from ..access import Access, Writes
+from ..access import Access
 from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..decisions import Precondition
@@ -41,16 +41,13 @@ from .judge import (
     verdict_without_permissions,
 )
 from .tool_statements import (
-    approval_findings,
+    Statements,
     build_access_gate,
     can_check_twice,
-    collect_accesses,
-    compute_cost,
-    deny_failed_fact,
-    deny_write_by_read_only,
     list_marked_accesses,
     parameters_naming,
     read_cost,
+    read_statements,
 )
 
 if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
@@ -147,7 +144,7 @@ class CallJudges:
         call, cost = ToolCall(tool.name, tool=tool), read_cost(tool)
 
         def build_request(arguments: Mapping[str, Any]) -> PermissionRequest:
-            accesses = tuple(list_marked_accesses(tool, arguments))
+            accesses = tuple(list_marked_accesses(tool.signature.accesses, arguments))
             root = self._find_root(accesses)
             return PermissionRequest(
                 call=call, tool=tool, names=names, arguments=arguments, accesses=accesses, cost=cost, root=root
@@ -211,26 +208,23 @@ class CallJudges:
         call: ToolCall,
         decoded: Mapping[str, Any],
         hook_findings: Sequence[Finding] = (),
+        *,
+        markers: Mapping[str, type[Access]] | None = None,
     ) -> Judgement:
-        """Return the verdict on a call with *decoded* arguments; *hook_findings* are the findings of hooks."""
-        accesses: tuple[Access, ...] = ()
-        findings: list[Finding] = []
-        try:
-            accesses = await collect_accesses(
-                tool, decoded, call, lambda: AccessJudge(self, lambda: self.build_request(tool, names, call, decoded))
-            )
-        except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
-            findings.append(deny_failed_fact(tool, "preflight", "what it is about to touch", error))
-        cost = read_cost(tool)
-        if callable(tool.facts.cost):
-            try:
-                cost = await compute_cost(tool.facts.cost, decoded)
-            except Exception as error:  # noqa: BLE001 -- likewise
-                findings.append(deny_failed_fact(tool, "cost", "what it costs", error))
-        findings += [*self._check_accesses(accesses), *await approval_findings(tool, decoded), *hook_findings]
-        if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
-            findings.append(deny_write_by_read_only(tool))
-        request = self.build_request(tool, names, call, decoded, accesses, findings, cost)
+        """
+        Return the verdict on a call with *decoded* arguments; *hook_findings* are the findings of hooks.
+
+        *markers* are those in the signature of *tool*, if the caller has read it before.
+        """
+        stated = await read_statements(
+            tool,
+            tool.signature.accesses if markers is None else markers,
+            decoded,
+            call,
+            lambda: AccessJudge(self, lambda: self.build_request(tool, names, call, decoded)),
+        )
+        findings = [*stated.denials, *self._check_accesses(stated.accesses), *stated.findings, *hook_findings]
+        request = self.build_request(tool, names, call, decoded, stated, findings)
         verdicts = [] if self._weighs_findings else [verdict_without_permissions(findings)]
         verdicts += [await ask_judge(judge, request) for judge in self._judges]
         return Judgement(request, strictest(verdicts))
@@ -241,28 +235,20 @@ class CallJudges:
         names: frozenset[str],
         call: ToolCall,
         decoded: Mapping[str, Any],
-        accesses: tuple[Access, ...] = (),
+        stated: Statements | None = None,
         findings: Sequence[Finding] = (),
-        cost: float | None = None,
     ) -> PermissionRequest:
         """Return the request that judges get for a call. Its arguments are copies."""
+        accesses = () if stated is None else stated.accesses
+        copies = copy_arguments(decoded), copy_arguments(decoded)
         return PermissionRequest(
-            call=ToolCall(
-                call.name,
-                copy_arguments(decoded),
-                call.id,
-                call.session,
-                call.principal,
-                call.turn,
-                call.metadata,
-                tool,
-            ),
+            call=ToolCall(call.name, copies[0], call.id, call.session, call.principal, call.turn, call.metadata, tool),
             tool=tool,
             names=names,
             # The judged arguments have to be the ones that run, so a judge can change only its own copy.
-            arguments=MappingProxyType(copy_arguments(decoded)) if isinstance(decoded, Mapping) else decoded,
+            arguments=MappingProxyType(copies[1]) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
-            cost=read_cost(tool) if cost is None else cost,
+            cost=read_cost(tool) if stated is None else stated.cost,
             root=self._find_root(accesses),
             findings=tuple(findings),
             session=call.session,

@@ -13,6 +13,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..access import Access, Command, Reads, Url, Writes, accesses_in
@@ -30,16 +31,13 @@ if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long 
     from ..safety import SafetyChecks
 
 __all__ = [
-    "approval_findings",
+    "Statements",
     "build_access_gate",
     "can_check_twice",
-    "collect_accesses",
-    "compute_cost",
-    "deny_failed_fact",
-    "deny_write_by_read_only",
     "list_marked_accesses",
     "parameters_naming",
     "read_cost",
+    "read_statements",
 ]
 
 _log = logging.getLogger("toolkit")
@@ -47,32 +45,71 @@ _log = logging.getLogger("toolkit")
 _BUILT_IN_ACCESSES = frozenset({Reads, Writes, Command, Url})
 
 
-async def collect_accesses(
-    tool: Tool,
-    decoded: Mapping[str, Any],
-    call: ToolCall | None = None,
-    make_permissions: Callable[[], Any] | None = None,
-) -> tuple[Access, ...]:
+@dataclass(frozen=True, slots=True)
+class Statements:
     """
-    Return what a call is about to touch, by the markers of its parameters and by the return value of `preflight`.
+    What a tool states about one call.
+
+    Attributes:
+        accesses: What the call is about to touch.
+        cost: What it costs in US dollars; None if the tool does not say.
+        denials: Why the call is denied, because some statements are not known.
+        findings: Why a person has to approve the call, and why the statements contradict each other.
+    """
+
+    accesses: tuple[Access, ...]
+    cost: float | None
+    denials: list[Finding]
+    findings: list[Finding]
+
+
+async def read_statements(
+    tool: Tool,
+    markers: Mapping[str, type[Access]],
+    decoded: Mapping[str, Any],
+    call: ToolCall,
+    make_permissions: Callable[[], Any],
+) -> Statements:
+    """
+    Return what *tool*, whose parameters have *markers*, states about a call with *decoded* arguments.
 
     If `preflight` has a parameter `permissions`, it gets the value that *make_permissions* returns.
     """
-    accesses = list_marked_accesses(tool, decoded)
-    preflight = tool.facts.preflight
-    if preflight is not None:
-        function = bind_call(preflight, copy.copy(call))
-        if make_permissions is not None and has_parameter(preflight, "permissions"):
-            function = functools.partial(function, permissions=make_permissions())
-        stated: Any = function(copy_arguments(decoded))
-        if inspect.isawaitable(stated):
-            stated = await stated
-        listed = [stated] if isinstance(stated, Access) else list(stated or ())
-        invalid = [item for item in listed if not isinstance(item, Access)]
-        if invalid:
-            raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
-        accesses += listed
-    return tuple(dict.fromkeys(accesses))
+    accesses: tuple[Access, ...] = ()
+    cost, denials = read_cost(tool), list[Finding]()
+    try:
+        listed = list_marked_accesses(markers, decoded)
+        if tool.facts.preflight is not None:
+            listed += await _run_preflight(tool.facts.preflight, decoded, call, make_permissions)
+        accesses = tuple(dict.fromkeys(listed))
+    except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
+        denials.append(_deny_failed_fact(tool, "preflight", "what it is about to touch", error))
+    if callable(tool.facts.cost):
+        try:
+            cost = await _compute_cost(tool.facts.cost, decoded)
+        except Exception as error:  # noqa: BLE001 -- likewise
+            denials.append(_deny_failed_fact(tool, "cost", "what it costs", error))
+    findings = await _find_asks(tool, decoded)
+    if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
+        reason = f"`{tool.name}` is declared read-only, but says that it is about to write"
+        findings.append(Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge"))
+    return Statements(accesses, cost, denials, findings)
+
+
+async def _run_preflight(
+    preflight: Callable[..., Any], decoded: Mapping[str, Any], call: ToolCall, make_permissions: Callable[[], Any]
+) -> list[Access]:
+    function = bind_call(preflight, copy.copy(call))
+    if has_parameter(preflight, "permissions"):
+        function = functools.partial(function, permissions=make_permissions())
+    stated: Any = function(copy_arguments(decoded))
+    if inspect.isawaitable(stated):
+        stated = await stated
+    listed = [stated] if isinstance(stated, Access) else list(stated or ())
+    invalid = [item for item in listed if not isinstance(item, Access)]
+    if invalid:
+        raise TypeError(f"preflight has to return accesses, such as Writes(path); got {describe_value(invalid[0])}")
+    return listed
 
 
 def read_cost(tool: Tool) -> float | None:
@@ -81,14 +118,9 @@ def read_cost(tool: Tool) -> float | None:
     return None if cost is None or callable(cost) else float(cost)
 
 
-def list_marked_accesses(tool: Tool, decoded: Mapping[str, Any]) -> list[Access]:
-    """Return what a call is about to touch by the markers of its parameters."""
-    return [
-        access
-        for name, kind in tool.signature.accesses.items()
-        if name in decoded
-        for access in accesses_in(decoded[name], kind)
-    ]
+def list_marked_accesses(markers: Mapping[str, type[Access]], decoded: Mapping[str, Any]) -> list[Access]:
+    """Return what a call is about to touch by the *markers* of its parameters."""
+    return [access for name, kind in markers.items() if name in decoded for access in accesses_in(decoded[name], kind)]
 
 
 def parameters_naming(tool: Tool, access: Access) -> Iterator[str]:
@@ -104,7 +136,7 @@ def parameters_naming(tool: Tool, access: Access) -> Iterator[str]:
             yield name
 
 
-def deny_failed_fact(tool: Tool, fact: str, unknown: str, error: Exception) -> Finding:
+def _deny_failed_fact(tool: Tool, fact: str, unknown: str, error: Exception) -> Finding:
     """Return the denial for a call whose *fact* raised *error*, so that what *unknown* says is not known."""
     by = f"fact `{fact}` of `{tool.name}`"
     if isinstance(error, ToolError):
@@ -113,13 +145,7 @@ def deny_failed_fact(tool: Tool, fact: str, unknown: str, error: Exception) -> F
     return Finding("deny", by, f"`{tool.name}` could not tell {unknown}: {describe_value(error)}", "judge")
 
 
-def deny_write_by_read_only(tool: Tool) -> Finding:
-    """Return the denial for a tool that is declared read-only and says that it is about to write."""
-    reason = f"`{tool.name}` is declared read-only, but says that it is about to write"
-    return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
-
-
-async def compute_cost(function: Callable[..., Any], decoded: Mapping[str, Any]) -> float:
+async def _compute_cost(function: Callable[..., Any], decoded: Mapping[str, Any]) -> float:
     """Return what a call costs in US dollars, by *function*, the fact `cost` of its tool."""
     cost: Any = function(copy_arguments(decoded))
     cost = await cost if inspect.isawaitable(cost) else cost
@@ -128,7 +154,7 @@ async def compute_cost(function: Callable[..., Any], decoded: Mapping[str, Any])
     return float(cost)
 
 
-async def approval_findings(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
+async def _find_asks(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     """Return a finding that asks for approval if the fact `approval` of the tool requires it."""
     approval = tool.facts.approval
     if approval == "never":
@@ -176,15 +202,15 @@ def build_access_gate(
         gate: The gate of the permissions.
         find_objections: The safety checks.
     """
-    markers = tool.signature.accesses.values()
+    markers = tool.signature.accesses
     # Such a tool contradicts itself, and the judgement denies each call that writes.
-    writes_by_read_only = tool.facts.read_only and Writes in markers
+    writes_by_read_only = tool.facts.read_only and Writes in markers.values()
 
     def may_run(session: Session | None, arguments: Mapping[str, Any] | None) -> bool:
         if arguments is None or writes_by_read_only:
             return False
         try:
-            accesses = list_marked_accesses(tool, arguments)
+            accesses = list_marked_accesses(markers, arguments)
         except Exception:  # noqa: BLE001 -- an argument may raise any error when it is read; then the call is judged
             return False
         return gate(session, arguments) and not find_objections(accesses)

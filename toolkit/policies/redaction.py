@@ -26,6 +26,7 @@ from ..errors import BadArgs, ErrorInfo, Problem
 from ..results import ToolResult
 from ..values.rendering import as_json, describe_value, dict_with_unique_keys
 from ..values.strictjson.checks import loads
+from ..values.visible import make_visible
 
 if TYPE_CHECKING:
     import urllib.parse as url_parsing
@@ -94,6 +95,10 @@ class Redaction:
             text = _apply_function(function, text)
         return text
 
+    def render_reason(self, reason: str) -> str:
+        """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
+        return make_visible(self.mask_text(reason))
+
     def mask_value(self, value: Any) -> Any:
         """Return *value* with all secrets in it masked. A value that is not JSON is converted to JSON first."""
         if value is None or isinstance(value, bool):
@@ -105,7 +110,7 @@ class Redaction:
             return [self.mask_value(item) for item in value]
         if type(value) is dict:
             return dict_with_unique_keys(
-                (self.mask_text(str(key)), self.mask_value(item)) for key, item in value.items()
+                [(self.mask_text(str(key)), self.mask_value(item)) for key, item in value.items()]
             )
         if isinstance(value, (int, float)):
             masked = self.mask_text(_format_number(value))

@@ -18,9 +18,8 @@ from ..formats.schemas.dialects import ANTHROPIC
 from ..formats.schemas.remarks import prepare_schema
 from ..formats.schemas.rewriting import rewrite_schema
 from ..spec import Tool
-from ..values.strictjson.checks import copy_json, loads
+from ..values.strictjson.checks import copy_json
 from .base import Reply, Request, StopReason, Usage
-from .http.exchange import is_too_deep
 from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
 from .wire import (
@@ -34,6 +33,7 @@ from .wire import (
     is_same_turn,
     list_unshown_tools,
     map_stop_reason,
+    parse_arguments,
     read_token_count,
     wire_id,
     wire_name,
@@ -239,7 +239,7 @@ class _AnthropicAssembler:
 
     def response(self) -> dict[str, Any]:
         for index, pieces in self._inputs.items():
-            self._blocks[index]["input"] = _parse_input("".join(pieces))
+            self._blocks[index]["input"] = parse_arguments("".join(pieces))
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> str:
@@ -258,12 +258,3 @@ class _AnthropicAssembler:
 
 
 _TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-
-
-def _parse_input(text: str) -> Any:
-    """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
-    try:
-        arguments = loads(text or "{}")
-    except ValueError:
-        return text
-    return arguments if isinstance(arguments, dict) and not is_too_deep(arguments) else text

@@ -1,12 +1,13 @@
 """
 The provider for Converse, the API of Amazon Bedrock.
 
-The thinking of the model has a signature, and is sent back unchanged.
+The thinking of the model has a signature, and is sent back unchanged. The events of a stream are binary.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -17,12 +18,12 @@ from urllib.parse import quote
 from ..formats import bedrock
 from ..formats.base import CacheOption, check_cache
 from ..formats.media import ResultMedia
-from ..values.strictjson.checks import copy_json, loads
-from .aws_events import AwsEventParser
+from ..values.strictjson.checks import copy_json
 from .base import Reply, Request, StopReason, Usage
 from .cloud_keys import AwsKey, check_package
 from .http.api_keys import ApiKey
-from .http.exchange import OutgoingRequest, is_too_deep
+from .http.exchange import OutgoingRequest
+from .http.sse import MAX_EVENT_BYTES
 from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
 from .wire import (
@@ -34,6 +35,7 @@ from .wire import (
     get_object,
     is_same_turn,
     map_stop_reason,
+    parse_arguments,
     read_token_count,
     wire_id,
     wire_name,
@@ -246,7 +248,7 @@ class _ConverseAssembler:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         for block in blocks:
             if "toolUse" in block:
-                block["toolUse"]["input"] = _parse_input(block["toolUse"].get("input") or "")
+                block["toolUse"]["input"] = parse_arguments(block["toolUse"].get("input") or "")
         return {**self._fields, "output": {"message": {"role": "assistant", "content": blocks}}}
 
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:
@@ -267,10 +269,47 @@ class _ConverseAssembler:
         return str(text)
 
 
-def _parse_input(text: str) -> Any:
-    """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
-    try:
-        arguments = loads(text or "{}")
-    except ValueError:
-        return text
-    return arguments if isinstance(arguments, dict) and not is_too_deep(arguments) else text
+_STATUSES = {
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+    "modelTimeoutException": 504,
+}
+
+
+class AwsEventParser:
+    """A parser with the methods of `EventParser`. It uses botocore."""
+
+    def __init__(self) -> None:
+        from botocore.eventstream import EventStreamBuffer
+
+        self._buffer = EventStreamBuffer()
+        self._size = 0  # of the bytes since the last event
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Return the events that *chunk* completes. Raise `ValueError` if the stream cannot be read."""
+        from botocore.eventstream import ParserError
+
+        self._buffer.add_data(chunk)
+        try:
+            events = [_read_event(message.headers, message.payload) for message in self._buffer]
+        except ParserError as error:
+            raise ValueError(f"the stream cannot be read: {error}") from error
+        self._size = 0 if events else self._size + len(chunk)
+        if self._size > MAX_EVENT_BYTES:
+            raise ValueError(f"an event of more than {MAX_EVENT_BYTES:,} bytes is too long")
+        return events
+
+    def close(self) -> list[str]:
+        """Return nothing: an event that was cut off cannot be read."""
+        return []
+
+
+def _read_event(headers: Any, payload: bytes) -> str:
+    text = payload.decode("utf-8", "replace")
+    if headers.get(":message-type") == "event":
+        return f"{{{json.dumps(str(headers.get(':event-type')))}:{text or '{}'}}}"
+    kind = str(headers.get(":exception-type") or headers.get(":error-code"))
+    problem = {"type": kind, "code": _STATUSES.get(kind, 400), "message": text or str(headers.get(":error-message"))}
+    return json.dumps({"error": problem})

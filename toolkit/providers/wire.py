@@ -40,6 +40,7 @@ __all__ = [
     "list_unshown_tools",
     "map_stop_reason",
     "normalize_calls",
+    "parse_arguments",
     "read_openai_usage",
     "read_token_count",
     "wire_id",
@@ -132,11 +133,11 @@ def normalize_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCa
         while not own_id or own_id in calls_by_id:
             own_id = GeneratedId(f"call_{number}" if f"call_{number}" not in sent_ids else "")
             number += 1
-        calls_by_id[own_id] = ToolCall(call.name, _parse_arguments(call.arguments), own_id, metadata=call.metadata)
+        calls_by_id[own_id] = ToolCall(call.name, parse_arguments(call.arguments), own_id, metadata=call.metadata)
     return tuple(calls_by_id.values())
 
 
-def _parse_arguments(arguments: Any) -> Any:
+def parse_arguments(arguments: Any) -> Any:
     """Return *arguments* as a dictionary if they are one, or its JSON text. The dispatcher refuses all others."""
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
         return {}  # some servers send this for a call without arguments
@@ -151,7 +152,7 @@ def _parse_arguments(arguments: Any) -> Any:
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
     """Return the arguments of *call* as an object. Other arguments are put under the key `UNREADABLE`."""
-    arguments = _parse_arguments(call.arguments)
+    arguments = parse_arguments(call.arguments)
     return copy_json(arguments) if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
 

@@ -32,6 +32,7 @@ _log = logging.getLogger("toolkit")
 
 _LOOK_SECONDS = 0.25
 _RETRY_SECONDS = 0.5
+_CLOSE_SECONDS = 5.0
 # The server notices that the machine of an owner is gone after about 15 seconds.
 _SETTINGS = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3"
 # Several stores of one process hold the same lock, so it is a shared one.
@@ -146,11 +147,11 @@ class _Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, which closes the connection."""
+        """End the thread, which gives the lock up and closes the connection."""
         self._is_stopped = True
         os.write(self._waker, b"x")
         if self._thread is not threading.current_thread():
-            self._thread.join(_RETRY_SECONDS)
+            self._thread.join(_CLOSE_SECONDS)
 
     def drop_inherited(self) -> None:
         """Close what belongs to the parent, in a child."""
@@ -177,6 +178,9 @@ class _Keeper:
                 self._connection.close()
                 self._connection = None
         if self._connection is not None:
+            # The server drops a lock only some time after the connection has ended, and other processes look at once.
+            with contextlib.suppress(self._error):
+                self._connection.execute("SELECT pg_advisory_unlock_all()")
             self._connection.close()
         self._close_pipe()
 

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeAlias
 
 from .._plumbing.versioned_json import split_version
 from .._plumbing.wording import MASK, format_count
+from ..approvals.comparisons import equals_except_masks
 from ..builtin.memory.notes import SECRET_PATTERNS
 from ..calls.approval.case import mask_secrets
 from ..errors import BadArgs, ProviderError
@@ -127,7 +128,7 @@ class RecordedProvider:
         sent = _describe_request(request)
         for index in self._unplayed:
             recorded_request, reply = self._exchanges[index]
-            if _matches(recorded_request, sent):
+            if equals_except_masks(recorded_request, sent):
                 self._unplayed.remove(index)
                 return load_reply(reply)
         again = f"delete {self._path} to record the conversation again"
@@ -196,7 +197,7 @@ def _mask_arguments(tool: Tool | None, arguments: Any) -> Any:
     if tool is None or not tool.signature.secrets:
         return arguments
     # In JSON text, a secret may stand anywhere.
-    return mask_secrets(arguments, tool) if isinstance(arguments, Mapping) else MASK
+    return mask_secrets(arguments, tool.signature.secrets) if isinstance(arguments, Mapping) else MASK
 
 
 def _replace_secrets(tool: Tool | None, arguments: Any) -> Any:
@@ -289,23 +290,6 @@ def _read_recording(path: Path) -> tuple[str, str, list[_Exchange]]:
 _REQUEST_FIELDS = ("system", "tools", "output", "max_tokens", "messages")
 
 
-def _matches(recorded: Any, actual: Any) -> bool:
-    """Return whether *actual* is what was *recorded*. A mask in the recording matches any text in its place."""
-    if isinstance(recorded, Mapping) and isinstance(actual, Mapping):
-        # A key that holds a secret is masked too, so other keys are compared in their order.
-        keys = recorded if recorded.keys() == actual.keys() else actual
-        return len(recorded) == len(actual) and all(
-            _matches(name, key) and _matches(recorded[name], actual[key])
-            for name, key in zip(recorded, keys, strict=True)
-        )
-    if isinstance(recorded, list) and isinstance(actual, list):
-        return len(recorded) == len(actual) and all(map(_matches, recorded, actual))
-    if isinstance(recorded, str) and MASK in recorded:
-        pattern = "(?s:.*)".join(map(re.escape, recorded.split(MASK)))
-        return recorded == MASK or (isinstance(actual, str) and re.fullmatch(pattern, actual) is not None)
-    return type(recorded) is type(actual) and bool(recorded == actual)
-
-
 def _describe_difference(recorded: Any, actual: Any) -> str:
     before, after = _to_lines(recorded), _to_lines(_adopt_matches(recorded, actual))
     lines = list(difflib.unified_diff(before, after, n=2, lineterm=""))[2:]  # without the names of the files
@@ -318,7 +302,7 @@ def _describe_difference(recorded: Any, actual: Any) -> str:
 
 def _adopt_matches(recorded: Any, actual: Any) -> Any:
     """Return *actual* with the recorded form of each part that matches, so that a mask is no difference."""
-    if _matches(recorded, actual):
+    if equals_except_masks(recorded, actual):
         return recorded
     if isinstance(recorded, Mapping) and isinstance(actual, Mapping):
         return {name: _adopt_matches(recorded.get(name), value) for name, value in actual.items()}

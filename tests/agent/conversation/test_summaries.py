@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agent.kit import Shed
+from tests.example_counts import limit_examples
 from tests.properties.test_conversations import PROVIDERS
 from toolkit.agent import Run, Summary
 from toolkit.agent.conversation.compaction import size_of
@@ -61,7 +62,7 @@ def conversations(draw) -> list:
 
 
 @given(conversations(), st.integers(1000, 3000), st.integers(1, 3))
-@settings(max_examples=40)
+@settings(max_examples=limit_examples(40))
 def test_any_conversation_stays_valid_and_nothing_that_must_be_kept_is_lost(messages, limit, times):
     """When `compact_at` is reached the model sums up old turns; results, open requests and the plan are kept."""
     conversation = RunConversation(messages, frame_results=False)
@@ -152,7 +153,7 @@ def test_older_messages_of_the_user_stay_while_there_is_room():
     st.text(st.characters(codec="utf-8"), max_size=200),
     st.lists(st.text(st.characters(codec="utf-8"), max_size=50), max_size=3),
 )
-@settings(max_examples=20)
+@settings(max_examples=limit_examples(20))
 def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
     """A summary that tries to inject instructions is marked as what it is."""
     summary = Summary(text=text, calls=tuple(calls), messages=7)
@@ -170,7 +171,7 @@ def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
         Summary, text=st.text(), calls=st.lists(st.text()).map(tuple), left_out=st.integers(0), messages=st.integers(0)
     )
 )
-@settings(max_examples=20)
+@settings(max_examples=limit_examples(20))
 def test_a_summary_survives_json(summary):
     """What is written can be read back."""
     assert Summary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
@@ -223,7 +224,7 @@ def test_lines_about_calls_are_short_and_the_newest_stay():
 
 
 @given(st.text(max_size=300), st.integers(30, 100))
-@settings(max_examples=20)
+@settings(max_examples=limit_examples(20))
 def test_a_shortened_text_keeps_both_ends(text, limit):
     """It says how much is missing, and can be sent."""
     short, sendable = shorten(text, limit), text.encode("utf-8", "replace").decode()

@@ -309,7 +309,7 @@ async def test_what_is_held_back_gets_arguments_of_its_own_too():
 
 @pytest.mark.anyio
 async def test_a_result_stands_under_the_name_that_was_called():
-    """Some providers compare the two; whoever listens is told the tool's own."""
+    """Some providers compare the two names. Events have the tool's own name."""
     shed, told = Shed(), []
     shed.catalog.alias("see", "look")
     run = await shed.agent([[call("see", what="oak"), call("not there!")], "Done."], on_event=told.append).run("go")

@@ -22,7 +22,7 @@ KEY, OTHER = b"k" * 32, "o" * 32
 
 
 async def test_a_sealed_run_brings_its_authority_back():
-    """Mode, grants and principal are as they were; nobody is asked again."""
+    """Mode, grants and principal are as they were, and no person is asked again."""
     shed = Shed()
     agent = shed.agent(
         [[call("cut", wood="oak")], "Done.", [call("cut", wood="elm")], "Done."], session=Session(principal="ada")
@@ -71,7 +71,7 @@ async def test_what_a_hook_put_beside_a_result_does_not_keep_a_run_from_being_se
 
 
 async def test_a_forged_or_altered_seal_does_not_open():
-    """Whatever was changed, and whoever sealed it."""
+    """This holds for each change, and for the seal of another key."""
     run = await Shed().agent(["Hello."]).run("go")
     text = RunSeal(KEY).seal(run)
     with pytest.raises(SealError, match="does not fit"):

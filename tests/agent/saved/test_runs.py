@@ -48,7 +48,7 @@ async def test_a_saved_run_has_no_authority():
 
 
 async def test_a_grant_lasts_as_long_as_the_session_and_is_not_loaded():
-    """In the same process nobody is asked twice; from JSON they are."""
+    """In the same process a person is asked once. A run from JSON asks again."""
     shed = Shed()
     agent = shed.agent(
         [[call("cut", wood="oak")], "Done.", [call("cut", wood="elm")], "Done.", [call("cut", wood="ash")]]
@@ -135,7 +135,7 @@ def test_text_that_is_no_run_is_refused(text):
 @pytest.mark.parametrize("verb", ["run", "execute", "resume"])
 @pytest.mark.parametrize("saved", [Run.dumps, Run.to_json], ids=["text", "JSON"])
 async def test_a_saved_run_has_to_be_read_first(verb, saved):
-    """Whoever forgets is told how."""
+    """The error says how to read it."""
     given = saved(await waiting_run())
     agent = Shed().agent([])
     verbs = {
@@ -164,7 +164,7 @@ async def test_a_sub_run_that_belongs_to_nothing_is_refused():
 
 
 def test_the_text_of_a_run_is_what_was_said_last():
-    """Nothing, if nobody has spoken."""
+    """It is empty if there is no message."""
     said = AssistantMessage(text="One.", calls=(ToolCall("look", {}, "c1"),))
     results = ToolMessage((ToolResult("x", call_id="c1"),))
     assert Run(status="stopped", messages=(UserMessage.of("go"), said, results)).text == "One."

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toolkit.agent import Run
 from toolkit.cli.commands.audit_summary import summarize_log
-from toolkit.cli.display.usage_parts import describe_usage
+from toolkit.cli.display.lines import describe_usage
 from toolkit.providers.base import Usage
 
 

@@ -111,7 +111,7 @@ def test_anything_else_is_passed_on_as_it_is(given):
 
 
 def test_arguments_are_not_changed_in_place():
-    """The response that they came from is somebody else's."""
+    """The response that they came from belongs to the caller."""
     given = {"path": "a", "inner": dict(NOTHING)}
     remove_forced_nulls(given, TOOL)
     assert given == {"path": "a", "inner": NOTHING}

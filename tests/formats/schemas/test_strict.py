@@ -60,7 +60,7 @@ def test_every_property_is_required_and_every_object_closed(name):
 
 @pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral", "anthropic", "bedrock"])
 def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
-    """An object with keys that nobody knows cannot be told strictly, and the note says which it is."""
+    """An object with unknown keys cannot be strict, and the note names it."""
     catalog = everything()
     definitions = made(name, catalog, strict=True)
     assert catalog["export"].schema in [

@@ -201,7 +201,7 @@ async def test_whoever_is_cancelled_when_it_is_just_over_is_cancelled():
 
 
 async def test_whoever_is_cancelled_before_it_started_starts_nothing():
-    """The question whether it may start took long, and nobody waits for the answer."""
+    """The caller was cancelled while the trust was being checked."""
     asked, answered = threading.Event(), threading.Event()
     started: list[int] = []
 
@@ -291,7 +291,7 @@ async def test_a_system_without_threads_says_so(monkeypatch):
 
 
 def test_a_loop_that_went_away_does_not_matter():
-    """The command is ended, and nobody is told."""
+    """The command is ended without a message."""
     code = """
         threads = set(threading.enumerate())
         loop = asyncio.new_event_loop()
@@ -312,7 +312,7 @@ def test_a_loop_that_went_away_does_not_matter():
 
 
 def test_the_environment_has_a_path_of_whole_names_only(monkeypatch):
-    """A relative entry would be looked for in somebody's project; without any there is the system's."""
+    """A relative entry would be looked for in a project. Without any entry, the system's path is used."""
     monkeypatch.setenv("PATH", ".:/usr/bin::bin:/bin")
     monkeypatch.setenv("LC_ALL", "C")
     found = build_environment(["NOT_THERE"], {"HOOK_EVENT": "before"})

@@ -80,7 +80,7 @@ def root(tmp_path):
     ],
 )
 def test_a_pattern_is_compared_component_by_component(root, pattern, path, expected):
-    """Whoever asks, allow or deny."""
+    """Allow and deny rules compare in the same way."""
     read = PathPattern.read(pattern)
     assert read.allows(path, str(root)) is expected
     assert read.allows(str(root / path), str(root)) is expected
@@ -147,7 +147,7 @@ def test_absolute_patterns_and_the_home_folder(root, tmp_path):
 
 
 def test_a_relative_root_is_the_working_folder(monkeypatch, root):
-    """As a request has it when nobody says more."""
+    """A request has the root `.` unless it says otherwise."""
     monkeypatch.chdir(root)
     assert PathPattern.read("src/**").allows("src/a.py", ".")
     assert PathPattern.read("src/**").concerns(str(root / "src/a.py"), ".")
@@ -155,7 +155,7 @@ def test_a_relative_root_is_the_working_folder(monkeypatch, root):
 
 @pytest.mark.parametrize("path", ["", "a\0b", "~/x", "~root/x", "x" * 300, "loop/x", "/proc/self/cwd/x"])
 def test_what_cannot_be_a_path_is_an_error(root, path):
-    """Whoever asked decides what that means: no for an allow, yes for a deny."""
+    """An allow rule takes the error for no match, and a deny rule for a match."""
     read = PathPattern.read("**")
     for compare in (read.allows, read.concerns):
         with pytest.raises(ValueError):

@@ -85,7 +85,7 @@ from toolkit.permissions.patterns.urls import UrlPattern
     ],
 )
 def test_each_part_is_compared_on_its_own(pattern, url, expected):
-    """Whoever asks, allow or deny."""
+    """Allow and deny rules compare in the same way."""
     read = UrlPattern.read(pattern)
     assert read.allows(url) is expected
     assert read.concerns(url) is expected

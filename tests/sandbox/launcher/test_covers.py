@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from toolkit.sandbox.launcher import covers as covers_module
 from toolkit.sandbox.launcher.covers import NameWatch
 
@@ -188,7 +189,7 @@ def test_what_was_not_there_is_known(tmp_path):
 STEPS = st.sampled_from(["write", "anew", "away", "back", "other", "folder away", "folder back"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=limit_examples(60), deadline=None)
 @given(steps=st.lists(STEPS, max_size=8), way=st.sampled_from(list(WAYS.values())))
 def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory):
     """Whatever else happens: if the name leads to another file in the end, that was noticed."""

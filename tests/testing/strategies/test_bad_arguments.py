@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from tests.example_counts import limit_examples
 from toolkit import BadArgs, Catalog, ToolCall
 from toolkit.spec import Tool
 from toolkit.testing import Unsupported, bad_arguments, batches, calls, mistaken_arguments
@@ -82,7 +83,7 @@ def test_the_smallest_bad_call_is_a_near_miss():
 def test_a_tool_that_takes_any_object_takes_nothing_else():
     """For a tool there is always something bad: what is no object."""
 
-    @settings(max_examples=30)
+    @settings(max_examples=limit_examples(30))
     @given(bad_arguments(everything))
     def draw(value):
         assert not isinstance(value, dict)
@@ -143,7 +144,7 @@ def test_calls_are_of_the_tools_of_a_catalog():
     catalog = Catalog(book, everything)
     seen = set()
 
-    @settings(max_examples=40)
+    @settings(max_examples=limit_examples(40))
     @given(calls(catalog))
     def draw(call):
         assert isinstance(call, ToolCall)
@@ -158,7 +159,7 @@ def test_calls_are_of_the_tools_of_a_catalog():
 def test_batches_have_ids_of_their_own():
     """One call or several, numbered."""
 
-    @settings(max_examples=40)
+    @settings(max_examples=limit_examples(40))
     @given(batches(Catalog(book, everything), max_calls=3))
     def draw(batch):
         assert [call.id for call in batch] == [f"call_{number}" for number in range(1, len(batch) + 1)]

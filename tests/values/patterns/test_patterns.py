@@ -252,7 +252,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize(("source", "text"), ORDINARY)
 def test_ordinary_patterns_are_left_to_re(source, text):
-    """What everybody writes costs no more than `re`, also on longer texts than usual."""
+    """Usual patterns cost no more than `re`, also on long texts."""
     pattern = compile_pattern(source)
     assert pattern.fast_limit >= 5 * len(text)
     assert pattern.search(text)

@@ -212,7 +212,7 @@ def test_one_hopeless_value_means_no_repair_at_all():
 
 
 def test_null_for_a_required_parameter_is_not_dropped():
-    """Nobody said that it may be absent."""
+    """The schema does not say that it may be absent."""
     assert mend({"a": None}, a=int) is None
     assert mend({"a": None}, a=(int, 5)) == {}
 

@@ -166,7 +166,7 @@ def test_what_is_not_json_is_refused_with_its_place(value, problem):
 
 
 def test_an_exhausted_stack_is_a_refusal():
-    """Whoever calls from far below gets an answer they can handle."""
+    """A caller with a deep stack gets an error that it can handle."""
     deep = []
     for _ in range(60):
         deep = [deep]

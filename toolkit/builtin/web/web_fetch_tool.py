@@ -1,5 +1,8 @@
 """
 The `web_fetch` tool, which fetches a page from the web as text.
+
+The pages of a session are kept for a while, so that a model can read on without a second request. A page that is taken
+out again is judged once more, for every address that it came from.
 """
 
 from __future__ import annotations
@@ -8,11 +11,14 @@ import asyncio
 import json
 import secrets
 import ssl
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
+from ..._plumbing.forks import unlock_in_children
 from ..._plumbing.wording import format_count
 from ...access import Access, Url
 from ...context import AccessChecker, Context
@@ -20,11 +26,11 @@ from ...decorator import tool
 from ...errors import BadArgs, Problem, Safety, ToolError, Transient
 from ...results import ToolResult
 from ...safety.hosts import unreachable
+from ...session import Session
 from ...spec import Tool
 from ...values.text_limits import TextLimit
 from .addresses import JudgeAddress, ReachableHosts, Resolve, resolve_by_system
 from .fetcher import FetchedPage, Fetcher, FetchLimits
-from .page_cache import CachedPage, PageCache
 from .page_text import PageText, read_page_text
 
 __all__ = ["frame_page", "web_fetch_for"]
@@ -222,3 +228,59 @@ def frame_page(text: str, url: str, *, marker: Callable[[], str] = lambda: secre
         f"{text}\n"
         f"----- end page {mark} -----"
     )
+
+
+_STATE_KEY = "toolkit.web_fetch"
+_MAX_CHARACTERS = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPage:
+    """A page in the form in which it is shown: the addresses of redirects, the lines about the page, and its text."""
+
+    hops: tuple[str, ...]
+    head: str
+    text: str
+    kept_since: float = 0.0
+    expires_at: float = 0.0
+
+
+class PageCache:
+    """The pages that one session keeps. Of more than *max_pages*, those used longest ago are removed first."""
+
+    def __init__(self, *, max_pages: int, clock: Callable[[], float]) -> None:
+        self._max_pages = max_pages
+        self._clock = clock
+        self._pages: dict[Hashable, CachedPage] = {}
+        self._lock = unlock_in_children(threading.Lock())  # several event loops may use one session
+
+    @classmethod
+    def of(cls, session: Session | None, owner: Hashable, *, max_pages: int, clock: Callable[[], float]) -> PageCache:
+        """Return the pages that the tool *owner* keeps in *session*. Without a session, they keep nothing."""
+        if session is None:
+            return cls(max_pages=0, clock=clock)
+        caches: dict[Hashable, PageCache] = session.state.setdefault(_STATE_KEY, {})
+        return caches.setdefault(owner, cls(max_pages=max_pages, clock=clock))
+
+    def get(self, url: str) -> CachedPage | None:
+        """Return the page at *url*, if it is kept and not too old, else None."""
+        with self._lock:
+            page = self._pages.pop(url, None)
+            if page is None or self._clock() >= page.expires_at:
+                return None
+            self._pages[url] = page
+            return page
+
+    def add(self, url: str, page: CachedPage, seconds: float) -> None:
+        """Keep *page* for *seconds*."""
+        now = self._clock()
+        if seconds <= 0 or self._max_pages <= 0:
+            return
+        with self._lock:
+            self._pages.pop(url, None)
+            self._pages[url] = CachedPage(page.hops, page.head, page.text, now, now + seconds)
+            while (
+                len(self._pages) > self._max_pages
+                or sum(len(other.text) for other in self._pages.values()) > _MAX_CHARACTERS
+            ):
+                del self._pages[next(iter(self._pages))]

@@ -13,25 +13,35 @@ The case of a call that is judged, and that a person may be asked about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ...approvals.comparisons import build_edit, equals_except_masks
+from ...approvals.identity import is_unaltered
 from ...approvals.records import Record
 from ...approvals.store import ApprovalStore
-from ...decisions import ApprovalRequest, AuthRequest, Decision
+from ...decisions import ApprovalRequest, ArgumentEdit, AuthRequest, Decision
 from ...hooks.events import PersonAnswered, PersonAsked
 from ...permissions.judgement import Judgement
 from ...policies.redaction import MASK
 from ...questions import AnsweredQuestion, Question
 from ...results import ToolResult
-from ...spec import Tool
 from ...storage.process_owner import has_mark, owner
 from ...values.rendering import as_json
+from ...verdicts import Finding
 from ..call_frame import CallFrame
 from ..listeners import tell
 
-__all__ = ["Answered", "ApprovalCase", "Asking", "Unasked", "get_case", "is_marked_claim", "mask_secrets"]
+__all__ = [
+    "Answered",
+    "ApprovalCase",
+    "Asking",
+    "Unasked",
+    "get_case",
+    "is_marked_claim",
+    "mask_secrets",
+]
 
 T = TypeVar("T")
 
@@ -61,6 +71,41 @@ class ApprovalCase:
         self.made_ids: set[str] = set()
         self.question_count = 0
 
+    # The verdict.
+
+    async def judge(self, hook_reasons: Sequence[str] = ()) -> Judgement:
+        """Judge the call on its present arguments. *hook_reasons* are the reasons why hooks want a person to agree."""
+        frame, plan = self.frame, self.plan
+        findings = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in hook_reasons]
+        judging = self.settings.judges.judge(
+            plan.tool, plan.names, self.call, frame.decoded, findings, markers=plan.markers
+        )
+        frame.judgement = judgement = await frame.within(judging)
+        verdict = judgement.verdict
+        await self.write_line("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
+        return judgement
+
+    def has_to_ask(self, judgement: Judgement) -> bool:
+        """Return whether *judgement* asks something that no person has agreed to yet."""
+        if judgement.verdict.word != "ask":
+            return False
+        approved = self.frame.approved
+        if approved is None:
+            return True
+        # A check or a judge may ask another question this time, and the person has not answered what they have not
+        # read.
+        asks = [finding for finding in judgement.verdict.findings if finding.word == "ask"]
+        reasons = [finding.reason for finding in asks if finding.source in ("check", "judge")]
+        if any(self.frame.redaction().render_reason(reason) not in approved.reason for reason in reasons):
+            return True
+        # The name of the verdict counts too, because a judge may ask without a finding that asks.
+        askers = {judgement.verdict.by, *(finding.by for finding in asks)}
+        unanswered = askers.difference(approved.asked_by)
+        # An approval under one mode counts under another mode, because both modes ask about the same thing.
+        return not all(map(_is_mode, unanswered)) or (bool(unanswered) and not any(map(_is_mode, approved.asked_by)))
+
+    # The records.
+
     @property
     def is_step(self) -> bool:
         """Whether the call is a step of a run."""
@@ -71,10 +116,6 @@ class ApprovalCase:
         """The owner of the claims of this call: this process, with the mark of the step."""
         return owner(mark=self.call.claim_mark)
 
-    def has_made(self, record: Record) -> bool:
-        """Return whether this call has made the request of *record*, and not an earlier one that was the same call."""
-        return record.request.id in self.made_ids
-
     def is_resumed_by(self, record: Record) -> bool:
         """Return whether a person has answered *record* after its call had ended. They cannot be asked again."""
         return record.request.id == self.resumed_id
@@ -82,6 +123,19 @@ class ApprovalCase:
     def is_own_claim(self, record: Record) -> bool:
         """Return whether an earlier attempt at the same step has claimed *record*. It never began."""
         return is_marked_claim(record, self.call.claim_mark)
+
+    def find_edits(self, record: Record) -> tuple[ArgumentEdit, ...]:
+        """Return what people have changed in the arguments of *record*, the person who approved it included."""
+        request = record.request
+        if is_unaltered(record, self.plan.tool) or not isinstance(record.arguments, Mapping):
+            return request.edits
+        # The request shows the arguments before the change. A place that is masked there cannot be compared.
+        run = mask_secrets(record.arguments, self.plan.secrets)
+        shown = dict(request.arguments)
+        for name in [name for name in run if name in shown and equals_except_masks(shown[name], run[name])]:
+            del shown[name], run[name]
+        edit = build_edit(shown, run, record.decided_by, ())
+        return request.edits if edit is None else (*request.edits, edit)
 
     # The store of approvals, limited to the time that the call may wait for it.
 
@@ -94,13 +148,16 @@ class ApprovalCase:
         on_late: Callable[[ApprovalStore, T], object] | None = None,
     ) -> T:
         """Return what *work* returns; raise `StoreTimeoutError` if the call has no time left."""
-        left = self.frame.deadline.seconds_left()
+        deadline = self.frame.deadline
+        left = None if deadline.at is None else deadline.seconds_left()
         return await self.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
 
     def seconds_at_end(self, *, is_cancelled: bool) -> float | None:
         """Return how long the end of the call may take to be recorded; None if the call has no limit."""
-        seconds = self.settings.cleanup_seconds
-        return seconds if is_cancelled else self.frame.deadline.with_minimum(seconds).seconds_left()
+        seconds, deadline = self.settings.cleanup_seconds, self.frame.deadline
+        if is_cancelled or deadline.at is None:
+            return seconds if is_cancelled else None
+        return deadline.with_minimum(seconds).seconds_left()
 
     # The lines in the audit log about the call. Without an audit log, nothing is written.
 
@@ -137,8 +194,8 @@ class ApprovalCase:
         fields["grant"] = None if decision.grant is None else decision.grant.shown
         if decision.arguments is not None:
             # The old and the new secrets are masked.
-            redaction = self.plan.redaction(self.frame.decoded, self.frame.arguments, decision.arguments)
-            masked = mask_secrets(decision.arguments, self.plan.tool)
+            redaction = self.frame.redaction(decision.arguments)
+            masked = mask_secrets(decision.arguments, self.plan.secrets)
             fields["arguments"] = redaction.mask_value(as_json(masked))
         if answers:
             fields["answers"] = [answered.to_json() for answered in answers]
@@ -153,8 +210,6 @@ class ApprovalCase:
 
     async def write_outcome(self, result: ToolResult) -> None:
         """Add the line about the end of the call. A failure is only logged, because the call has happened."""
-        if self.settings.audit is None:
-            return
         writing = self.write_line(
             "outcome",
             kind=result.kind,
@@ -234,6 +289,10 @@ def is_marked_claim(record: Record, mark: str) -> bool:
     return record.state == "claimed" and record.claim is not None and has_mark(record.claim.owner, mark)
 
 
-def mask_secrets(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
-    """Return *arguments* with a mask in place of each secret of *tool*."""
-    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}
+def mask_secrets(arguments: Mapping[str, Any], secrets: Collection[str]) -> dict[str, Any]:
+    """Return *arguments* with a mask in place of each argument whose name is in *secrets*."""
+    return {name: MASK if name in secrets else value for name, value in arguments.items()}
+
+
+def _is_mode(by: str) -> bool:
+    return by.startswith("mode `")

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ...approvals.policy import Approvals
 from ...approvals.records import ApprovalError, Record
-from ...approvals.repeated_calls import WITHDRAWN, add_or_get, has_approved_askers
+from ...approvals.repeated_calls import WITHDRAWN, has_approved_askers
 from ...approvals.store import ApprovalStore, Settlement
 from ...approvals.store_runner import StoreRunner, StoreTimeoutError
 from ...decisions import Decision
@@ -25,12 +25,10 @@ from ...values.rendering import describe_value
 from ..call_frame import CallFrame
 from ..settings import Settings
 from .case import ApprovalCase, get_case
-from .opening import close_pending
-from .request import find_edits
+from .request import close_pending
 
 __all__ = [
     "RunInStore",
-    "ask_person",
     "build_lost_result",
     "build_repeated_result",
     "claim_request",
@@ -62,7 +60,7 @@ async def build_repeated_result(case: ApprovalCase, record: Record) -> ToolResul
     case.frame.repeats = record
     if record.outcome is not None:  # it says itself what people changed
         return ToolResult.from_json(record.outcome)
-    case.frame.edits = find_edits(record, case.plan.tool)
+    case.frame.edits = case.find_edits(record)
     runs = await find_running(record, case.approvals, case.run_in_store)
     if runs is False:
         return build_lost_result(record, case.approvals)
@@ -101,25 +99,6 @@ async def has_approval_before(case: ApprovalCase, record: Record) -> bool:
         return True
     name = record.request.id
     return await case.run_in_store("find request", name, lambda store: has_approved_askers(store, record))
-
-
-async def ask_person(case: ApprovalCase, record: Record) -> Decision | None:
-    """Return a person's immediate answer, or None if no person is asked or gives an answer."""
-    holders, name = case.approvals.holders, record.request.id
-    if not holders.begin_question(name):
-        return None  # another call with the same request is asking, and a person answers a request once
-    try:
-        decision = await case.approvals.answer(record.request, case.settings.in_hook_thread)
-    finally:
-        holders.end_question(name)
-    if decision is not None and decision.approved and decision.answers is None and record.request.questions:
-        _log.warning("the asker has approved request %s without answers to its questions, so it waits", name)
-        return None
-    if decision is not None and case.approvals.seal is not None:
-        # A sealed request that is answered here need not travel. It may be stored already if this is the second
-        # try.
-        await case.run_in_store("keep request", record.request.id, lambda store: add_or_get(store, record))
-    return decision
 
 
 async def claim_request(
@@ -184,7 +163,7 @@ async def withdraw_request(case: ApprovalCase, record: Record, error: BaseExcept
     """
     name, case.open_record = record.request.id, None
     is_resumed = case.is_resumed_by(record)
-    if not is_resumed and not case.approvals.holders.remove(name, is_maker=case.has_made(record)):
+    if not is_resumed and not case.approvals.holders.remove(name, is_maker=name in case.made_ids):
         return
     if error is not None and (is_resumed or (case.is_step and not isinstance(error, Exception))):
         return
@@ -232,7 +211,8 @@ async def record_outcome(frame: CallFrame) -> None:
     """
     case, result = get_case(frame), frame.result
     frame.approval_case = None  # it holds the frame
-    frame.extend_deadline()  # the outcome is written down even if the time of the call is over
+    if frame.deadline.at is not None:
+        frame.extend_deadline()  # the outcome is written down even if the time of the call is over
     if result is None:
         return
     try:
@@ -242,7 +222,8 @@ async def record_outcome(frame: CallFrame) -> None:
             problem = "" if case.claimed_record is None else await _store_outcome(case, case.claimed_record, result)
             if problem:
                 result.metadata = {**(result.metadata or {}), "not_recorded": frame.redaction().mask_text(problem)}
-        await case.write_outcome(result)
+        if case.plan.is_recorded:
+            await case.write_outcome(result)
     except BaseException as error:
         if case.open_record is not None:
             await withdraw_request(case, case.open_record, error)

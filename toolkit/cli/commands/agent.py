@@ -10,7 +10,7 @@ from ..._plumbing.wording import format_count, format_dollars
 from ...agent import Run
 from ..call_policy import CallOptions, call_options
 from ..command import read_prompt, subcommand, target_argument
-from ..display.usage_parts import describe_usage
+from ..display.lines import describe_usage
 from ..exit_codes import RUN_EXITS
 from ..output import Output
 from .run_driver import RUN, open_driver

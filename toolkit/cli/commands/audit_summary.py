@@ -19,8 +19,7 @@ from ...policies.audit import AuditLog
 from ...providers.base import Usage
 from ...values.token_estimates import estimate_tokens
 from ..command import subcommand
-from ..display.lines import format_duration
-from ..display.usage_parts import describe_usage, list_parts
+from ..display.lines import describe_usage, format_duration, list_parts
 from ..failures import Failure
 from ..output import Output
 

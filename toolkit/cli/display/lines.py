@@ -23,6 +23,7 @@ from rich.text import Text
 
 from ..._plumbing.wording import format_count
 from ...context import Progress
+from ...providers.base import Usage
 from ...results import Kind, ToolResult
 from ...values.visible import make_visible
 
@@ -34,7 +35,9 @@ __all__ = [
     "Marks",
     "RegionContent",
     "RunningCall",
+    "describe_usage",
     "format_duration",
+    "list_parts",
     "render_finished_call",
     "render_heading",
     "render_text",
@@ -44,6 +47,7 @@ _MIN_WIDTH = 20
 _BAR_WIDTH = 20
 _BAR_ROOM = 45  # for the bar, the time before it, and the numbers after it
 _MAX_CALLS = 8
+_MAX_TOOLS = 3
 _MAX_LINE_CHARACTERS = 2000
 _REDRAWS_PER_SECOND = 10
 # The largest number of lines that is shown of a result, and of characters in each line.
@@ -246,3 +250,24 @@ class LiveRegion:
             thinking = RunningCall("thinking", picture.thinking_since)
             lines.append(render_running_call(thinking, now, frame, console, options))
         yield from lines
+
+
+def list_parts(usage: Usage) -> list[tuple[str, int]]:
+    """Return the parts of the input with their tokens: definitions, the results of each tool, and the rest."""
+    results = sorted(usage.result_tokens.items(), key=lambda item: item[1], reverse=True)
+    return [
+        ("definitions", usage.definition_tokens),
+        *((f"results of {name}", tokens) for name, tokens in results),
+        ("rest", usage.rest_tokens),
+    ]
+
+
+def describe_usage(usage: Usage) -> str:
+    """Return how much was read and written, and what was read, on one line. Of the tools it names the largest."""
+    definitions, *results, rest = list_parts(usage)
+    others = sum(tokens for _, tokens in results[_MAX_TOOLS:])
+    parts = [definitions, *results[:_MAX_TOOLS], ("results of other tools", others), rest]
+    shown = ", ".join(f"{name} {tokens:,}" for name, tokens in parts if tokens)
+    read = format_count(usage.input_tokens + usage.unreported_tokens, "token")
+    estimate = f" (of these, {usage.unreported_tokens:,} by our own estimate)" if usage.unreported_tokens else ""
+    return f"{read} read{estimate} and {usage.output_tokens:,} written" + (f"; read: {shown}" if shown else "")

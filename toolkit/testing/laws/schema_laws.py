@@ -14,10 +14,10 @@ from ...catalog import Catalog
 from ...errors import BadArgs, CatalogError, DefinitionError
 from ...formats import FORMATS, definitions_for
 from ...spec import Tool
+from ...values.schemas.keywords import equality_key
 from ...values.schemas.validator import check_schema
 from ...values.strictjson.checks import find_flaws
 from ..strategies.arguments import arguments, check_arguments, mistaken_arguments
-from ..strategies.arrays import equality_key
 from ..strategies.base import Unsupported
 from ..strategies.generating import fitting_values
 from ..strategies.mistakes import Mistake

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._plumbing.wording import format_count
+from ...values.schemas.keywords import equality_key
 from .base import Impossible, SchemaStrategy, Strategy, st
 from .schema_parts import Part, Parts
 
-__all__ = ["arrays", "equality_key"]
+__all__ = ["arrays"]
 
 _MAX_DRAWN_ITEMS = 64
 """If more than this many items have to be drawn, a few items are repeated, unless all items have to differ."""
@@ -56,19 +57,6 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
         [head.strategy for head in heads], tail, [item.strategy for item in contained], least, most, is_unique
     )
     return SchemaStrategy(strategy, 1 if most == 0 else None, exact)
-
-
-def equality_key(value: Any) -> Any:
-    """
-    Return a key that is equal for two values if, and only if, JSON Schema takes the values for equal.
-
-    For JSON Schema 1 equals 1.0, and true equals neither of them.
-    """
-    if isinstance(value, list):
-        return "array", *map(equality_key, value)
-    if isinstance(value, dict):
-        return "object", frozenset((key, equality_key(item)) for key, item in value.items())
-    return (bool, value) if isinstance(value, bool) else value
 
 
 def _build_head_and_tail(

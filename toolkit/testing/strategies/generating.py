@@ -18,8 +18,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from ...values.schemas.keywords import equality_key
 from ...values.strictjson.checks import copy_json
-from .arrays import arrays, equality_key
+from .arrays import arrays
 from .base import Impossible, SchemaStrategy, Strategy, Unsupported, hypothesis, one_of, st
 from .numbers import numbers
 from .objects import objects

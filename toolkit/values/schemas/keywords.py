@@ -29,6 +29,7 @@ __all__ = [
     "IndexedChoices",
     "SchemaError",
     "classes_that_fit",
+    "equality_key",
 ]
 
 MAX_ERRORS = 100
@@ -68,7 +69,7 @@ class IndexedChoices(list[Any]):
     @functools.cached_property
     def keys(self) -> frozenset[Any]:
         """Return the equality keys of all choices."""
-        return frozenset(map(_equality_key, self))
+        return frozenset(map(equality_key, self))
 
 
 UNSET: Any = object()
@@ -202,12 +203,12 @@ def _find_type_error(validator: Any, instance: Any, schema: Any, step: Any, *sch
 
 def _check_enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if isinstance(choices, IndexedChoices):
-        fits = _equality_key(instance) in choices.keys
+        fits = equality_key(instance) in choices.keys
     elif isinstance(instance, str):
         fits = instance in choices
     else:
-        identity = _equality_key(instance)
-        fits = any(_equality_key(choice) == identity for choice in choices)
+        identity = equality_key(instance)
+        fits = any(equality_key(choice) == identity for choice in choices)
     if not fits:
         yield SchemaError()
 
@@ -334,14 +335,14 @@ def _refuse_length(kind: Any, fails: Callable[[Any, Any], bool]) -> Callable[...
 
 
 def _has_repeated_items(unique: Any, instance: Any) -> bool:
-    return bool(unique) and isinstance(instance, list) and len(set(map(_equality_key, instance))) != len(instance)
+    return bool(unique) and isinstance(instance, list) and len(set(map(equality_key, instance))) != len(instance)
 
 
 KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "$ref": _check_reference,
     "type": _check_type,
     "enum": _check_enum,
-    "const": _refuse_if(lambda constant, instance: _equality_key(instance) != _equality_key(constant)),
+    "const": _refuse_if(lambda constant, instance: equality_key(instance) != equality_key(constant)),
     "properties": _check_properties,
     "required": _check_required,
     "dependentRequired": _check_dependent_required,
@@ -367,7 +368,7 @@ KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
 }
 
 
-def _equality_key(value: Any) -> Any:
+def equality_key(value: Any) -> Any:
     """Return a hashable key that is equal for values that JSON Schema treats as equal, and only for these."""
     if isinstance(value, str):
         return "s", value
@@ -379,7 +380,7 @@ def _equality_key(value: Any) -> Any:
         # The hash of a long integer is easy to predict, and a set of integers that share a hash is slow.
         return value if -sys.hash_info.modulus < value < sys.hash_info.modulus else hex(value)
     if isinstance(value, list):
-        return "l", *map(_equality_key, value)
+        return "l", *map(equality_key, value)
     if isinstance(value, dict):
-        return "d", frozenset((key, _equality_key(item)) for key, item in value.items())
+        return "d", frozenset((key, equality_key(item)) for key, item in value.items())
     return value
