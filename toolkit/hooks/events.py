@@ -194,11 +194,19 @@ class ModelAsked:
 
 @record(frozen=True, slots=True)
 class ModelAnswered:
-    """The model has replied, with its usage in the *reply*; or there is none, because of *error*."""
+    """
+    The model has replied, with its usage in the *reply*; or there is none, because of *error*.
+
+    Attributes:
+        first_text_seconds: When the first words had arrived; None if the reply was not streamed, or has no words.
+        cost: What the tokens cost, by the prices of the budget; None if it has none.
+    """
 
     run: RunInfo
     reply: Reply | None
     error: BaseException | None = None
+    first_text_seconds: float | None = None
+    cost: float | None = None
 
 
 @record(frozen=True, slots=True)
