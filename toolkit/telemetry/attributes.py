@@ -11,12 +11,10 @@ import hashlib
 import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
-from weakref import WeakKeyDictionary
 
-from ..hooks.events import CallEnded, FlowEnded, FlowInfo, ModelAnswered, RunEnded, RunInfo, SubRunEnded
+from ..hooks.events import CallEnded, FlowInfo, ModelAnswered, RunEnded, RunInfo, SubRunEnded
 from ..hooks.shell.events import arguments_of, mask_secrets
 from ..results import ToolCall
-from ..spec import Tool
 from ..values.visible import make_visible
 from .names import FINISH_REASONS, PROVIDERS, Names
 
@@ -29,7 +27,6 @@ __all__ = [
     "describe_call",
     "describe_call_end",
     "describe_flow",
-    "describe_flow_end",
     "describe_question",
     "describe_reply",
     "describe_run",
@@ -41,36 +38,24 @@ Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 
 _MAX_NAME_CHARS = 200
 
-_tools: WeakKeyDictionary[Tool, Attributes] = WeakKeyDictionary()
-
 
 def describe_call(call: ToolCall, agent: str, *, capture: bool) -> Attributes:
     """Return what is known about a call of the agent *agent* where it starts."""
-    tool = call.tool
-    if tool is None:
-        attributes: Attributes = {Names.OPERATION: Names.EXECUTE_TOOL, Names.TOOL_NAME: clean_name(call.name)}
+    attributes: Attributes = {Names.OPERATION: Names.EXECUTE_TOOL, Names.TOOL_CALL_ID: clean_name(call.id)}
+    if (tool := call.tool) is None:
+        attributes[Names.TOOL_NAME] = clean_name(call.name)
     else:
-        attributes = (_tools.get(tool) or _describe_tool(tool)).copy()
-    attributes[Names.TOOL_CALL_ID] = clean_name(call.id)
+        attributes[Names.TOOL_NAME] = tool.name
+        attributes[Names.TOOL_TYPE] = "extension" if tool.origin.startswith("mcp:") else "function"
+        attributes[Names.ORIGIN] = tool.origin
+        if tool.description:
+            attributes[Names.TOOL_DESCRIPTION] = tool.description
     if agent:
         attributes[Names.AGENT_NAME] = agent
     if call.session_key:
         attributes[Names.SESSION] = _hide(call.session_key, capture=capture)
     if call.principal:
         attributes[Names.PRINCIPAL] = _hide(call.principal, capture=capture)
-    return attributes
-
-
-def _describe_tool(tool: Tool) -> Attributes:
-    attributes: Attributes = {
-        Names.OPERATION: Names.EXECUTE_TOOL,
-        Names.TOOL_NAME: tool.name,
-        Names.TOOL_TYPE: "extension" if tool.origin.startswith("mcp:") else "function",
-        Names.ORIGIN: tool.origin,
-    }
-    if tool.description:
-        attributes[Names.TOOL_DESCRIPTION] = tool.description
-    _tools[tool] = attributes
     return attributes
 
 
@@ -146,13 +131,10 @@ def describe_flow(flow: FlowInfo, *, capture: bool) -> Attributes:
     return attributes
 
 
-def describe_flow_end(event: FlowEnded) -> Attributes:
-    """Return how a flow has ended."""
-    return {Names.FLOW_STATUS: event.status}
-
-
-def name_error(error: BaseException) -> str:
-    """Return the name of the class of *error*, with its module if it is not a builtin one."""
+def name_error(error: BaseException | None) -> str | None:
+    """Return the name of the class of *error*, with its module if it is not a builtin one; None without an error."""
+    if error is None:
+        return None
     kind = type(error)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 

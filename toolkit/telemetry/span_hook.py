@@ -15,6 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
@@ -26,7 +27,6 @@ from .attributes import (
     describe_call,
     describe_call_end,
     describe_flow,
-    describe_flow_end,
     describe_question,
     describe_reply,
     describe_run,
@@ -125,12 +125,15 @@ class _Activity:
     attempted: int = 0
     is_over: bool = False
 
-    def is_recording(self) -> bool:
-        # A tool may have ended the span itself. Then it says so in the log if it is told anything more.
-        return self.span is not None and self.span.is_recording()
-
     def now(self) -> int:
         return self.offset + time.perf_counter_ns()
+
+    def add_event(self, name: str, attributes: Attributes, at: int, of_span: Attributes | None = None) -> None:
+        """Add an event to the span, and attributes *of_span*, unless the tool has ended the span itself."""
+        if self.span is not None and self.span.is_recording():
+            self.span.add_event(name, attributes, at)
+            if of_span:
+                self.span.set_attributes(of_span)
 
 
 _current: ContextVar[_Activity | None] = ContextVar("toolkit_telemetry", default=None)
@@ -189,44 +192,40 @@ class SpanHook(ABC):
 
     def on_event(self, event: events.Event) -> None:
         """Record *event*."""
-        if self._open or self.find_sink() is not None:
-            self._handlers[type(event)](event)
+        self._handlers[type(event)](event)
 
     # Calls.
 
     def _start_call(self, event: events.CallStarted) -> None:
+        if (sink := self.find_sink()) is None:
+            return
         call, outer = event.call, _current.get()
         attributes = describe_call(call, "" if outer is None else outer.agent, capture=self._capture)
         if event.request_id is not None:
             attributes[Names.REQUEST_ID] = event.request_id
         links = () if event.waited_in is None else (event.waited_in,)
-        activity = self._start(_key_of_call(call), attributes, str(attributes[Names.TOOL_NAME]), links=links)
-        if activity is not None and activity.metric is not None and call.tool is None:
+        activity = self._start(sink, _key_of_call(call), attributes, Names.TOOL_NAME, links=links)
+        if activity.metric is not None and call.tool is None:
             activity.metric[Names.TOOL_NAME] = UNKNOWN_TOOL
 
     def _end_call(self, event: events.CallEnded) -> None:
-        if (activity := self._find(_key_of_call(event.call))) is None:
-            return
-        attributes: Attributes = {}
-        if activity.is_recording():
-            attributes = describe_call_end(event, capture=self._capture, max_chars=self._max_chars)
-        error = None if event.kind in ("ok", "waiting") else event.kind
-        self._end(activity, attributes, error, str(attributes.get(Names.TOOL_RESULT, "")))
+        if (activity := self._find(_key_of_call(event.call))) is not None:
+            describe = partial(describe_call_end, event, capture=self._capture, max_chars=self._max_chars)
+            self._end(activity, None if event.kind in ("ok", "waiting") else event.kind, describe)
 
     def _note_attempt(self, event: events.AttemptStarted) -> None:
         """Add an event for each attempt, if there is more than one. So the usual call has none."""
         activity = self._find(_key_of_call(event.call))
-        if activity is None or activity.span is None:
+        if activity is None:
             return
         if event.number == 1:
             activity.attempted = activity.now()
-        elif activity.is_recording():
-            if event.number == 2:
-                activity.span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: 1}, activity.attempted)
-            attributes: Attributes = {Names.ATTEMPT_NUMBER: event.number}
-            if event.error is not None:
-                attributes[Names.ERROR_TYPE] = name_error(event.error)
-            activity.span.add_event(Names.ATTEMPT_EVENT, attributes, activity.now())
+            return
+        if event.number == 2:
+            activity.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: 1}, activity.attempted)
+        error = name_error(event.error)
+        attributes: Attributes = {} if error is None else {Names.ERROR_TYPE: error}
+        activity.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: event.number, **attributes}, activity.now())
 
     def _note_outcome(self, event: events.HookDecided) -> None:
         attributes: Attributes = {Names.HOOK_NAME: type(event.hook).__name__}
@@ -247,82 +246,64 @@ class SpanHook(ABC):
 
     def _note(self, event: Any, name: str, attributes: Attributes, of_span: Attributes | None = None) -> None:
         """Add an event to the span of the call that *event* is about, and the attributes *of_span* to the span."""
-        activity = self._find(_key_of_call(event.call))
-        if activity is not None and activity.span is not None and activity.is_recording():
-            activity.span.add_event(name, attributes, activity.now())
-            if of_span:
-                activity.span.set_attributes(of_span)
+        if (activity := self._find(_key_of_call(event.call))) is not None:
+            activity.add_event(name, attributes, activity.now(), of_span)
 
     # Runs, models and flows.
 
     def _start_run(self, event: events.RunStarted | events.SubRunStarted) -> None:
-        run, agent = event.run, clean_name(event.run.agent)
-        attributes = describe_run(run, capture=self._capture)
-        self._start(("run", run.id), attributes, agent, links=run.waited_in, agent=agent)
+        if (sink := self.find_sink()) is not None:
+            attributes = describe_run(event.run, capture=self._capture)
+            self._start(sink, ("run", event.run.id), attributes, Names.AGENT_NAME, links=event.run.waited_in)
 
     def _end_run(self, event: events.RunEnded | events.SubRunEnded) -> None:
         if (activity := self._find(("run", event.run.id))) is not None:
-            self._end(activity, describe_run_end(event), None if event.error is None else name_error(event.error))
+            self._end(activity, name_error(event.error), partial(describe_run_end, event))
 
     def _start_model(self, event: events.ModelAsked) -> None:
-        attributes = describe_question(event.run, capture=self._capture)
-        self._start(("model", event.run.id), attributes, clean_name(event.run.model), is_client=True)
+        if (sink := self.find_sink()) is not None:
+            attributes = describe_question(event.run, capture=self._capture)
+            self._start(sink, ("model", event.run.id), attributes, Names.REQUEST_MODEL)
 
     def _end_model(self, event: events.ModelAnswered) -> None:
         if (activity := self._find(("model", event.run.id))) is None:
             return
-        attributes, metric, record = describe_reply(event), activity.metric, activity.sink.record
-        if metric is not None and Names.RESPONSE_MODEL in attributes:
-            metric[Names.RESPONSE_MODEL] = attributes[Names.RESPONSE_MODEL]
-        self._end(activity, attributes, None if event.error is None else name_error(event.error))
-        if metric is not None and event.reply is not None:
-            usage = event.reply.usage
-            record(Names.TOKEN_USAGE, usage.input_tokens, {**metric, Names.TOKEN_TYPE: "input"})
-            record(Names.TOKEN_USAGE, usage.output_tokens, {**metric, Names.TOKEN_TYPE: "output"})
+        metric, reply, record = activity.metric, event.reply, activity.sink.record
+        if metric is not None and reply is not None and reply.model:
+            metric[Names.RESPONSE_MODEL] = clean_name(reply.model)
+        self._end(activity, name_error(event.error), partial(describe_reply, event))
+        if metric is not None and reply is not None:
+            record(Names.TOKEN_USAGE, reply.usage.input_tokens, {**metric, Names.TOKEN_TYPE: "input"})
+            record(Names.TOKEN_USAGE, reply.usage.output_tokens, {**metric, Names.TOKEN_TYPE: "output"})
             if event.first_text_seconds is not None:
                 record(Names.FIRST_CHUNK, event.first_text_seconds, metric)
 
     def _start_flow(self, event: events.FlowStarted) -> None:
-        attributes = describe_flow(event.flow, capture=self._capture)
-        self._start(("flow", event.flow.id), attributes, str(attributes[Names.WORKFLOW_NAME]))
+        if (sink := self.find_sink()) is not None:
+            attributes = describe_flow(event.flow, capture=self._capture)
+            self._start(sink, ("flow", event.flow.id), attributes, Names.WORKFLOW_NAME)
 
     def _end_flow(self, event: events.FlowEnded) -> None:
         if (activity := self._find(("flow", event.flow.id))) is not None:
-            failed = "failed" if event.status == "failed" else None
-            error = failed if event.error is None else name_error(event.error)
-            self._end(activity, describe_flow_end(event), error)
+            error = name_error(event.error) or ("failed" if event.status == "failed" else None)
+            self._end(activity, error, lambda: {Names.FLOW_STATUS: event.status})
 
     # What starts and ends.
 
     def _start(
-        self,
-        key: _Key,
-        attributes: Attributes,
-        subject: str,
-        *,
-        links: Sequence[str] = (),
-        agent: str = "",
-        is_client: bool = False,
-    ) -> _Activity | None:
-        """Start an activity about *subject*, with what *attributes* say, and return it; None if nothing records."""
-        sink = self.find_sink()
-        if sink is None:
-            return None
+        self, sink: SpanSink, key: _Key, attributes: Attributes, subject: str, *, links: Sequence[str] = ()
+    ) -> _Activity:
+        """Start an activity, and return it. Its attribute *subject* says what it is about, if there is one."""
         outer, operation = _current.get(), str(attributes[Names.OPERATION])
-        if not agent and outer is not None:
-            agent = outer.agent
+        agent = str(attributes.get(Names.AGENT_NAME, "" if outer is None else outer.agent))
         metric: Attributes | None = None
         if sink.has_metrics:
             metric = {name: attributes[name] for name in _METRIC_NAMES[operation] if name in attributes}
+        name = f"{operation} {attributes[subject]}" if subject in attributes else operation
         started = time.perf_counter_ns()
         offset = time.time_ns() - started
-        span, context = sink.start_span(
-            f"{operation} {subject}" if subject else operation,
-            attributes,
-            links,
-            is_client=is_client,
-            start_time=offset + started,
-        )
+        is_client = operation == Names.CHAT
+        span, context = sink.start_span(name, attributes, links, is_client=is_client, start_time=offset + started)
         activity = _Activity(self, key, operation, sink, span, context, outer, agent, metric, started, offset)
         _current.set(activity)
         self._open[key] = activity
@@ -333,22 +314,23 @@ class SpanHook(ABC):
         is_own = activity is not None and activity.owner is self and activity.key == key
         return activity if is_own else self._open.get(key)
 
-    def _end(self, activity: _Activity, attributes: Attributes, error: str | None, text: str = "") -> None:
-        """End *activity*. It has failed if there is an *error*, whose name that is; *text* says more."""
+    def _end(self, activity: _Activity, error: str | None, describe: Callable[[], Attributes]) -> None:
+        """End *activity*, which has failed if *error* names an error. *describe* is called if its span records."""
         if self._open.get(activity.key) is activity:
             del self._open[activity.key]
         _leave(activity)
-        ended, span = time.perf_counter_ns(), activity.span
-        if span is not None and activity.is_recording():
+        ended, span, metric = time.perf_counter_ns(), activity.span, activity.metric
+        if span is not None and span.is_recording():
+            attributes = describe()
             if error is not None:
                 attributes[Names.ERROR_TYPE] = error
-                activity.sink.set_error(span, text)
+                activity.sink.set_error(span, str(attributes.get(Names.TOOL_RESULT, "")))
             span.set_attributes(attributes)
             span.end(activity.offset + ended)
-        if activity.metric is not None:
+        if metric is not None:
             if error is not None:
-                activity.metric[Names.ERROR_TYPE] = error
-            activity.sink.record(activity.operation, (ended - activity.started) / 1e9, activity.metric)
+                metric[Names.ERROR_TYPE] = error
+            activity.sink.record(activity.operation, (ended - activity.started) / 1e9, metric)
 
 
 _METRIC_NAMES = {

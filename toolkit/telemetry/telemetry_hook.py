@@ -90,7 +90,7 @@ class _TelemetrySink:
             around,
             SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
             attributes,
-            [Link(found) for text in links[:MAX_LINKS] if (found := _read_context(text)) is not None],
+            [Link(found) for found in map(_read_context, links[:MAX_LINKS]) if found is not None] if links else (),
             start_time,
         )
         context.attach(trace.set_span_in_context(span, around))
