@@ -17,8 +17,8 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
     ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ mcp/ durable/ flows/ telemetry/ testing/ cli/ __main__ __init__",
-    "_plumbing": "decompression distribution forks generated_ids markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
-    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run model_requests hand_overs answer_checks lifecycle summarizer loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
+    "_plumbing": "decompression distribution forks generated_ids line_files markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
+    "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run model_requests hand_overs answer_checks lifecycle summarizer run_model loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
     "agent/saved": "missing_answers run_fields runs kept_turns run_seal __init__",
     "approvals": "comparisons askers records answers seal store repeated_calls memory_store policy file_diffs read_only_guard previews sql_store terminal/ identity postgres_store store_runner __init__",
@@ -35,7 +35,7 @@ ORDER = {
     "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_objects sources __init__",
     "catalogs/search": "words word_families documents fusion embeddings spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures client_files call_policy command run_database commands/ main __init__",
-    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve settings show trust mcp workloads worker __init__",
+    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve settings show trace trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop time_limits uninterrupted __init__",
@@ -66,7 +66,7 @@ ORDER = {
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
     "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files keys trusted_scripts hook_tables layers loading __init__",
     "steps": "base expense session_changes records notes nested_runs call_step run_steps requests __init__",
-    "telemetry": "names attributes sinks telemetry_hook __init__",
+    "telemetry": "names attributes span_hook telemetry_hook trace_file __init__",
     "testing": "strategies/ laws/ load_target doubles mcp_client recorded_provider evaluation snapshots/ __init__",
     "testing/laws": "violations confusable_tools smallest_example schema_laws tool_runner run_laws concurrent_calls checking code_lints lints __init__",
     "testing/snapshots": "schema_changes snapshot __init__",

@@ -34,6 +34,7 @@ COMMANDS = [
     "worker",
     "runs",
     "stats",
+    "trace",
     "init",
     "completion",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,18 +14,20 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Sampler
 
+from toolkit import Catalog, Safety, Transient
 from toolkit.telemetry import Telemetry
 
-__all__ = ["KeptSpans"]
+__all__ = ["KeptSpans", "build_work", "linked_ids"]
 
 
 class KeptSpans:
     """A tracer and a meter in memory, and hooks that record there."""
 
-    def __init__(self) -> None:
+    def __init__(self, sampler: Sampler | None = None) -> None:
         self.exporter, self.reader = InMemorySpanExporter(), InMemoryMetricReader()
-        self.tracers, self.meters = TracerProvider(), MeterProvider([self.reader])
+        self.tracers, self.meters = TracerProvider(sampler), MeterProvider([self.reader])
         self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
 
     def hook(self, **options: Any) -> Telemetry:
@@ -65,3 +68,31 @@ class KeptSpans:
             for scope in resource.scope_metrics
             for metric in scope.metrics
         }
+
+
+def linked_ids(span: ReadableSpan) -> list[tuple[int, int]]:
+    """Return the trace and the span of each link."""
+    return [(link.context.trace_id, link.context.span_id) for link in span.links]
+
+
+def build_work() -> Catalog:
+    """Return a tool whose argument says how it ends, and one that asks first."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def work(how: str = "ok") -> str:
+        """Do some work."""
+        if how == "slow":
+            await asyncio.Event().wait()
+        errors = {"failed": RuntimeError("no"), "safety": Safety("no"), "transient": Transient("busy")}
+        errors["cancelled"] = asyncio.CancelledError()
+        if how in errors:
+            raise errors[how]
+        return how
+
+    @catalog.tool(destructive=True)
+    async def burn(wood: str) -> str:
+        """Burn it."""
+        return wood
+
+    return catalog

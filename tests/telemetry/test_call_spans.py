@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import json
 from typing import Annotated, Any
 
@@ -11,13 +10,14 @@ import pytest
 
 pytest.importorskip("opentelemetry.sdk", reason="the SDK of OpenTelemetry is not installed")
 
-from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import StatusCode
 
-from toolkit import Catalog, Decision, Dispatcher, Permissions, Safety, Secret, Session, Transient
+from tests.telemetry.kept_spans import build_work
+from toolkit import Catalog, Decision, Dispatcher, Permissions, Secret, Session
 from toolkit.approvals import Approvals
 from toolkit.hooks import Cache, Deny, Halt, Modify, Proceed
 from toolkit.policies.retry import RetryPolicy
+from toolkit.results import KINDS
 from toolkit.telemetry import Telemetry
 from toolkit.telemetry.attributes import clean_name
 
@@ -36,47 +36,31 @@ class Gate:
         return self.outcomes.get(call.name, Proceed())
 
 
-def build_catalog() -> Catalog:
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True)
-    async def work(how: str = "ok") -> str:
-        """Do some work."""
-        if how == "slow":
-            await asyncio.Event().wait()
-        errors = {"failed": RuntimeError("no"), "safety": Safety("no"), "transient": Transient("busy")}
-        if how in errors:
-            raise errors[how]
-        return how
-
-    @catalog.tool(destructive=True)
-    async def burn(wood: str) -> str:
-        """Burn it."""
-        return wood
-
-    return catalog
+ENDS = [
+    ("ok", "work", {}, None),
+    ("failed", "work", {"how": "failed"}, None),
+    ("safety", "work", {"how": "safety"}, None),
+    ("transient", "work", {"how": "transient"}, None),
+    ("timeout", "work", {"how": "slow"}, None),
+    ("bad_args", "work", {"how": []}, None),
+    ("not_found", "nope", {}, None),
+    ("denied", "work", {}, Deny("no")),
+    ("halted", "work", {}, Halt("no")),
+    ("internal", "work", {}, "no outcome"),
+    ("waiting", "burn", {"wood": "oak"}, None),
+    ("cancelled", "work", {"how": "cancelled"}, None),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "arguments", "outcome"),
-    [
-        ("ok", "work", {}, None),
-        ("failed", "work", {"how": "failed"}, None),
-        ("safety", "work", {"how": "safety"}, None),
-        ("transient", "work", {"how": "transient"}, None),
-        ("timeout", "work", {"how": "slow"}, None),
-        ("bad_args", "work", {"how": []}, None),
-        ("not_found", "nope", {}, None),
-        ("denied", "work", {}, Deny("no")),
-        ("halted", "work", {}, Halt("no")),
-        ("internal", "work", {}, "no outcome"),
-        ("waiting", "burn", {"wood": "oak"}, None),
-    ],
-)
+def test_every_kind_of_result_is_tried():
+    assert {kind for kind, *_ in ENDS} == KINDS
+
+
+@pytest.mark.parametrize(("kind", "name", "arguments", "outcome"), ENDS)
 async def test_a_span_says_how_the_call_has_ended(kept, kind, name, arguments, outcome):
     hooks = [Gate(work=outcome)] if outcome else []
     dispatcher = Dispatcher(
-        build_catalog(), permissions=Permissions("auto"), hooks=[*hooks, kept.hook()], retry=QUICK, timeout_seconds=None
+        build_work(), permissions=Permissions("auto"), hooks=[*hooks, kept.hook()], retry=QUICK, timeout_seconds=None
     )
     result = await dispatcher.call(name, arguments, timeout_seconds=0.05 if kind == "timeout" else None)
     assert result.kind == kind
@@ -93,7 +77,7 @@ async def test_a_span_says_how_the_call_has_ended(kept, kind, name, arguments, o
 
 
 async def test_a_call_that_is_cancelled_ends_its_span(kept):
-    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook()])
+    dispatcher = Dispatcher(build_work(), hooks=[kept.hook()])
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await dispatcher.call("work", {"how": "slow"})
@@ -101,7 +85,7 @@ async def test_a_call_that_is_cancelled_ends_its_span(kept):
 
 
 async def test_attempts_repairs_and_the_origin_are_on_the_span(kept):
-    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook()], retry=QUICK)
+    dispatcher = Dispatcher(build_work(), hooks=[kept.hook()], retry=QUICK)
     await dispatcher.call("work", {"HOW": "transient"})
     span = kept.one("execute_tool work")
     assert [(event.name, event.attributes["toolkit.attempt.number"]) for event in span.events] == [
@@ -112,7 +96,7 @@ async def test_attempts_repairs_and_the_origin_are_on_the_span(kept):
 
 
 async def test_what_a_hook_decides_is_an_event(kept):
-    dispatcher = Dispatcher(build_catalog(), hooks=[Gate(work=Modify({"how": "well"})), kept.hook()])
+    dispatcher = Dispatcher(build_work(), hooks=[Gate(work=Modify({"how": "well"})), kept.hook()])
     await dispatcher.call("work")
     events = [event for event in kept.one("execute_tool work").events if event.name == "toolkit.hook"]
     assert [dict(event.attributes) for event in events] == [
@@ -121,7 +105,7 @@ async def test_what_a_hook_decides_is_an_event(kept):
 
 
 async def test_a_result_from_the_cache_is_marked(kept):
-    dispatcher = Dispatcher(build_catalog(), hooks=[Cache(), kept.hook()])
+    dispatcher = Dispatcher(build_work(), hooks=[Cache(), kept.hook()])
     await dispatcher.call("work")
     await dispatcher.call("work")
     assert [span.attributes.get("toolkit.cached") for span in kept.spans] == [None, True]
@@ -129,7 +113,7 @@ async def test_a_result_from_the_cache_is_marked(kept):
 
 async def test_a_verdict_names_what_decided(kept):
     dispatcher = Dispatcher(
-        build_catalog(), permissions=Permissions("default", ["deny burn(wood=oak)"]), hooks=[kept.hook()]
+        build_work(), permissions=Permissions("default", ["deny burn(wood=oak)"]), hooks=[kept.hook()]
     )
     await dispatcher.call("burn", {"wood": "oak"})
     attributes = kept.one("execute_tool burn").attributes
@@ -139,12 +123,10 @@ async def test_a_verdict_names_what_decided(kept):
 
 async def test_a_person_who_is_asked_at_once_is_two_events(kept):
     approvals = Approvals(ask=lambda request: Decision.approve())
-    dispatcher = Dispatcher(
-        build_catalog(), permissions=Permissions("default"), approvals=approvals, hooks=[kept.hook()]
-    )
+    dispatcher = Dispatcher(build_work(), permissions=Permissions("default"), approvals=approvals, hooks=[kept.hook()])
     assert (await dispatcher.call("burn", {"wood": "oak"})).kind == "ok"
     span = kept.one("execute_tool burn")
-    asked, answered, _ = span.events
+    asked, answered = span.events
     assert (asked.name, answered.name) == ("toolkit.person_asked", "toolkit.person_answered")
     assert answered.attributes["toolkit.answer.approved"] is True
     assert asked.attributes["toolkit.request.id"] == span.attributes["toolkit.request.id"]
@@ -198,7 +180,7 @@ async def test_capture_shows_arguments_and_results_without_their_secrets(kept):
 )
 async def test_the_environment_can_ask_for_capture(kept, monkeypatch, mode, is_shown):
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", mode)
-    await Dispatcher(build_catalog(), hooks=[kept.hook()]).call("work")
+    await Dispatcher(build_work(), hooks=[kept.hook()]).call("work")
     assert ("gen_ai.tool.call.result" in kept.spans[0].attributes) is is_shown
 
 
@@ -209,7 +191,7 @@ def test_a_wrong_mode_of_capture_is_logged(kept, monkeypatch, caplog):
 
 
 async def test_captured_texts_are_cut(kept):
-    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook(capture=True, max_chars=100)])
+    dispatcher = Dispatcher(build_work(), hooks=[kept.hook(capture=True, max_chars=100)])
     await dispatcher.call("work", {"how": "x" * 10_000})
     await dispatcher.call("work", {f"key_{number}": number for number in range(10_000)})
     for span in kept.spans:
@@ -224,7 +206,7 @@ def test_the_limit_of_captured_texts_is_checked(kept):
 
 
 async def test_a_name_that_a_model_invents_cannot_act(kept):
-    await Dispatcher(build_catalog(), hooks=[kept.hook()]).call("\x1b[2J" + "no" * 500, {}, id="a\x00b")
+    await Dispatcher(build_work(), hooks=[kept.hook()]).call("\x1b[2J" + "no" * 500, {}, id="a\x00b")
     [span] = kept.spans
     assert span.name.startswith("execute_tool \\x1b[2Jno")
     assert (len(span.name) < 250, span.attributes["gen_ai.tool.call.id"]) == (True, "a\\x00b")
@@ -234,7 +216,7 @@ def test_a_name_is_cut_after_its_characters_are_shown():
     assert clean_name("\n" * 300) == "\\n" * 100
 
 
-# Faults of OpenTelemetry, and of programs that use it.
+# What does not record.
 
 
 async def test_nothing_is_told_while_nothing_records():
@@ -245,7 +227,7 @@ async def test_nothing_is_told_while_nothing_records():
         def on_event(self, event):
             told.append(event)
 
-    dispatcher = Dispatcher(build_catalog(), hooks=[Counting()])
+    dispatcher = Dispatcher(build_work(), hooks=[Counting()])
     assert (await dispatcher.call("work")).value == "ok"
     assert told == []
 
@@ -262,59 +244,5 @@ async def test_a_provider_that_does_not_record_counts_as_none(kept):
 
 async def test_metrics_are_recorded_without_spans(kept):
     hook = Telemetry(meter_provider=kept.meters)
-    await Dispatcher(build_catalog(), hooks=[hook]).call("work")
+    await Dispatcher(build_work(), hooks=[hook]).call("work")
     assert (list(kept.metrics), kept.spans) == (["gen_ai.execute_tool.duration"], [])
-
-
-async def test_a_span_that_the_tool_ends_is_left_alone(kept, caplog):
-    from opentelemetry import trace
-
-    catalog = Catalog()
-
-    @catalog.tool
-    async def hasty() -> None:
-        """End too much."""
-        trace.get_current_span().end()
-
-    dispatcher = Dispatcher(catalog, hooks=[kept.hook()])
-    await dispatcher.call("hasty")
-    await dispatcher.call("hasty")
-    assert len(kept.named("execute_tool hasty")) == 2
-    assert all(span.parent is None for span in kept.spans)
-    assert caplog.text == ""
-
-
-class BrokenProcessor:
-    """A processor of spans that raises, at their start or at their end."""
-
-    def __init__(self, *broken: str) -> None:
-        self.broken = broken
-
-    def __getattr__(self, name):
-        def work(*arguments, **options):
-            if name in self.broken:
-                raise RuntimeError("no room")
-
-        return work
-
-
-@pytest.mark.parametrize("point", ["on_start", "on_end"])
-async def test_an_exporter_that_raises_changes_no_call(kept, caplog, point):
-    tracers = TracerProvider()
-    tracers.add_span_processor(BrokenProcessor(point))
-    dispatcher = Dispatcher(build_catalog(), hooks=[Telemetry(tracer_provider=tracers)])
-    assert [(await dispatcher.call("work")).kind for _ in range(2)] == ["ok", "ok"]
-    assert "hook Telemetry failed in on_event" in caplog.text
-    from opentelemetry import trace
-
-    assert not trace.get_current_span().get_span_context().is_valid
-
-
-async def test_a_coroutine_that_is_closed_elsewhere_ends_its_span(kept):
-    """The context of the program that closes it is not that of the call."""
-    dispatcher = Dispatcher(build_catalog(), hooks=[kept.hook()])
-    call = dispatcher.call("work", {"how": "slow"})
-    contextvars.copy_context().run(call.send, None)
-    assert kept.spans == []
-    call.close()
-    assert kept.one("execute_tool work").attributes["error.type"] == "cancelled"

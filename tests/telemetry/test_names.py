@@ -97,6 +97,29 @@ def test_the_span_of_a_question_to_a_model(kept, theirs):
     compare(kept, theirs, "chat scripted")
 
 
+def test_the_time_until_the_first_words_of_a_reply(kept, theirs):
+    """Only a reply that is streamed has it."""
+
+    async def stream() -> None:
+        agent = Agent(ScriptedProvider([REPLY]), Dispatcher(Catalog(), hooks=[kept.hook()]), name="carpenter")
+        async for _ in agent.stream("go"):
+            pass
+
+    asyncio.run(stream())
+    with handler(theirs).inference("scripted", request_model="scripted") as inference:
+        inference.response_model_name, inference.response_id = "scripted-2", "r1"
+        inference.record_stream_chunk()
+    own, other = kept.one("chat scripted"), theirs.one("chat scripted")
+    assert own.attributes["gen_ai.request.stream"] is other.attributes["gen_ai.request.stream"] is True
+    seconds = own.attributes["gen_ai.response.time_to_first_chunk"]
+    assert 0 < seconds < (own.end_time - own.start_time) / 1e9
+    assert "gen_ai.response.time_to_first_chunk" in other.attributes
+    name = "gen_ai.client.operation.time_to_first_chunk"
+    [(attributes, point)], [(_, twin)] = kept.metrics[name], theirs.metrics[name]
+    assert (point.count, point.sum, point.explicit_bounds) == (1, seconds, twin.explicit_bounds)
+    assert attributes["gen_ai.response.model"] == "scripted-2"
+
+
 def test_the_span_of_a_question_that_fails(kept, theirs):
     run_agent(kept, ProviderError("busy"))
     invocation = handler(theirs).inference("scripted", request_model="scripted")
@@ -183,6 +206,7 @@ except Exception as error:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.startswith("ToolkitError telemetry needs opentelemetry-api; ")
     assert "otel" in done.stdout
+    assert "or use TraceFile(path), which needs nothing" in done.stdout
 
 
 def test_a_call_of_a_tool_with_a_cycle_in_its_arguments_is_recorded(kept):

@@ -11,10 +11,11 @@ import pytest
 from mcp import Client
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 from tests.agent.kit import Shed, call
-from tests.flows.kit import Edited, Plan, Released
-from tests.telemetry.kept_spans import KeptSpans
+from tests.flows.kit import Edited, Plan, Released, Task
+from tests.telemetry.kept_spans import KeptSpans, linked_ids
 from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session, SQLiteApprovals, ToolCall
 from toolkit.agent import sub_run
 from toolkit.approvals import Approvals
@@ -163,10 +164,6 @@ async def test_two_hooks_of_one_dispatcher_leave_no_span_behind(kept):
 # Calls that wait.
 
 
-def linked_ids(span):
-    return [(link.context.trace_id, link.context.span_id) for link in span.links]
-
-
 async def test_a_call_that_goes_on_is_linked_to_the_span_in_which_it_waited(kept, tmp_path):
     """Another dispatcher with other providers goes on, as in another process."""
     shed, later = Shed(), KeptSpans()
@@ -259,6 +256,40 @@ async def test_a_flow_is_the_parent_of_its_steps(kept):
     assert linked_ids(resumed) == [(waited.context.trace_id, waited.context.span_id)]
 
 
+async def test_agents_flows_and_calls_are_inside_each_other_in_any_order(kept):
+    """A flow, its step, an agent, another agent as a tool, its tool, a flow again, and calls of one turn beside it."""
+    hooks = [kept.hook()]
+    shed, inner = Shed(), Flow[Edited]("inner", dispatcher=Dispatcher(Catalog(), hooks=hooks))
+
+    @inner.step
+    def edit(plan: Plan) -> Edited:
+        return Edited("text")
+
+    @shed.catalog.tool(read_only=True)
+    async def plan() -> str:
+        """Run a flow."""
+        await inner.run(Plan())
+        return "planned"
+
+    helper = shed.agent([[call("plan")], "Helped."], dispatcher=shed.dispatcher(hooks=hooks), name="helper")
+    outer_shed = Shed()
+    outer_shed.catalog.add(helper.as_tool(description="Help.", read_only=True))
+    turns = [[call("helper", prompt="go"), call("look", what="oak"), call("look", what="ash")], "Done."]
+    agent = outer_shed.agent(turns, dispatcher=outer_shed.dispatcher(hooks=hooks), name="boss")
+    flow = Flow[Released]("outer", dispatcher=Dispatcher(Catalog(), hooks=hooks))
+
+    @flow.step
+    async def release(task: Task) -> Released:
+        return Released((await agent.run("go")).text)
+
+    await flow.run(Task())
+    boss = "invoke_workflow outer / execute_tool release / invoke_agent boss"
+    help_path = f"{boss} / execute_tool helper / invoke_agent helper"
+    assert f"{help_path} / execute_tool plan / invoke_workflow inner / execute_tool edit" in kept.tree
+    assert kept.tree.count(f"{boss} / execute_tool look") == 2
+    assert [path for path in kept.tree if not path.startswith("invoke_workflow outer")] == []
+
+
 # MCP.
 
 
@@ -275,13 +306,28 @@ async def test_a_trace_goes_through_mcp_in_both_directions(kept):
     assert (sent.attributes["gen_ai.tool.type"], sent.attributes["toolkit.origin"]) == ("extension", "mcp:wood")
 
 
-@pytest.mark.parametrize("header", ["", "00-" + "0" * 52, "junk", "00-" + "f" * 1_000_000])
-async def test_a_malformed_trace_of_a_client_is_left_out(kept, header):
-    server = build_server(Shed().dispatcher(hooks=[kept.hook()]))
-    async with Client(server) as client:
+async def call_with_header(kept, header):
+    """Call a tool over MCP as a client that sends *header*."""
+    async with Client(build_server(Shed().dispatcher(hooks=[kept.hook()]))) as client:
         token = otel_context.attach(otel_context.Context())
         try:
             await client.session.call_tool("look", {"what": "oak"}, meta={"traceparent": header})
         finally:
             otel_context.detach(token)
+
+
+@pytest.mark.parametrize("header", ["", "00-" + "0" * 52, "junk", "00-" + "f" * 1_000_000])
+async def test_a_malformed_trace_of_a_client_is_left_out(kept, header):
+    await call_with_header(kept, header)
     assert kept.one("execute_tool look").parent is None
+
+
+@pytest.mark.parametrize("sampler", [ALWAYS_OFF, ParentBased(ALWAYS_OFF, remote_parent_sampled=ALWAYS_OFF)])
+async def test_a_client_cannot_have_its_calls_sampled_against_the_will_of_the_host(sampler):
+    """The flag of its header says that the trace is sampled. The sampler of the host decides."""
+    header, kept = f"00-{1:032x}-{2:016x}-01", KeptSpans(sampler)
+    await call_with_header(kept, header)
+    assert kept.spans == []
+    kept = KeptSpans()
+    await call_with_header(kept, header)
+    assert kept.one("execute_tool look").parent.span_id == 2

@@ -7,9 +7,9 @@ be ended at any moment and still leave a conversation in which every call has a 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ..calls.kept_outputs import output_memory
@@ -65,6 +65,7 @@ class ActiveRun:
         resources: The objects that every call can inject, by type; see `Dispatcher.call`.
         depth: The number of runs that this run is nested in.
         verb: What the agent was asked to do, for listeners: "run", "resume", "execute" or "sub_run".
+        first_text_at: When the first words of the latest reply had arrived, by `time.perf_counter`.
         parent: The id of the run around this sub-run and of its call; None if this is no sub-run.
         tool_names: The names of the tools that a sub-run may call; None if its caller gave no list.
         steps: The steps of the run; None if nothing keeps what came of them.
@@ -111,6 +112,7 @@ class ActiveRun:
         self.verb = "run" if parent is None else "sub_run"
         self.parent = parent
         self._untold_prompts: list[UserMessage] = []
+        self.first_text_at: float | None = None
         self._waited_in = tuple(dict.fromkeys(filter(None, (request.trace_parent for request in run.requests))))
         self.tool_names = tool_names
         self.run_id = run_id or run.id
@@ -185,8 +187,14 @@ class ActiveRun:
         """Return the reply of *ask*, and tell the listeners when the model is asked and when it has answered."""
         if not self.has_listeners:
             return await ask()
-        run = self.describe()
-        return await tell_around(self.toolbox.dispatcher.settings, ModelAsked(run), ask, partial(ModelAnswered, run))
+        run, started, self.first_text_at = self.describe(), time.perf_counter(), None
+
+        def build_end(reply: Reply | None, error: BaseException | None) -> ModelAnswered:
+            seconds = None if self.first_text_at is None else self.first_text_at - started
+            cost = None if reply is None else self.ledger.find_cost(reply.usage, reply.model)
+            return ModelAnswered(run, reply, error, seconds, cost)
+
+        return await tell_around(self.toolbox.dispatcher.settings, ModelAsked(run), ask, build_end)
 
     # Requests to the model, and its replies.
 

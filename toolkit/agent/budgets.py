@@ -213,6 +213,16 @@ class Ledger:
             return expense
         return self._outer.add_reply(usage, model, is_turn=is_turn, requested_model=requested_model)
 
+    def find_cost(self, usage: Usage, model: str, requested_model: str = "") -> float | None:
+        """Return the cost that `add_reply` counts; None if there are no prices, or none for *model*."""
+        requested_model = requested_model or self.model
+        if self._outer is not None:
+            return self._outer.find_cost(usage, model, requested_model)
+        try:
+            return None if self.budget.prices is None else float(self._compute_cost(usage, model, requested_model))
+        except ProviderError:
+            return None
+
     def take_calls(self, call_count: int) -> int:
         """Count up to *call_count* tool calls as used, and return how many of them may run."""
         max_calls = self.budget.calls

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -137,6 +138,8 @@ async def _read_stream(active_run: ActiveRun, stream: AsyncIterator[StreamEvent]
     try:
         async for event in stream:
             if isinstance(event, (TextDelta, ProviderChanged)):
+                if isinstance(event, TextDelta) and active_run.first_text_at is None:
+                    active_run.first_text_at = time.perf_counter()
                 active_run.watcher.publish_event(event)
             else:
                 reply = event

@@ -25,6 +25,7 @@ from ..errors import DefinitionError
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
 from ..spec import Tool
+from ..telemetry.trace_file import TraceFile
 from ..testing.load_target import load_object
 from .failures import Failure
 from .output import Output
@@ -42,6 +43,12 @@ with_option = click.option(
 )
 _audit_option = click.option(
     "--audit", type=click.Path(dir_okay=False), help="Append each verdict and each result to this audit log."
+)
+_trace_option = click.option(
+    "--trace",
+    "trace_file",
+    type=click.Path(dir_okay=False),
+    help="Append a span of each run, question to the model and call to this file, which toolkit trace shows.",
 )
 _ask_option = click.option(
     "--ask/--no-ask",
@@ -73,6 +80,7 @@ class CallOptions:
 
     settings: MergedSettings
     audit: str | None = None
+    trace_file: str | None = None
     resource_names: tuple[str, ...] = ()
     asks: bool = False
     starts_servers: bool = False
@@ -82,10 +90,11 @@ def call_options(*, for_model: bool = False, may_ask: bool = False) -> Callable[
     """
     Declare the options of a command that makes calls. The command gets them as `options`, a `CallOptions`.
 
-    *for_model* adds the options about the model and its servers, and *may_ask* the one about asking in the terminal.
+    *for_model* adds the options about the model, its servers and its trace, and *may_ask* the one about asking in the
+    terminal.
     """
     declarations: list[Callable[[Body], Body]] = [settings_options(for_model=for_model), _audit_option]
-    declarations += [_ask_option] * may_ask + [with_option] + [_servers_option] * for_model
+    declarations += [_ask_option] * may_ask + [with_option] + [_servers_option, _trace_option] * for_model
     names = {option.name for option in fields(CallOptions)}
 
     def declare(body: Body) -> Body:
@@ -126,6 +135,8 @@ def dispatcher_for(
     """
     note_settings(options.settings, output)
     from_settings = dispatcher_options(options.settings)
+    if options.trace_file is not None:
+        from_settings["hooks"] = [*from_settings["hooks"], _open_trace(options.trace_file)]
     if target.safety is not None:
         from_settings["safety"] = target.safety
     if target.dispatcher is not None:
@@ -141,6 +152,13 @@ def dispatcher_for(
         resources=_complete_resources(target.catalog, resources or {}, needed_by=needed_by),
         **{**from_settings, **others},
     )
+
+
+def _open_trace(path: str) -> TraceFile:
+    try:
+        return TraceFile(path)
+    except OSError as error:
+        raise Failure(f"--trace: {path} cannot be written: {error.strerror or error}") from error
 
 
 def resources_of_call(target: Target, resources: Mapping[Any, Any]) -> Mapping[Any, Any] | None:

@@ -20,7 +20,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS = (
     *("list", "show", "schema", "search", "call", "explain", "check", "eval", "agent", "chat", "serve"),
-    *("settings", "trust", "mcp", "worker", "runs", "stats", "init", "completion"),
+    *("settings", "trust", "mcp", "worker", "runs", "stats", "trace", "init", "completion"),
 )
 _FILE_NAMES = {"stats": "audit_summary", "init": "new_project"}
 """The names of the files that are not called as their commands."""

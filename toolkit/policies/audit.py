@@ -2,10 +2,8 @@
 The audit log: the decisions about calls and their outcomes, one JSON object in each line.
 
 Lines are only added, never changed, and each is written whole. Any number of
-threads and processes can write at the same time. If a line cannot be written,
-`AuditError` is raised, and the caller must not do what it wanted to record. The
-file is opened for each line. So if a log rotation moves the file away, a new
-file is made, and a forked child shares nothing with its parent.
+threads and processes can write at the same time; see `LineFile`. If a line cannot be
+written, `AuditError` is raised, and the caller must not do what it wanted to record.
 """
 
 from __future__ import annotations
@@ -14,11 +12,11 @@ import contextlib
 import json
 import logging
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
+from .._plumbing.line_files import LineFile
 from ..errors import ToolkitError
 from ..values.rendering import as_json, is_strict_json
 from .redaction import Redaction, RedactionRule
@@ -30,8 +28,6 @@ _log = logging.getLogger("toolkit")
 _VERSION = 1
 _SYNCED_EVENTS = frozenset({"intent"})
 _RESERVED_FIELDS = frozenset({"version", "at", "event"})
-_OPEN_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_OPEN_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe at this path must be refused at once, and not block
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
@@ -60,14 +56,13 @@ class AuditLog:
         clock: Callable[[], float] = time.time,
         wait_seconds: float = 10.0,
     ) -> None:
-        self._path = os.path.abspath(path)  # a later `chdir` must not lead to a second file
         self._redaction = Redaction(redact)
         self._sync = sync
         self._clock = clock
-        self._wait_seconds = wait_seconds
         self._is_closed = False
-        with self._raise_audit_errors(), self._open_locked():
-            pass  # raises now if the log cannot be written
+        self._path = os.path.abspath(path)
+        with self._raise_audit_errors():
+            self._file = LineFile(path, syncs_folder=sync, wait_seconds=wait_seconds)
 
     @property
     def path(self) -> str:
@@ -91,10 +86,7 @@ class AuditLog:
                 raise ValueError("it is closed")
             masked_fields = self._redaction.mask_value(fields) if self._redaction else fields
             text = _encode_line({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
-            with self._open_locked() as handle:
-                _append(handle, text.encode("ascii") + b"\n")
-                if self._sync and event in _SYNCED_EVENTS:
-                    os.fsync(handle)
+            self._file.append(text.encode("ascii"), sync=self._sync and event in _SYNCED_EVENTS)
 
     def close(self) -> None:
         """Refuse further lines. The file is not open between two lines, so nothing is lost without this call."""
@@ -131,75 +123,6 @@ class AuditLog:
             yield
         except Exception as error:
             raise AuditError(f"the audit log {self._path} cannot be written: {error}") from error
-
-    @contextlib.contextmanager
-    def _open_locked(self) -> Iterator[int]:
-        """Open and lock the file, and yield its descriptor."""
-        import fcntl
-
-        deadline = time.monotonic() + self._wait_seconds
-        while True:
-            handle, is_new = self._open()
-            try:
-                _lock(handle, deadline)
-                try:
-                    if os.fstat(handle).st_nlink:
-                        if is_new and self._sync:
-                            _sync_folder(os.path.dirname(self._path))
-                        yield handle
-                        return
-                finally:
-                    # Unlocked explicitly, because a child that was forked meanwhile holds the same lock.
-                    fcntl.flock(handle, fcntl.LOCK_UN)
-            finally:
-                os.close(handle)
-            # The file was removed before it was locked. A line written to it would be lost.
-            if time.monotonic() >= deadline:
-                raise OSError("it is removed again and again")
-
-    def _open(self) -> tuple[int, bool]:
-        try:
-            handle, is_new = os.open(self._path, _OPEN_FLAGS | os.O_EXCL, 0o600), True
-        except FileExistsError:
-            handle, is_new = os.open(self._path, _OPEN_FLAGS, 0o600), False
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise OSError("it is not a regular file")
-        return handle, is_new
-
-
-def _append(handle: int, line: bytes) -> None:
-    """
-    Write *line*, in one piece if the system accepts that.
-
-    If the line before it is not finished, *line* is written on a new line.
-    """
-    size = os.fstat(handle).st_size
-    if size and os.pread(handle, 1, size - 1) != b"\n":
-        line = b"\n" + line
-    while line:
-        line = line[os.write(handle, line) :]
-
-
-def _lock(handle: int, deadline: float) -> None:
-    import fcntl
-
-    while True:
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise OSError("another process holds it for too long") from None
-            time.sleep(0.001)
-
-
-def _sync_folder(path: str) -> None:
-    """Sync the folder, so that a new file in it still exists after a crash."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _encode_line(line: dict[str, Any]) -> str:

@@ -1,5 +1,5 @@
 """
-Spans and metrics of calls, models, agents and flows, for OpenTelemetry.
+Spans and metrics of calls, models, agents and flows, for OpenTelemetry or in a file.
 
     dispatcher = Dispatcher(catalog, hooks=[Telemetry()])
 """
@@ -12,10 +12,11 @@ from ..errors import ToolkitError as _ToolkitError
 
 if TYPE_CHECKING:  # because opentelemetry-api is an optional package
     from .telemetry_hook import Telemetry
+    from .trace_file import TraceFile
 
-__all__ = ["Telemetry"]
+__all__ = ["Telemetry", "TraceFile"]
 
-_load = _lazy_getattr(__name__, {"Telemetry": "telemetry_hook"})
+_load = _lazy_getattr(__name__, {"Telemetry": "telemetry_hook", "TraceFile": "trace_file"})
 
 
 def __getattr__(name: str) -> object:
@@ -24,4 +25,6 @@ def __getattr__(name: str) -> object:
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("opentelemetry"):
             raise
-        raise _ToolkitError(f"telemetry needs opentelemetry-api; {_install_hint('otel')}") from None
+        raise _ToolkitError(
+            f"telemetry needs opentelemetry-api; {_install_hint('otel')}, or use TraceFile(path), which needs nothing"
+        ) from None

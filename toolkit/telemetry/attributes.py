@@ -16,7 +16,7 @@ from ..hooks.events import CallEnded, FlowInfo, ModelAnswered, RunEnded, RunInfo
 from ..hooks.shell.events import arguments_of, mask_secrets
 from ..results import ToolCall
 from ..values.visible import make_visible
-from . import names
+from .names import FINISH_REASONS, PROVIDERS, Names
 
 if TYPE_CHECKING:
     from ..providers.base import Usage
@@ -26,8 +26,8 @@ __all__ = [
     "clean_name",
     "describe_call",
     "describe_call_end",
-    "describe_caller",
     "describe_flow",
+    "describe_question",
     "describe_reply",
     "describe_run",
     "describe_run_end",
@@ -39,98 +39,102 @@ Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 _MAX_NAME_CHARS = 200
 
 
-def describe_call(call: ToolCall, agent: str) -> Attributes:
-    """Return what is known about a call of the agent *agent* where it starts, as in the conventions."""
-    attributes: Attributes = {names.OPERATION: names.EXECUTE_TOOL, names.TOOL_CALL_ID: clean_name(call.id)}
+def describe_call(call: ToolCall, agent: str, *, capture: bool) -> Attributes:
+    """Return what is known about a call of the agent *agent* where it starts."""
+    attributes: Attributes = {Names.OPERATION: Names.EXECUTE_TOOL, Names.TOOL_CALL_ID: clean_name(call.id)}
+    if (tool := call.tool) is None:
+        attributes[Names.TOOL_NAME] = clean_name(call.name)
+    else:
+        attributes[Names.TOOL_NAME] = tool.name
+        attributes[Names.TOOL_TYPE] = "extension" if tool.origin.startswith("mcp:") else "function"
+        attributes[Names.ORIGIN] = tool.origin
+        if tool.description:
+            attributes[Names.TOOL_DESCRIPTION] = tool.description
     if agent:
-        attributes[names.AGENT_NAME] = agent
-    tool = call.tool
-    if tool is None:
-        attributes[names.TOOL_NAME] = clean_name(call.name)
-        return attributes
-    attributes[names.TOOL_NAME] = tool.name
-    attributes[names.TOOL_TYPE] = "extension" if tool.origin.startswith("mcp:") else "function"
-    attributes[names.ORIGIN] = tool.origin
-    if tool.description:
-        attributes[names.TOOL_DESCRIPTION] = tool.description
+        attributes[Names.AGENT_NAME] = agent
+    if call.session_key:
+        attributes[Names.SESSION] = _hide(call.session_key, capture=capture)
+    if call.principal:
+        attributes[Names.PRINCIPAL] = _hide(call.principal, capture=capture)
     return attributes
-
-
-def describe_caller(call: ToolCall, *, capture: bool) -> Attributes:
-    """Return the session and the principal of *call*."""
-    caller = {names.SESSION: call.session_key, names.PRINCIPAL: call.principal}
-    return {name: _hide(value, capture=capture) for name, value in caller.items() if value}
 
 
 def describe_call_end(event: CallEnded, *, capture: bool, max_chars: int) -> Attributes:
     """Return how a call has ended, with its arguments and its result if *capture* says so."""
-    attributes: Attributes = {names.KIND: event.kind}
+    attributes: Attributes = {Names.KIND: event.kind}
     if (verdict := event.verdict) is not None:
-        attributes[names.VERDICT] = verdict.word
-        attributes[names.VERDICT_BY] = clean_name(verdict.by)
-    if event.kind not in ("ok", "waiting"):
-        attributes[names.ERROR_TYPE] = event.kind
+        attributes[Names.VERDICT] = verdict.word
+        attributes[Names.VERDICT_BY] = clean_name(verdict.by)
     if (result := event.result) is not None:
-        attributes[names.ATTEMPTS] = result.attempts
+        attributes[Names.ATTEMPTS] = result.attempts
         if result.repairs:
-            attributes[names.REPAIRS] = len(result.repairs)
+            attributes[Names.REPAIRS] = len(result.repairs)
         if result.truncated:
-            attributes[names.TRUNCATED] = True
+            attributes[Names.TRUNCATED] = True
+        if result.cost:
+            attributes[Names.COST] = result.cost
         if result.request is not None:
-            attributes[names.REQUEST_ID] = result.request.id
+            attributes[Names.REQUEST_ID] = result.request.id
     if capture:
-        attributes[names.TOOL_ARGUMENTS] = _write_arguments(event, max_chars)
+        attributes[Names.TOOL_ARGUMENTS] = _write_arguments(event, max_chars)
         if result is not None:
-            attributes[names.TOOL_RESULT] = _cut(result.text, max_chars)
+            attributes[Names.TOOL_RESULT] = _cut(result.text, max_chars)
     return attributes
 
 
 def describe_run(run: RunInfo, *, capture: bool) -> Attributes:
     """Return what is known about a run from its start."""
-    attributes: Attributes = {names.REQUEST_MODEL: clean_name(run.model)} if run.model else {}
-    if run.session.id:
-        attributes[names.CONVERSATION] = _hide(run.session.id, capture=capture)
+    attributes = _describe_conversation(run, capture=capture)
+    attributes |= {Names.OPERATION: Names.INVOKE_AGENT, Names.RUN_ID: run.id, Names.RUN_VERB: run.verb}
+    if run.agent:
+        attributes[Names.AGENT_NAME] = clean_name(run.agent)
     return attributes
 
 
 def describe_run_end(event: RunEnded | SubRunEnded) -> Attributes:
     """Return how a run has ended."""
-    attributes: Attributes = {
-        names.RUN_STATUS: event.status,
-        names.RUN_TURNS: event.turns,
-        **_count_tokens(event.usage),
+    return {Names.RUN_STATUS: event.status, Names.RUN_TURNS: event.turns, **_count_tokens(event.usage)}
+
+
+def describe_question(run: RunInfo, *, capture: bool) -> Attributes:
+    """Return what is known about a question of *run* to its model."""
+    attributes = _describe_conversation(run, capture=capture)
+    return attributes | {
+        Names.OPERATION: Names.CHAT,
+        Names.PROVIDER: PROVIDERS.get(run.provider, clean_name(run.provider)),
     }
-    if event.error is not None:
-        attributes[names.ERROR_TYPE] = name_error(event.error)
-    return attributes
 
 
 def describe_reply(event: ModelAnswered) -> Attributes:
     """Return what a model has answered, but for its words."""
-    if event.error is not None:
-        return {names.ERROR_TYPE: name_error(event.error)}
     if (reply := event.reply) is None:
         return {}
     attributes = _count_tokens(reply.usage)
-    attributes[names.RESPONSE_FINISH_REASONS] = [names.FINISH_REASONS.get(reply.stop, reply.stop)]
+    attributes[Names.RESPONSE_FINISH_REASONS] = [FINISH_REASONS.get(reply.stop, reply.stop)]
     if reply.model:
-        attributes[names.RESPONSE_MODEL] = clean_name(reply.model)
+        attributes[Names.RESPONSE_MODEL] = clean_name(reply.model)
     if reply.id:
-        attributes[names.RESPONSE_ID] = clean_name(reply.id)
+        attributes[Names.RESPONSE_ID] = clean_name(reply.id)
+    if event.cost is not None:
+        attributes[Names.COST] = event.cost
+    if event.first_text_seconds is not None:
+        attributes |= {Names.REQUEST_STREAM: True, Names.RESPONSE_FIRST_CHUNK: event.first_text_seconds}
     return attributes
 
 
 def describe_flow(flow: FlowInfo, *, capture: bool) -> Attributes:
     """Return what is known about a flow from its start."""
-    attributes: Attributes = {names.OPERATION: names.INVOKE_WORKFLOW, names.WORKFLOW_NAME: clean_name(flow.name)}
-    attributes[names.FLOW_ID] = _hide(flow.id, capture=capture)
+    attributes: Attributes = {Names.OPERATION: Names.INVOKE_WORKFLOW, Names.WORKFLOW_NAME: clean_name(flow.name)}
+    attributes[Names.FLOW_ID] = _hide(flow.id, capture=capture)
     if flow.session.id:
-        attributes[names.CONVERSATION] = _hide(flow.session.id, capture=capture)
+        attributes[Names.CONVERSATION] = _hide(flow.session.id, capture=capture)
     return attributes
 
 
-def name_error(error: BaseException) -> str:
-    """Return the name of the class of *error*, with its module if it is not a builtin one."""
+def name_error(error: BaseException | None) -> str | None:
+    """Return the name of the class of *error*, with its module if it is not a builtin one; None without an error."""
+    if error is None:
+        return None
     kind = type(error)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
@@ -140,12 +144,19 @@ def clean_name(text: str) -> str:
     return make_visible(str(text)[:_MAX_NAME_CHARS], keep_lines=False)[:_MAX_NAME_CHARS]
 
 
+def _describe_conversation(run: RunInfo, *, capture: bool) -> Attributes:
+    attributes: Attributes = {Names.REQUEST_MODEL: clean_name(run.model)} if run.model else {}
+    if run.session.id:
+        attributes[Names.CONVERSATION] = _hide(run.session.id, capture=capture)
+    return attributes
+
+
 def _count_tokens(usage: Usage) -> Attributes:
-    attributes: Attributes = {names.INPUT_TOKENS: usage.input_tokens, names.OUTPUT_TOKENS: usage.output_tokens}
+    attributes: Attributes = {Names.INPUT_TOKENS: usage.input_tokens, Names.OUTPUT_TOKENS: usage.output_tokens}
     if usage.cached_tokens:
-        attributes[names.CACHE_READ_TOKENS] = usage.cached_tokens
+        attributes[Names.CACHE_READ_TOKENS] = usage.cached_tokens
     if usage.cache_write_tokens:
-        attributes[names.CACHE_WRITE_TOKENS] = usage.cache_write_tokens
+        attributes[Names.CACHE_WRITE_TOKENS] = usage.cache_write_tokens
     return attributes
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -19,7 +18,7 @@ from ...policies.audit import AuditLog
 from ...providers.base import Usage
 from ...values.token_estimates import estimate_tokens
 from ..command import subcommand
-from ..display.lines import describe_usage, format_duration, list_parts
+from ..display.lines import describe_usage, format_duration, format_time, list_parts
 from ..failures import Failure
 from ..output import Output
 
@@ -200,7 +199,7 @@ def _show(summary: AuditSummary, output: Output) -> None:
     columns = ["tool", "calls", "not ok", "verdicts", "people", "retries", "p50", "p95", "characters", "tokens"]
     output.table(columns, rows)
     if summary.first is not None and summary.last is not None:
-        output.show(f"from {_format_time(summary.first)} to {_format_time(summary.last)}")
+        output.show(f"from {format_time(summary.first)} to {format_time(summary.last)}")
 
 
 def _load_run(path: str) -> Run[Any] | None:
@@ -228,10 +227,3 @@ def _show_usage(usage: Usage, output: Output) -> None:
 
 def _format_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
-
-
-def _format_time(seconds: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError, OSError):
-        return "a time that is none"

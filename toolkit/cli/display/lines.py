@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -37,6 +38,7 @@ __all__ = [
     "RunningCall",
     "describe_usage",
     "format_duration",
+    "format_time",
     "list_parts",
     "render_finished_call",
     "render_heading",
@@ -168,6 +170,14 @@ def format_duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def format_time(seconds: float) -> str:
+    """Return a time in *seconds* since 1970 for people."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "a time that is none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ def describe_event(event: Event) -> dict[str, Any]:
 
 def _show(value: Any) -> Any:
     """Return *value*, a field of an event, as a command sees it."""
-    if value is None or isinstance(value, (str, int)):
+    if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, tuple):
         return [_show(item) for item in value]
