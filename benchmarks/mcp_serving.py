@@ -1,5 +1,6 @@
 """
-One call over MCP: our server beside the high-level server of the official SDK and FastMCP's, if that is installed.
+Our MCP server beside the high-level server of the official SDK and FastMCP's, if that is installed: one call, a list of
+1,001 tools, the start until the first answer, and the memory of an open session.
 
 In memory, the client of the official SDK makes the calls, so each number has the cost of that client in it. Over HTTP,
 every server is a process of its own, and the client is a plain socket. What counts is the processor time, of this
@@ -13,6 +14,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -30,6 +32,9 @@ REVISIONS = (OLD, NEW)
 ARGUMENTS = {"first": 2, "second": 3}
 ROUNDS = 10
 CALLS = 50
+TOOLS = 1_001
+STARTS = 5
+SESSIONS = 300
 
 _META = {
     "io.modelcontextprotocol/protocolVersion": NEW,
@@ -43,43 +48,63 @@ async def add(first: int, second: int) -> int:
     return first + second
 
 
+def list_functions(count: int) -> list[Any]:
+    """Return the one tool, and others like it until there are *count*."""
+
+    def copy(number: int) -> Any:
+        async def work(first: int, second: int) -> int:
+            """Work on two numbers."""
+            return first + second + number
+
+        work.__name__ = work.__qualname__ = f"work_{number}"
+        return work
+
+    return [add, *(copy(number) for number in range(1, count))]
+
+
 def list_servers() -> list[str]:
     """Return the names of the servers that can be measured here."""
     return ["toolkit", "sdk", *(["fastmcp"] if importlib.util.find_spec("fastmcp") else [])]
 
 
-def build(name: str) -> Any:
-    """Return the server *name* with the one tool."""
+def build_dispatcher(count: int) -> Any:
+    """Return our dispatcher for so many tools."""
+    from toolkit import Catalog, Dispatcher
+
+    catalog = Catalog()
+    for function in list_functions(count):
+        catalog.tool(function, read_only=True)
+    return Dispatcher(catalog)
+
+
+def build(name: str, count: int = 1) -> Any:
+    """Return the server *name* with so many tools."""
     if name == "toolkit":
-        from toolkit import Catalog, Dispatcher
         from toolkit.mcp import build_server
 
-        catalog = Catalog()
-        catalog.tool(add, read_only=True)
-        return build_server(Dispatcher(catalog))
+        return build_server(build_dispatcher(count))
     if name == "sdk":
         from mcp.server.mcpserver import MCPServer
 
         server: Any = MCPServer("bench")
-        server.add_tool(add)
+        for function in list_functions(count):
+            server.add_tool(function)
         return server
     from fastmcp import FastMCP
 
     server = FastMCP("bench")
-    server.tool(add)
+    for function in list_functions(count):
+        server.tool(function)
     return server
 
 
-def build_app(name: str) -> Any:
+def build_app(name: str, count: int) -> Any:
     """Return the ASGI application of the server *name*, as a program that deploys it gets it."""
     if name == "toolkit":
-        from toolkit import Catalog, Dispatcher
         from toolkit.mcp import http_app
 
-        catalog = Catalog()
-        catalog.tool(add, read_only=True)
-        return http_app(Dispatcher(catalog))
-    server = build(name)
+        return http_app(build_dispatcher(count))
+    server = build(name, count)
     return server.streamable_http_app() if name == "sdk" else server.http_app()
 
 
@@ -142,6 +167,18 @@ class HttpClient:
             params["_meta"] = _META
         return self.post({"id": 1, "method": "tools/call", "params": params})["result"]
 
+    def list_tools(self) -> int:
+        """Ask for all pages of the list, and return how many tools they have."""
+        count, cursor = 0, None
+        while True:
+            params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+            if self._revision == NEW:
+                params["_meta"] = _META
+            page = self.post({"id": 1, "method": "tools/list", "params": params})["result"]
+            count, cursor = count + len(page["tools"]), page.get("nextCursor")
+            if cursor is None:
+                return count
+
     def post(self, message: dict[str, Any]) -> Any:
         """Return the answer to *message*; None if it has none."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
@@ -185,9 +222,9 @@ class HttpClient:
 
 
 @contextlib.contextmanager
-def running(name: str) -> Iterator[tuple[int, int]]:
-    """Yield the id and the port of a process that serves *name*."""
-    command = [sys.executable, "-m", "benchmarks.mcp_serving", "serve", name]
+def running(name: str, count: int = 1) -> Iterator[tuple[int, int]]:
+    """Yield the id and the port of a process that serves *name* with so many tools."""
+    command = [sys.executable, "-m", "benchmarks.mcp_serving", "serve", name, str(count)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -202,8 +239,13 @@ def read_processor_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def serve(name: str) -> None:
-    """Serve *name* on a free port, and print the port."""
+def read_memory(process_id: int) -> int:
+    """Return the bytes that a process has in memory."""
+    return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def serve(name: str, count: int) -> None:
+    """Serve *name* with so many tools on a free port, and print the port."""
     import logging
 
     import uvicorn
@@ -212,7 +254,7 @@ def serve(name: str) -> None:
 
     listener = socket.create_server(("127.0.0.1", 0))
     print(listener.getsockname()[1], flush=True)
-    server = uvicorn.Server(uvicorn.Config(build_app(name), log_level="error", timeout_keep_alive=600))
+    server = uvicorn.Server(uvicorn.Config(build_app(name, count), log_level="error", timeout_keep_alive=600))
     asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -231,6 +273,93 @@ def measure_over_http(revision: str) -> dict[str, float]:
                 check(result)
         spent = {name: read_processor_seconds(process_id) - before[name] for name, (process_id, _) in servers.items()}
     return {name: seconds / ROUNDS / CALLS * 1e6 for name, seconds in spent.items()}
+
+
+def measure_listing(revision: str) -> dict[str, float]:
+    """Return the microseconds of one list of all tools of each server."""
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(running(name, TOOLS)) for name in list_servers()}
+        clients = {name: HttpClient(port, revision) for name, (_, port) in servers.items()}
+        for client in clients.values():
+            assert client.list_tools() == TOOLS
+        before = {name: read_processor_seconds(process_id) for name, (process_id, _) in servers.items()}
+        for _ in range(ROUNDS):
+            for client in clients.values():
+                client.list_tools()
+        spent = {name: read_processor_seconds(process_id) - before[name] for name, (process_id, _) in servers.items()}
+    return {name: seconds / ROUNDS * 1e6 for name, seconds in spent.items()}
+
+
+def measure_sessions() -> dict[str, float]:
+    """Return the kilobytes of an open session of each server."""
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(running(name)) for name in list_servers()}
+        kept = [HttpClient(port, OLD) for _, port in servers.values() for _ in range(20)]
+        before = {name: read_memory(process_id) for name, (process_id, _) in servers.items()}
+        kept += [HttpClient(port, OLD) for _ in range(SESSIONS) for _, port in servers.values()]
+        grown = {name: read_memory(process_id) - before[name] for name, (process_id, _) in servers.items()}
+    return {name: size / SESSIONS / 1024 for name, size in grown.items()}
+
+
+LOW_LEVEL = """
+import anyio
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import ListToolsResult, Tool
+
+async def list_tools(context, params):
+    return ListToolsResult(tools=[Tool(name="add", input_schema={"type": "object"})])
+
+async def main():
+    server = Server("bench", on_list_tools=list_tools)
+    async with stdio_server() as (read_stream, write_stream):
+        await server.run(read_stream, write_stream, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
+OURS = """
+from toolkit import Catalog, Dispatcher
+from toolkit.mcp import serve
+
+def add(first: int, second: int) -> int:
+    "Add two numbers."
+    return first + second
+
+serve(Dispatcher(Catalog(add)))
+"""
+
+
+def measure_start() -> dict[str, float]:
+    """Return the microseconds of processor time from the start of a process to its end after the first answer."""
+    start = {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    request = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": start}) + "\n"
+    best = {"toolkit": float("inf"), "low-level SDK": float("inf")}
+    for _ in range(STARTS):
+        for name, program in (("toolkit", OURS), ("low-level SDK", LOW_LEVEL)):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            done = subprocess.run(
+                [sys.executable, "-c", program], input=request, capture_output=True, text=True, check=True
+            )
+            assert '"serverInfo"' in done.stdout
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            best[name] = min(best[name], spent * 1e6)
+    return best
+
+
+def further_rows() -> list[Row]:
+    """Return the rows that are about no call. The ratio is ours to that of the other server."""
+    tables = [
+        *((f"a list of {TOOLS:,} tools, {revision}", measure_listing(revision)) for revision in REVISIONS),
+        ("start to the first answer", measure_start()),
+        ("KB of an open session", measure_sessions()),
+    ]
+    return [
+        (f"{name}, {title}", amount, None if name == "toolkit" else ratio(amounts["toolkit"], amount), "ours to it")
+        for title, amounts in tables
+        for name, amount in amounts.items()
+    ]
 
 
 def rows() -> list[Row]:
@@ -252,6 +381,8 @@ def rows() -> list[Row]:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2])
+        serve(sys.argv[2], int(sys.argv[3]))
     else:
-        print_table("One call over MCP", rows())
+        if sys.argv[1:2] != ["further"]:
+            print_table("One call over MCP", rows())
+        print_table("Lists, starts and sessions over MCP", further_rows())

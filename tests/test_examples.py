@@ -33,6 +33,9 @@ SLOW = {
     "26_killed_run.py",
     "27_approval_across_workers.py",
     "28_release_flow.py",
+    "31_mcp_gateway.py",
+    "32_mcp_logins.py",
+    "33_mcp_two_workers.py",
 }
 """Those that take over a second. They start servers or processes, and `make demo` runs some of them too."""
 

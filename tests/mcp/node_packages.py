@@ -22,6 +22,7 @@ __all__ = ["MissingNode", "Node", "find_node", "find_package", "install_packages
 VERSIONS = {
     "@modelcontextprotocol/conformance": "0.2.0-alpha.12",
     "@modelcontextprotocol/inspector": "2.12.0",
+    "@modelcontextprotocol/sdk": "1.32.2",
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
 }

@@ -6,6 +6,7 @@ The Model Context Protocol, both ways: a catalog as a server, and the tools of o
     Auth.jwt(...)             say who may use that application
     build_server(dispatcher)  return the server itself, for another transport
     Servers(catalog, ...)     use the tools of other servers
+    RemoteResources, RemotePrompts    use their resources and prompts
 
 The extra `mcp` installs the official SDK. It is imported when one of these names is first used.
 """
@@ -19,6 +20,7 @@ from .sdk import check_sdk_installed as _check_sdk_installed
 
 if TYPE_CHECKING:
     from .importing.pins import Pins
+    from .importing.remote_content import RemotePrompts, RemoteResources
     from .importing.remote_server import RemoteServer, ServerLimits
     from .importing.server_file import ServerFileError
     from .importing.servers import Servers
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Auth",
     "Pins",
+    "RemotePrompts",
+    "RemoteResources",
     "RemoteServer",
     "ResourceChanges",
     "ServerFileError",
@@ -45,6 +49,7 @@ _load = _lazy_getattr(
     __name__,
     {
         **dict.fromkeys(("ServerLimits", "RemoteServer"), "importing.remote_server"),
+        **dict.fromkeys(("RemotePrompts", "RemoteResources"), "importing.remote_content"),
         "Auth": "serving.auth",
         "Pins": "importing.pins",
         "ResourceChanges": "serving.changes",

@@ -20,7 +20,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from .._option_checks import explain_unknown_choice
@@ -28,6 +28,7 @@ from .._plumbing.wording import format_count
 
 __all__ = ["McpServer", "explain_server_name", "find_server_mistakes", "hide_words", "without_credentials"]
 
+_OF_ADDRESSES = ("headers", "transport")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}", re.ASCII)
 
 
@@ -44,6 +45,7 @@ class McpServer:
         cwd: The folder that it runs in; None for the project's folder.
         url: The address; None for a program.
         headers: HTTP headers for the address.
+        transport: "http", or "sse" for a server of the oldest revision; None if it is not said.
         timeout_seconds: The time for one call; None for the client's own.
         trusted: Whether the hints of its tools count, such as that one only reads.
         enabled: Whether it is started unless a command names it.
@@ -56,6 +58,7 @@ class McpServer:
     cwd: str | None = None
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    transport: Literal["http", "sse"] | None = None
     timeout_seconds: float | None = None
     trusted: bool = False
     enabled: bool = True
@@ -67,7 +70,7 @@ class McpServer:
 
     def __repr__(self) -> str:
         where = without_credentials(self.url) if self.url else hide_words([str(self.command), *self.args])
-        shown = ("name", "cwd", "timeout_seconds", "trusted", "enabled")
+        shown = ("name", "cwd", "transport", "timeout_seconds", "trusted", "enabled")
         return f"McpServer({where!r}, {', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     def __str__(self) -> str:
@@ -85,6 +88,7 @@ class McpServer:
             "env": sorted(self.env),
             "headers": sorted(self.headers),
             "cwd": self.cwd,
+            **({"transport": self.transport} if self.transport else {}),
             "timeout_seconds": self.timeout_seconds,
             "trusted": self.trusted,
             "enabled": self.enabled,
@@ -107,9 +111,9 @@ def find_server_mistakes(name: str, table: Any) -> list[tuple[str, str]]:
         mistakes.append(("", problem))
     if ("command" in table) == ("url" in table):
         mistakes.append(("", "a server has either `command`, a program, or `url`, an address; give one of them"))
-    elsewhere = ("headers",) if "command" in table else ("args", "env", "cwd") if "url" in table else ()
+    elsewhere = _OF_ADDRESSES if "command" in table else ("args", "env", "cwd") if "url" in table else ()
     mistakes += [
-        (key, f"{key}: belongs to a server with `{'url' if key == 'headers' else 'command'}`; remove it")
+        (key, f"{key}: belongs to a server with `{'url' if key in _OF_ADDRESSES else 'command'}`; remove it")
         for key in elsewhere
         if key in table
     ]
@@ -173,6 +177,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "cwd": _TEXT,
     "url": (_is_address, 'an address: "https://example.com/mcp"'),
     "headers": _TABLE,
+    "transport": (lambda value: value in ("http", "sse"), '"http" or "sse"'),
     "timeout_seconds": (_is_positive, "a number of seconds above 0"),
     "trusted": _FLAG,
     "enabled": _FLAG,

@@ -18,8 +18,7 @@ from ..catalogs.foreign_names import fold_name, reason_against
 from ..catalogs.snapshot import Table, is_foreign
 from ..errors import find_nearest
 from ..spec import Tool
-from .records import Skill, SkillProblem
-from .skill_tools import skill_of
+from .records import Skill, SkillProblem, skill_of
 
 __all__ = ["JoinedTable", "SkillJoiner"]
 

@@ -28,8 +28,7 @@ from .catalog_join import JoinedTable, SkillJoiner
 from .front_matter import check_yaml_installed
 from .loaded_skills import LoadedSkills
 from .prompts import prompt_of
-from .records import Skill, SkillProblem
-from .skill_tools import skill_of
+from .records import Skill, SkillProblem, skill_of
 from .slash_commands import expand_commands, parse_typed_arguments
 
 __all__ = ["Skills"]

@@ -7,9 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..spec import Tool
 from ..values.visible import make_visible
 
-__all__ = ["ARGUMENT_TYPES", "DEFAULT_ARGUMENT", "Argument", "FrontMatterError", "Skill", "SkillProblem"]
+__all__ = [
+    "ARGUMENT_TYPES",
+    "DEFAULT_ARGUMENT",
+    "METADATA_KEY",
+    "Argument",
+    "FrontMatterError",
+    "Skill",
+    "SkillProblem",
+    "skill_of",
+]
+
+METADATA_KEY = "skill"
+"""Where the tool of a skill has the skill in its metadata."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +114,9 @@ class FrontMatterError(ValueError):
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+
+
+def skill_of(tool: Tool) -> Skill | None:
+    """Return the skill from which *tool* was made, or None for every other tool."""
+    skill = (tool.facts.metadata or {}).get(METADATA_KEY)
+    return skill if isinstance(skill, Skill) else None

@@ -19,9 +19,9 @@ from ..facts import Arguments
 from ..spec import Tool
 from ..steps.base import ONLY_SUB_RUNS, ONLY_SUB_RUNS_KEY
 from .prompts import prompt_of
-from .records import ARGUMENT_TYPES, Argument, Skill
+from .records import ARGUMENT_TYPES, METADATA_KEY, Argument, Skill, skill_of
 
-__all__ = ["PROJECT_ORIGIN", "skill_of", "tool_of"]
+__all__ = ["PROJECT_ORIGIN", "tool_of"]
 
 PROJECT_ORIGIN = "skill:project"
 """
@@ -31,7 +31,6 @@ The user's own skills have the origin of tools that are written in the program i
 """
 
 _GROUP = "skills"
-_METADATA_KEY = "skill"
 
 
 def tool_of(
@@ -84,16 +83,10 @@ def tool_of(
             "description": skill.description,
             "version": version,
             "preview": preview,
-            "metadata": {_METADATA_KEY: skill, ONLY_SUB_RUNS_KEY: ONLY_SUB_RUNS},
+            "metadata": {METADATA_KEY: skill, ONLY_SUB_RUNS_KEY: ONLY_SUB_RUNS},
         },
     )
     return replace(tool, origin=PROJECT_ORIGIN) if skill.project else tool
-
-
-def skill_of(tool: Tool) -> Skill | None:
-    """Return the skill from which *tool* was made, or None for every other tool."""
-    skill = (tool.facts.metadata or {}).get(_METADATA_KEY)
-    return skill if isinstance(skill, Skill) else None
 
 
 def _build_parameter(argument: Argument) -> inspect.Parameter:

@@ -63,7 +63,7 @@ def test_commands_and_addresses_are_read(write, tmp_path):
             {"command": "${NOTHING_SET}"},
             "the variable NOTHING_SET is not set; set it, or write ${NOTHING_SET:-default}",
         ),
-        ({"type": "sse", "url": "https://a.example"}, "obsolete"),
+        ({"type": "sse", "command": "a"}, "does not fit the rest"),
         ({"type": "http", "command": "x"}, "does not fit the rest; write one of 'stdio'"),
         ({"command": "x", "disabled": "no"}, "disabled: has to be true or false"),
     ],

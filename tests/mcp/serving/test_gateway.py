@@ -8,12 +8,13 @@ import contextlib
 import pytest
 from mcp.server.mcpserver import Context as ServerContext
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.prompts.base import AssistantMessage, Message, UserMessage
 from mcp.shared.exceptions import MCPError
 
 from tests.clocks import wait_until
 from tests.mcp.serving.kit import MODES, NEW, OLD, YES, Person, connected, text_of
 from toolkit import Catalog, Dispatcher, Permissions
-from toolkit.mcp import RemoteServer, Servers, build_server
+from toolkit.mcp import RemotePrompts, RemoteResources, RemoteServer, Servers, build_server
 
 pytestmark = pytest.mark.anyio
 
@@ -148,6 +149,83 @@ async def test_resources_are_listed_and_read(mode):
         assert (day.uri, day.text) == ("memo://days/monday", "memos of monday")
         [picture] = (await client.read_resource("pic://logo")).contents
         assert (picture.blob, picture.mime_type) == ("cG5n", "image/png")
+
+
+def build_prompts():
+    """Return a server with prompts: one with arguments and an answer of the assistant, one that is denied a name."""
+    server = MCPServer("letters")
+
+    @server.prompt(description="Greet\u202e someone.")
+    def greet(name: str, mood: str = "glad") -> list[Message]:
+        return [UserMessage(f"Greet {name}, {mood}: sk-12345"), AssistantMessage("Hello!")]
+
+    @server.prompt(name="caf\u00e9")
+    def order() -> str:
+        return "an espresso"
+
+    return server
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_prompts_are_listed_and_got(mode):
+    """They have the prefix of their server, and their messages keep their roles; secrets are masked."""
+    rules = ("allow mcp:letters/*",)
+    async with gateway(mode, *rules, letters=build_prompts(), shop=build_shop([]), redact=["sk-12345"]) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        assert (prompt.name, prompt.description) == ("letters_greet", "Greet someone.")
+        assert [(argument.name, argument.required) for argument in prompt.arguments] == [
+            ("name", True),
+            ("mood", False),
+        ]
+        answer = await client.get_prompt("letters_greet", {"name": "Ada"})
+        assert [message.role for message in answer.messages] == ["user", "assistant"]
+        assert answer.messages[0].content.text.startswith("Greet Ada, glad: ")
+        assert "sk-12345" not in answer.messages[0].content.text
+        assert answer.description == "Greet someone."
+
+
+async def test_a_prompt_is_got_without_a_list_before():
+    """A prompt of the program comes first, and one that no server has is unknown."""
+    own = Catalog()
+    own.add(_greet)
+    async with Servers(letters=RemoteServer(build_prompts(), tool_prefix="_")) as tools:
+        dispatcher = Dispatcher(tools, permissions=Permissions("bypass"))
+        async with connected(dispatcher, NEW, servers=[tools], prompts=own) as client:
+            assert (await client.get_prompt("_greet")).messages[0].content.text == "my own"
+            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["_greet"]
+            with pytest.raises(MCPError, match="unknown prompt 'letters_nothing'"):
+                await client.get_prompt("letters_nothing")
+
+
+def _greet() -> str:
+    """Greet."""
+    return "my own"
+
+
+async def test_rules_hold_for_prompts():
+    """The rule names the tool that gets the prompts of a server, and without a rule the user is asked."""
+    async with gateway(NEW, "deny mcp:letters/get_prompt", letters=build_prompts()) as client:
+        with pytest.raises(MCPError, match="denied"):
+            await client.get_prompt("letters_greet", {"name": "Ada"})
+    person = Person(YES)
+    async with gateway(NEW, letters=build_prompts(), person=person) as client:
+        assert len((await client.get_prompt("letters_greet", {"name": "Ada"})).messages) == 2
+        assert len(person.questions) == 1
+
+
+async def test_a_program_uses_resources_and_prompts_as_tools():
+    """Each server has a tool that reads its resources, and one that gets its prompts."""
+    async with Servers(memos=build_memos(), letters=build_prompts()) as servers:
+        resources, prompts = RemoteResources([servers]), RemotePrompts([servers])
+        assert [entry["uri"] for entry in await resources.list_fixed()] == ["memo://today", "pic://logo"]
+        assert [entry["name"] for entry in await prompts.list_all()] == ["letters_greet"]
+        dispatcher = Dispatcher(servers.merged(resources.catalog, prompts.catalog))
+        result = await dispatcher.call("memos_read_resource", {"uri": "memo://days/monday"})
+        assert result.parts[0].content == "memos of monday"
+        result = await dispatcher.call("letters_get_prompt", {"name": "greet", "arguments": {"name": "Ada"}})
+        assert result.text.startswith("Greet Ada, glad")
+        result = await dispatcher.call("memos_get_prompt", {"name": "nothing"})
+        assert result.is_error
 
 
 async def test_a_resource_is_read_without_a_list_before():

@@ -12,9 +12,8 @@ import pytest
 from tests.clocks import Clock
 from tests.mcp.serving.authorization_server import EC_KEY, OTHER_RSA_KEY, RSA_KEY, describe_key
 from tests.servers import answer, hang, serving
-from toolkit.mcp.serving.auth_error import AuthError
 from toolkit.mcp.serving.issuer_keys import IssuerKeys
-from toolkit.mcp.serving.issuer_pages import IssuerPages
+from toolkit.mcp.serving.issuer_pages import AuthError, IssuerPages
 
 pytestmark = pytest.mark.anyio
 

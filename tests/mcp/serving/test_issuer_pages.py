@@ -8,8 +8,7 @@ import httpx2
 import pytest
 
 from tests.servers import answer, cut, hang, reset, serving
-from toolkit.mcp.serving.auth_error import AuthError
-from toolkit.mcp.serving.issuer_pages import IssuerPages, check_address
+from toolkit.mcp.serving.issuer_pages import AuthError, IssuerPages, check_address
 
 pytestmark = pytest.mark.anyio
 

@@ -23,8 +23,7 @@ from tests.mcp.serving.authorization_server import (
     sign,
 )
 from toolkit.mcp import Auth
-from toolkit.mcp.serving.auth_error import AuthError
-from toolkit.mcp.serving.issuer_pages import IssuerPages
+from toolkit.mcp.serving.issuer_pages import AuthError, IssuerPages
 from toolkit.mcp.serving.token_checks import IntrospectedTokens
 
 pytestmark = pytest.mark.anyio

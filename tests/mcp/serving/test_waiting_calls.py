@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.clocks import Clock
-from toolkit import ApprovalError, Approvals, Catalog, Context, Dispatcher, SQLiteApprovals
+from toolkit import ApprovalError, Approvals, Catalog, Context, Dispatcher, Permissions, SQLiteApprovals
 from toolkit.mcp import Auth, ResourceChanges, http_app
 
 pytestmark = pytest.mark.anyio
@@ -125,6 +125,36 @@ async def test_only_a_token_of_the_user_who_made_the_call_answers_it(shop, store
     assert statuses == [401, 401, 403, 200]
     assert ran == ["x"]
     assert other_page not in (None, page)
+
+
+async def test_the_cost_of_a_call_decides_whether_it_waits(store, ran):
+    """The function gets the arguments in every process, also in the one that runs the call after the answer."""
+
+    async def estimate(arguments):
+        return 0.04 * arguments["count"]
+
+    def build():
+        catalog = Catalog()
+
+        @catalog.tool(cost=estimate)
+        def paint(count: int) -> str:
+            """Paint pictures."""
+            ran.append(count)
+            return f"painted {count}"
+
+        rules = Permissions("auto", ["ask paint(cost>0.10)", "deny paint(cost>1)"])
+        dispatcher = Dispatcher(catalog, permissions=rules, approvals=Approvals(store))
+        return http_app(dispatcher, key=KEY, stateless=True)
+
+    async with opened(build()) as first, opened(build()) as second:
+        assert (await call(first, "paint", count=2))[0] == "painted 2"
+        text, page = await call(first, "paint", count=5)
+        assert "It has not run" in text
+        assert "costs $0.20" in (await second.get(page)).text
+        assert "painted 5" in (await second.post(page, data=YES)).text
+        assert "painted 5" in (await call(first, "paint", count=5))[0]
+        assert "denied" in (await call(second, "paint", count=30))[0]
+    assert ran == [2, 5]
 
 
 async def test_a_page_of_another_site_cannot_answer(shop, store, ran):

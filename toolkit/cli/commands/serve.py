@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...approvals import SQLiteApprovals
-from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
+from ..call_policy import CallOptions, call_options
 from ..command import subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
-from ..user_extensions import open_extended_target
+from ..reloading import ReloadableTarget
 
 if TYPE_CHECKING:
     from ...dispatcher import Dispatcher
     from ...mcp.serving.auth import Auth
     from ...mcp.serving.http_app import HttpApp
+    from ...mcp.serving.tool_server import ToolServer
 
 __all__ = ["command", "parse_address", "read_tokens"]
 
@@ -77,6 +77,7 @@ def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None
 )
 @click.option("--search/--list-all", "searches", default=False, help="Whether deferred tools are left to tool_search.")
 @click.option("--send-logs", "sends_logs", is_flag=True, help="Send what tools log to clients that ask for it.")
+@click.option("--reload", "reloads", is_flag=True, help="Load TARGET again when its files change, and tell clients.")
 @call_options()
 def command(
     output: Output,
@@ -94,6 +95,7 @@ def command(
     name: str | None,
     searches: bool,
     sends_logs: bool,
+    reloads: bool,
     options: CallOptions,
 ) -> None:
     """Serve the tools of TARGET as an MCP server.
@@ -115,38 +117,42 @@ def command(
       toolkit serve shop.tools:catalog --http 127.0.0.1:8000
       toolkit serve builtin --rule 'allow write(path=out/**)'
     """
-    with open_extended_target(target, output, settings=options.settings) as loaded_target:
-        store = None if store_path is None else SQLiteApprovals(store_path)
-        resources = load_resources(options.resource_names)
-        if resources and loaded_target.dispatcher is not None:
-            raise Failure("--with: a dispatcher has its own resources; write Dispatcher(..., resources={...})")
-        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, store=store)
-        server_options: dict[str, Any] = {
-            "name": name or target,
-            "key": _read_secret(key_file, _KEY_VARIABLE, "--key-file"),
-            "principal": user,
-            "lists_deferred": not searches,
-            "sends_logs": sends_logs,
-            "servers": loaded_target.servers,
-        }
+    server_options: dict[str, Any] = {
+        "name": name or target,
+        "key": _read_secret(key_file, _KEY_VARIABLE, "--key-file"),
+        "principal": user,
+        "lists_deferred": not searches,
+        "sends_logs": sends_logs,
+    }
+    with contextlib.closing(ReloadableTarget(target, options, output, store_path)) as source:
+        source.load()
+        server_options["servers"] = source.servers
         try:
             if address is None:
-                if auth_issuer is not None or auth_audience is not None:
-                    raise Failure("--auth-issuer: clients of standard input and output send no tokens; give --http")
-                if stateless:
-                    raise Failure("--stateless: standard input and output are one connection; give --http")
-                from ...mcp.serving.stdio import serve_stdio
-                from ...mcp.serving.tool_server import build_server
-
-                run = serve_stdio(build_server(dispatcher, **server_options))
+                server, run = _serve_stdio(source.dispatcher, server_options, auth_issuer or auth_audience, stateless)
             else:
                 auth = _find_auth(token_file, auth_issuer, auth_audience)
                 server_options |= {"auth": auth, "origins": origins, "stateless": stateless}
-                run = _serve_http(dispatcher, address, server_options, output, drain_seconds)
+                server, run = _serve_http(source.dispatcher, address, server_options, output, drain_seconds)
         except ValueError as error:
             remedy = f"give --token-file, {_TOKEN_VARIABLE} or --auth-issuer"
             raise Failure(str(error).replace("give auth=...", remedy)) from error
-        asyncio.run(run)
+        asyncio.run(source.run_and_reload(server, run) if reloads else run)
+
+
+def _serve_stdio(
+    dispatcher: Dispatcher, options: dict[str, Any], asks_for_tokens: str | None, stateless: bool
+) -> tuple[ToolServer, Coroutine[Any, Any, None]]:
+    """Return the server for the process that started this one, and what serves."""
+    if asks_for_tokens is not None:
+        raise Failure("--auth-issuer: clients of standard input and output send no tokens; give --http")
+    if stateless:
+        raise Failure("--stateless: standard input and output are one connection; give --http")
+    from ...mcp.serving.stdio import serve_stdio
+    from ...mcp.serving.tool_server import build_server
+
+    server = build_server(dispatcher, **options)
+    return server, serve_stdio(server)
 
 
 def _find_auth(token_file: str | None, issuer: str | None, audience: str | None) -> Auth | None:
@@ -169,8 +175,8 @@ def _serve_http(
     options: dict[str, Any],
     output: Output,
     drain_seconds: int,
-) -> Coroutine[Any, Any, None]:
-    """Return what serves over HTTP. The port is open already, so that a mistake is found before anything runs."""
+) -> tuple[ToolServer, Coroutine[Any, Any, None]]:
+    """Return the server, and what serves over HTTP. The port is open already, so mistakes are found before that runs."""
     from ...mcp.serving.http_app import http_app
 
     host, port = parse_address(address)
@@ -181,7 +187,7 @@ def _serve_http(
         raise Failure(f"--http: cannot listen on {address}: {error.strerror or error}; choose another port") from error
     port = listener.getsockname()[1]
     output.note(f"serving {options['name']} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
-    return _run(app, listener, drain_seconds)
+    return app.server, _run(app, listener, drain_seconds)
 
 
 async def _run(app: HttpApp, listener: socket.socket, drain_seconds: int) -> None:

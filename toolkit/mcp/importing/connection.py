@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import anyio
 import mcp_types as types
 from mcp.client.client import Client
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH, METHOD_NOT_FOUND
@@ -163,15 +164,17 @@ class Connection:
         target: Any = server.target
         if server.kind == "command":
             target = open_stdio(server, self._errors, self._note_loss)
+        elif server.kind == "address" and server.transport == "sse":
+            target = sse_client(server.target, httpx_client_factory=lambda **_: McpHttpClient(server, self._note_loss))
         elif server.kind == "address":
             http = await stack.enter_async_context(McpHttpClient(server, self._note_loss))
             max_bytes = int(self._limits.max_message_bytes)
             target = streamable_http_client(server.target, http_client=http, max_sse_event_size=max_bytes)
         if server.kind != "object":
-            target = guard_transport(target, watcher.note_dropped, self._check_result)
+            target = guard_transport(target, watcher.note_dropped, self._check_result, self._note_loss)
         return Client(
             target,
-            mode=self._revision,
+            mode="legacy" if server.transport == "sse" else self._revision,
             cache=None,
             client_info=types.Implementation(name="toolkit", version=version(DISTRIBUTION)),
             elicitation_callback=self._questions.answer,

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import anyio
 from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
@@ -28,14 +29,16 @@ async def guard_transport(
     transport: AbstractAsyncContextManager[tuple[Any, Any]],
     on_dropped: Callable[[str], None],
     on_result: Callable[[dict[str, Any]], None],
+    on_end: Callable[[], None],
 ) -> AsyncIterator[tuple[Any, Any]]:
     """
     Yield the streams of *transport*. *on_dropped* is called with the method of each message that is dropped.
 
-    *on_result* is called with each result of a request, which it may change, before the SDK checks it.
+    *on_result* is called with each result of a request, which it may change, before the SDK checks it. *on_end* is
+    called when no more messages can come.
     """
     async with transport as (read_stream, write_stream):
-        yield _GuardedStream(read_stream, on_dropped, on_result), write_stream
+        yield _GuardedStream(read_stream, on_dropped, on_result, on_end), write_stream
 
 
 class MessageBudget:
@@ -61,11 +64,16 @@ class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
     """The messages of a server, without those that are too many."""
 
     def __init__(
-        self, stream: Any, on_dropped: Callable[[str], None], on_result: Callable[[dict[str, Any]], None]
+        self,
+        stream: Any,
+        on_dropped: Callable[[str], None],
+        on_result: Callable[[dict[str, Any]], None],
+        on_end: Callable[[], None],
     ) -> None:
         self._stream = stream
         self._on_dropped = on_dropped
         self._on_result = on_result
+        self._on_end = on_end
         self._budget = MessageBudget(_MAX_BURST, _MESSAGES_PER_SECOND)
 
     @property
@@ -76,7 +84,11 @@ class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message that is not dropped."""
         while True:
-            item: SessionMessage | Exception = await self._stream.receive()
+            try:
+                item: SessionMessage | Exception = await self._stream.receive()
+            except anyio.EndOfStream:
+                self._on_end()
+                raise
             message = item.message if isinstance(item, SessionMessage) else None
             if isinstance(message, JSONRPCResponse):
                 self._on_result(message.result)

@@ -40,7 +40,7 @@ _MAX_SCOPES = 50
 
 class McpHttpClient(httpx2.AsyncClient):
     """
-    A client for the address of *server*, whose `send` never raises for a request of the protocol.
+    A client for the address of *server*, whose `send` does not raise for a request of the protocol.
 
     *on_lost* is called if the server no longer knows the session.
     """
@@ -59,22 +59,39 @@ class McpHttpClient(httpx2.AsyncClient):
         self._on_lost = on_lost
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send *request*. A failure becomes an answer that the SDK passes on to the call that is waiting for it."""
+        """
+        Send *request*. A failure becomes an answer that the SDK passes on to the call that is waiting for it.
+
+        Raises:
+            RequestError: The request failed, and the transport is SSE, in which it has no answer. The connection is
+                over then, and its calls with it.
+        """
         try:
             response = await super().send(request, **options)
         except (PrivateFileError, Safety) as error:
             refusal = build_local_error(str(error), happened="no", is_refusal=isinstance(error, Safety))
-            return _build_answer(request, refusal)
+            return self._answer(request, refusal)
         except (httpx2.HTTPError, OSError) as error:
             happened: Happened = "no" if isinstance(error, (*_NOT_SENT, httpx2.LocalProtocolError)) else "maybe"
-            return _build_answer(request, build_local_error(_describe(error, request), happened=happened))
+            return self._answer(request, build_local_error(_describe(error, request), happened=happened))
         problem = self._find_refusal(request, response)
         if problem is None and not _has_type(response, "text/event-stream"):
             problem = await self._read_body(request, response)
         if problem is None:
             return response
         await response.aclose()
-        return _build_answer(request, problem, response.status_code)
+        return self._answer(request, problem, response.status_code)
+
+    def _answer(self, request: httpx2.Request, error: dict[str, Any], status: int = 503) -> httpx2.Response:
+        """Return the answer to *request* that carries *error*; a plain *status* if the request expects no answer."""
+        if self._server.transport == "sse":
+            self._on_lost()
+            raise httpx2.RequestError(error["message"], request=request)
+        request_id = _read_message(request).get("id")
+        if request_id is None:  # a notification, or a request without a body
+            return httpx2.Response(status, request=request)
+        body = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode()
+        return httpx2.Response(200, headers={"content-type": "application/json"}, content=body, request=request)
 
     async def _read_body(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
         """Read the whole body of *response*, within limits. Return an error if it cannot be used."""
@@ -111,7 +128,7 @@ class McpHttpClient(httpx2.AsyncClient):
         is_json = _has_type(response, "application/json")
         if status == 429 or (status >= 500 and not is_json):
             return _build_status_error(request, response)
-        if 200 <= status < 300 and _is_about_tools(request):
+        if 200 <= status < 300 and _is_about_tools(request) and self._server.transport == "http":
             if status == 202:
                 return build_local_error(f"{host} answered with status 202, without a result", happened="yes")
             if not is_json and not _has_type(response, "text/event-stream"):
@@ -138,15 +155,6 @@ def _find_body_refusal(request: httpx2.Request, response: httpx2.Response, body:
         text = f"{request.url.host} answered with status 404; check whether the address is still right"
         return build_local_error(text, happened="no", is_refusal=True)
     return None
-
-
-def _build_answer(request: httpx2.Request, error: dict[str, Any], status: int = 503) -> httpx2.Response:
-    """Return the answer to *request* that carries *error*; a plain *status* if the request expects no answer."""
-    request_id = _read_message(request).get("id")
-    if request_id is None:  # a notification, or a request without a body
-        return httpx2.Response(status, request=request)
-    body = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode()
-    return httpx2.Response(200, headers={"content-type": "application/json"}, content=body, request=request)
 
 
 def _build_status_error(request: httpx2.Request, response: httpx2.Response) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from .questions import CallLink
 from .remote_server import RemoteServer
 from .remote_tools import RemoteTool
 
-__all__ = ["NameBook", "SendCall", "build_result", "build_tool", "read_contents", "read_facts"]
+__all__ = ["NameBook", "SendCall", "build_result", "build_tool", "read_block", "read_facts"]
 
 LabelT = TypeVar("LabelT", str, "str | None")
 
@@ -118,7 +118,7 @@ def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool 
     Raises:
         UnusableAnswer: Some content cannot be read.
     """
-    parts = [_read_block(block, server) for block in answer.content]
+    parts = [read_block(block, server) for block in answer.content]
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
     kept = parts if any(not isinstance(part, TextPart) for part in parts) else []
     if answer.is_error:
@@ -131,7 +131,8 @@ def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool 
     return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
 
 
-def _read_block(block: Any, server: str) -> Part:
+def read_block(block: Any, server: str) -> Part:
+    """Return the content in *block* that *server* sent; raise `UnusableAnswer` if it cannot be read."""
     reader = _READERS.get(type(block))
     if reader is None:
         raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r:.60}, which is not known")
@@ -144,11 +145,6 @@ def _read_block(block: Any, server: str) -> Part:
 
 def _decode(data: str) -> bytes:
     return base64.b64decode(data, validate=True)
-
-
-def read_contents(resource: types.TextResourceContents | types.BlobResourceContents, server: str) -> Part:
-    """Return the contents of a resource that *server* sent; raise `UnusableAnswer` if they cannot be read."""
-    return _read_block(types.EmbeddedResource(resource=resource), server)
 
 
 def _read_resource(block: types.EmbeddedResource) -> Part:

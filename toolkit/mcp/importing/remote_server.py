@@ -72,6 +72,7 @@ class RemoteServer:
         env: Variables for the command, besides the few that every command gets (`PATH`, `HOME` and the like).
         cwd: The folder that the command runs in.
         headers: HTTP headers for the address.
+        transport: How an address is spoken to: "http", or "sse" for a server of revision 2024-11-05.
         auth: An `httpx2.Auth` for the address, for example the SDK's `OAuthClientProvider`.
         logins: The file of the user's logins, `Logins(path)`; the user's own unless given.
         http_transport: An `httpx2` transport to reach the address by, for tests and proxies.
@@ -91,6 +92,7 @@ class RemoteServer:
     env: Mapping[str, str] = field(default_factory=dict, repr=False, kw_only=True)
     cwd: str | None = field(default=None, kw_only=True)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, kw_only=True)
+    transport: Literal["http", "sse"] = field(default="http", kw_only=True)
     auth: Any = field(default=None, repr=False, kw_only=True)
     logins: Any = field(default=None, repr=False, kw_only=True)
     http_transport: Any = field(default=None, repr=False, kw_only=True)
@@ -176,6 +178,7 @@ def read_server(name: str, value: Any) -> RemoteServer:
 def _from_settings(entry: McpServer) -> RemoteServer:
     target = entry.url or [str(entry.command), *entry.args]
     server = RemoteServer(target, env=entry.env, cwd=entry.cwd, headers=entry.headers, trusted=entry.trusted)
+    server = server if entry.transport is None else replace(server, transport=entry.transport)
     return server if entry.timeout_seconds is None else replace(server, timeout_seconds=entry.timeout_seconds)
 
 
@@ -230,6 +233,8 @@ def _check_revision(server: RemoteServer) -> str | None:
 
 
 def _check_facts(server: RemoteServer) -> str | None:
+    if server.transport not in ("http", "sse") or (server.transport == "sse" and server.kind != "address"):
+        return '`transport` has to be "http", or "sse" for a server at an address'
     for name, kinds, expected in _TYPES:
         if not isinstance(getattr(server, name), kinds):
             return f"`{name}` has to be {expected}"

@@ -45,7 +45,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET_NAME = re.compile(r"token|secret|passw|api_?key|credential", re.IGNORECASE)
 _KEYS = ("command", "args", "env", "cwd", "url", "headers")
 _COMMAND_TYPES = ("stdio",)
-_ADDRESS_TYPES = ("http", "streamable-http", "streamableHttp", "streamable_http")
+_ADDRESS_TYPES = ("http", "streamable-http", "streamableHttp", "streamable_http", "sse")
 _SWITCHES = {"disabled": False, "enabled": True}
 
 
@@ -166,6 +166,8 @@ def _read_entry(name: str, entry: Mapping[str, Any], environ: Mapping[str, str],
     if entry.get("disabled") is True or entry.get("enabled") is False:
         return None
     table = {key: entry[key] for key in _KEYS if key in entry}
+    if entry.get("type", entry.get("transport")) == "sse":
+        table["transport"] = "sse"
     table = _complete(name, table, environ, folder, other_mistakes=_find_type_mistakes(entry))
     return read_server(name, McpServer.of(name, table))
 
@@ -186,9 +188,7 @@ def _complete(
 def _find_type_mistakes(entry: Mapping[str, Any]) -> Iterator[str]:
     kind = entry.get("type", entry.get("transport"))
     fitting = _COMMAND_TYPES if "command" in entry else _ADDRESS_TYPES
-    if kind == "sse":
-        yield 'type: the transport "sse" is obsolete and not spoken here; ask for the "http" address of the server'
-    elif kind is not None and kind not in fitting:
+    if kind is not None and kind not in fitting:
         yield f"type: {kind!r:.40} does not fit the rest; write one of {', '.join(map(repr, fitting))}, or leave it out"
 
 
@@ -233,7 +233,7 @@ def read_settings_servers(
         entry: McpServer = part.value
         if part.name not in names if names is not None else not entry.enabled:
             continue
-        table = {key: value for key in _KEYS if (value := getattr(entry, key))}
+        table = {key: value for key in (*_KEYS, "transport") if (value := getattr(entry, key))}
         if entry.args:
             table["args"] = list(entry.args)
         try:

@@ -24,9 +24,8 @@ from mcp.server.auth.provider import AccessToken
 
 from ..._option_checks import describe_type, require_list
 from ...spec import Tool
-from .auth_error import AuthError
 from .issuer_keys import IssuerKeys
-from .issuer_pages import IssuerPages, check_address
+from .issuer_pages import AuthError, IssuerPages, check_address
 from .scope_judge import ScopeJudge, Scopes
 from .token_checks import IntrospectedTokens, JwtTokens, KnownTokens, TokenUser
 

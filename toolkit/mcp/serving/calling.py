@@ -13,7 +13,8 @@ that it was asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,7 @@ from .questions import (
 from .sealed_state import OpenQuestion, StateError, StateSeal, digest_request
 from .waiting_calls import WaitingCalls
 
-__all__ = ["ToolCaller"]
+__all__ = ["Exchange", "ToolCaller"]
 
 _MAX_QUESTIONS = 20
 """The most questions that one call of an older revision asks."""
@@ -76,7 +77,7 @@ _MISTAKES = ("answers", "grant")
 
 
 @dataclass(slots=True)
-class _Exchange:
+class Exchange:
     """A request of a client, for whom it is made, and the conversation that it belongs to."""
 
     context: RequestContext
@@ -123,15 +124,21 @@ class ToolCaller:
         Raises:
             MCPError: There is no such tool, or the answer to a question cannot be accepted.
         """
+        with self._hosting(context):
+            return await self._call(Exchange(context, params, self._conversations.principal_of(context)))
+
+    @contextlib.contextmanager
+    def _hosting(self, context: RequestContext) -> Iterator[None]:
+        """Let tools ask the model and the folders of the client, in this block."""
         # An asker of the program answers all questions, and is no model.
         host = ClientHost(context.session.client_capabilities) if self._dispatcher.approvals.asker is None else None
         token = current_host.set(host)
         try:
-            return await self._call(_Exchange(context, params, self._conversations.principal_of(context)))
+            yield
         finally:
             current_host.reset(token)
 
-    async def _call(self, exchange: _Exchange) -> dict[str, Any]:
+    async def _call(self, exchange: Exchange) -> dict[str, Any]:
         context, params = exchange.context, exchange.params
         if params.request_state is not None and is_modern(context):
             result = await self._continue(exchange)
@@ -142,7 +149,7 @@ class ToolCaller:
             if params.input_responses and result.kind == "waiting" and is_modern(context):
                 result = await self._use_answers(exchange, result)
         if result.kind != "waiting":
-            return self._answer(params.name, result)
+            return self._finish(exchange, result)
         if not can_ask(_request_of(result), context.session.client_capabilities):
             return await self._refuse_to_ask(exchange, _request_of(result))
         if is_modern(context):
@@ -151,9 +158,9 @@ class ToolCaller:
 
     # Running.
 
-    async def _run(self, exchange: _Exchange) -> ToolResult:
+    async def _run(self, exchange: Exchange) -> ToolResult:
         context, principal = exchange.context, exchange.principal
-        name, arguments = exchange.params.name, exchange.params.arguments
+        name, arguments = exchange.params.name, self._arguments_of(exchange)
         session = self._conversations.session_of(context, principal)
         options: dict[str, Any] = {"principal": principal}
         if self._waiting is not None and is_stateless(context):
@@ -179,6 +186,14 @@ class ToolCaller:
             self._on_load()
         return result
 
+    def _arguments_of(self, exchange: Exchange) -> dict[str, Any] | None:
+        """Return the arguments that the call runs with."""
+        return exchange.params.arguments
+
+    def _finish(self, exchange: Exchange, result: ToolResult) -> dict[str, Any]:
+        """Return the answer to a request whose call has this *result*, which does not wait."""
+        return self._answer(exchange.params.name, result)
+
     def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
         if result.kind == "not_found":
             message = result.text if result.error is None else result.error.message
@@ -191,7 +206,7 @@ class ToolCaller:
 
     # Asking in an older revision: the client is asked while the call waits.
 
-    async def _ask_now(self, exchange: _Exchange, result: ToolResult) -> dict[str, Any]:
+    async def _ask_now(self, exchange: Exchange, result: ToolResult) -> dict[str, Any]:
         context, principal = exchange.context, exchange.principal
         for _ in range(_MAX_QUESTIONS):
             request = _request_of(result)
@@ -234,7 +249,7 @@ class ToolCaller:
 
     # Asking in revision 2026-07-28: the client calls again, and brings the answer.
 
-    def _ask_later(self, exchange: _Exchange, request: ApprovalRequest) -> dict[str, Any]:
+    def _ask_later(self, exchange: Exchange, request: ApprovalRequest) -> dict[str, Any]:
         question = OpenQuestion(
             request=request.id if self._dispatcher.approvals.seal is None else request.to_json(),
             digest=self._digest(exchange.params),
@@ -247,7 +262,7 @@ class ToolCaller:
             "requestState": self._seal.seal(question),
         }
 
-    async def _continue(self, exchange: _Exchange) -> ToolResult | dict[str, Any]:
+    async def _continue(self, exchange: Exchange) -> ToolResult | dict[str, Any]:
         """
         Return the result of the call that the state of the request belongs to, or the question again if it has no
         answer.
@@ -267,7 +282,7 @@ class ToolCaller:
         except ValueError as error:
             raise MCPError(INVALID_PARAMS, f"the arguments are no JSON: {error}", {"reason": "arguments"}) from error
 
-    async def _use_answers(self, exchange: _Exchange, result: ToolResult) -> ToolResult:
+    async def _use_answers(self, exchange: Exchange, result: ToolResult) -> ToolResult:
         """
         Return the result of a call whose client knows the questions of the tool, and sent the answers with it.
 
@@ -309,7 +324,7 @@ class ToolCaller:
     # Both revisions.
 
     async def _take_answers(
-        self, exchange: _Exchange, request: ApprovalRequest, responses: Mapping[str, Any]
+        self, exchange: Exchange, request: ApprovalRequest, responses: Mapping[str, Any]
     ) -> ToolResult | dict[str, Any] | None:
         """Return the result of the call; None if *responses* cannot be used; the denial if that happens too often."""
         problem = "it does not fit its form"
@@ -328,7 +343,7 @@ class ToolCaller:
         await self._withdraw(request, principal)
         return build_error_answer(f"error: denied: {denial}")
 
-    async def _refuse_to_ask(self, exchange: _Exchange, request: ApprovalRequest) -> dict[str, Any]:
+    async def _refuse_to_ask(self, exchange: Exchange, request: ApprovalRequest) -> dict[str, Any]:
         """
         Return the answer to a call that had to ask a client that cannot be asked.
 
@@ -348,7 +363,7 @@ class ToolCaller:
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         return build_error_answer(text)
 
-    async def _resume(self, exchange: _Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
+    async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
         sender = ProgressSender(exchange.context.session.report_progress)
         # A dispatcher for this run alone: the id of the call does not tell apart two answers that arrive at once.
         dispatcher = self._dispatcher.extended(on_progress=sender.add)

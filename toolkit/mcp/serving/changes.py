@@ -73,15 +73,15 @@ class ResourceChanges:
 
 class ChangeNotifier:
     """
-    Follows catalogs of tools and of prompts, and the resources in *book*, and notifies clients of their changes.
+    Follows catalogs of tools and of prompts, and *resources*, and notifies clients of their changes.
 
     Attributes:
         listen: The handler of `subscriptions/listen`.
     """
 
-    def __init__(self, *catalogs: CatalogView, book: ResourceBook, resources: ResourceChanges | None = None) -> None:
-        self._catalogs = catalogs
-        self._book = book
+    def __init__(self, resources: ResourceChanges | None = None) -> None:
+        self._catalogs: tuple[CatalogView, ...] = ()
+        self._book = ResourceBook({})
         self._resources = resources
         self._uris: dict[Connection, set[str]] = {}  # the subscriptions of each connection of an older revision
         self._changed_uris: dict[str, None] = {}
@@ -125,6 +125,14 @@ class ChangeNotifier:
             connection.exit_stack.callback(self._uris.pop, connection, None)
         return self._uris[connection]
 
+    def follow_catalogs(self, *catalogs: CatalogView, book: ResourceBook) -> None:
+        """Follow *catalogs*, and know the resources in *book*, in place of those before. The lists have changed."""
+        self._catalogs, self._book = catalogs, book
+        if self._loop is not None:
+            self.stop()
+            self.start()
+            self.notify_soon()
+
     def start(self) -> None:
         """Follow the catalogs from now on. Call this on the event loop that serves."""
         self._loop = asyncio.get_running_loop()
@@ -139,6 +147,7 @@ class ChangeNotifier:
         self._loop = None
         if self._task is not None:
             self._task.cancel()
+            self._task = None
 
     def _run_in_loop(self, function: Callable[..., None], *arguments: str) -> None:
         # A catalog may be changed in any thread.

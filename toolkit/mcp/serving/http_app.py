@@ -88,13 +88,12 @@ def http_app(
         raise ValueError(f"body_seconds has to be above 0, got {body_seconds!r}")
     auth = auth if auth is None or isinstance(auth, Auth) else Auth(auth)
     judges = [] if auth is None or auth.scope_judge is None else [auth.scope_judge]
-    server = build_judged_server(dispatcher, judges, options)
+    server = build_judged_server(dispatcher, judges, options, is_stateless=stateless)
     for mistake in (mistake for judge in judges for mistake in judge.mistakes(dispatcher.catalog)):
         warnings.warn(mistake, ToolkitWarning, stacklevel=2)
     return HttpApp(
         server,
         path,
-        stateless=stateless,
         auth=auth,
         request_headers=_check_headers(request_headers),
         is_local=is_loopback(host),
@@ -117,7 +116,6 @@ class HttpApp:
         server: ToolServer,
         path: str,
         *,
-        stateless: bool,
         auth: Auth | None,
         request_headers: Sequence[str],
         max_body_bytes: int,
@@ -129,7 +127,7 @@ class HttpApp:
         self._request_headers = request_headers
         self._manager = StreamableHTTPSessionManager(
             server,
-            stateless=stateless,
+            stateless=server.is_stateless,
             # The guard has checked the host and the origin.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=max_body_bytes,
@@ -146,8 +144,7 @@ class HttpApp:
         }
         self._guard = HttpGuard(self._manager.handle_request, auth=auth, **guard_options)
         self._page: RequestPage | None = None
-        server.is_stateless = stateless
-        if stateless:
+        if server.is_stateless:
             server.waiting_calls.path = path
             self._page = RequestPage(server.waiting_calls, server.conversations, auth=auth, **guard_options)
 

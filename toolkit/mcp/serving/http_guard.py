@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..._plumbing.wording import format_seconds
 from ...spec import Tool
 from .auth import Auth
-from .auth_error import AuthError
 from .conversations import SessionOwners
+from .issuer_pages import AuthError
 from .strict_messages import build_error_message, find_message_id, parse_message
 
 __all__ = ["HttpGuard", "is_loopback"]

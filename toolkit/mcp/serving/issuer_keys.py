@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 from jwt import PyJWK
 from jwt.exceptions import PyJWTError
 
-from .auth_error import AuthError
-from .issuer_pages import IssuerPages
+from .issuer_pages import AuthError, IssuerPages
 
 __all__ = ["ALGORITHMS", "IssuerKeys"]
 

@@ -1,5 +1,5 @@
 """
-The pages of an authorization server, fetched within limits of size and time.
+The pages of an authorization server, fetched within limits of size and time; and the error of a token that is refused.
 
 The program gives the address of the server, which may be any host. A page at another host, which the server names, is
 judged as the pages of a login are. Redirects are not followed.
@@ -10,23 +10,44 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx2
 
 from ..._plumbing.wording import format_seconds
 from ...catalogs.foreign_text import clean_text
-from ...errors import ToolError
+from ...errors import ToolError, ToolkitError
 from ..importing.login_hosts import LoginHosts
 from ..importing.remote_server import RemoteServer
-from .auth_error import AuthError
 from .strict_messages import parse_message
 
-__all__ = ["IssuerPages", "check_address"]
+__all__ = ["AuthError", "IssuerPages", "check_address"]
 
 _log = logging.getLogger("toolkit")
+
+_Word = Literal["invalid_token", "insufficient_scope"] | None
+
+
+class AuthError(ToolkitError):
+    """
+    Raised if a request is not served because of its token. The text never repeats the token.
+
+    Attributes:
+        word: What the client is told in a word of RFC 6750; None if it sent no token, or can do nothing about it.
+        status: 401 without a good token, 403 without a scope, 503 if the token cannot be checked now.
+        scopes: The scopes that a new token needs.
+    """
+
+    def __init__(self, text: str, word: _Word = "invalid_token", status: int = 401, scopes: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.word, self.status, self.scopes = word, status, scopes
+
+    @classmethod
+    def until_later(cls) -> AuthError:
+        """Return the error of a token that cannot be checked now. The log of the server says why."""
+        return cls("tokens cannot be checked at the moment; try again later", None, 503)
 
 
 def check_address(address: str, option: str) -> str:

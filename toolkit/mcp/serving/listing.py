@@ -33,7 +33,7 @@ _ANNOTATED_FACTS = ("read_only", "destructive", "idempotent", "open_world")
 class ToolListing:
     """The lists of tools that a server sends. `ServerOptions` explains the options."""
 
-    def __init__(self, *, page_size: int = 100, lists_deferred: bool = True) -> None:
+    def __init__(self, *, page_size: int = 2_000, lists_deferred: bool = True) -> None:
         if not (isinstance(page_size, int) and page_size > 0):
             raise ValueError(f"page_size is a whole number above 0, got {page_size!r}")
         self._page_size = page_size

@@ -8,6 +8,8 @@ is a call like any other: its arguments are checked, the rules of the dispatcher
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ from ...formats.mcp import build_block
 from ...formats.schemas.merging import types_of
 from ...results import ToolResult
 from ...skills.prompts import prompt_of
-from ...skills.skill_tools import skill_of
+from ...skills.records import skill_of
 from ...spec import Tool
 from ...values.rendering import as_text
 from ...values.strictjson.checks import loads
@@ -86,8 +88,11 @@ def build_prompt(
     return _build_messages(skill.description, [TextPart(text)])
 
 
-def _build_messages(description: str, parts: Iterable[Part]) -> dict[str, Any]:
-    messages = [{"role": "user", "content": _build_content(part)} for part in parts]
+def _build_messages(description: str, parts: Iterable[Part], roles: Iterable[str] = ()) -> dict[str, Any]:
+    messages = [
+        {"role": role, "content": _build_content(part)}
+        for part, role in zip(parts, itertools.chain(roles, itertools.repeat("user")), strict=False)
+    ]
     return {"resultType": "complete", "description": description, "messages": messages}
 
 
@@ -138,11 +143,19 @@ class PromptCaller(FunctionCaller):
         """Return the messages of the prompt, or the question that it asks first."""
         return await self._call_function(context, params, params.name, params.arguments or {})
 
+    async def get_remote(
+        self, context: RequestContext, params: GetPromptRequestParams, reader: Tool, name: str
+    ) -> dict[str, Any]:
+        """Return the messages of the prompt *name* of another server, which the tool *reader* gets."""
+        texts = {"name": name, "arguments": json.dumps(params.arguments or {})}
+        return await self._call_function(context, params, reader.name, texts)
+
     def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
         if result.is_error:
             return super()._answer(name, result)
-        plan = self._dispatcher.find_plan(name)
-        return _build_messages("" if plan is None else plan.tool.description, result.parts or (TextPart(result.text),))
+        plan, remote = self._dispatcher.find_plan(name), result.metadata or {}
+        description = remote.get("description", "" if plan is None else plan.tool.description)
+        return _build_messages(description, result.parts or (TextPart(result.text),), remote.get("roles", ()))
 
 
 def _read_texts(tool: Tool, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -25,9 +25,9 @@ from ...results import ToolResult
 from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 from .auth import Auth
-from .auth_error import AuthError
 from .conversations import Conversations
 from .http_guard import HttpGuard
+from .issuer_pages import AuthError
 from .questions import build_requests, read_decision
 from .waiting_calls import WaitingCalls
 
@@ -54,7 +54,6 @@ class RequestPage:
         self, waiting: WaitingCalls, conversations: Conversations, *, auth: Auth | None, **guard_options: Any
     ) -> None:
         self._waiting = waiting
-        self._dispatcher = waiting.dispatcher
         self._conversations = conversations
         self._auth = auth
         # The token is in the form, as a browser sends no header of its own.
@@ -76,7 +75,7 @@ class RequestPage:
             return _build_page(
                 "<p>The request was answered before. The client gets the result when it calls again.</p>"
             )
-        if record.is_expired(self._dispatcher.approvals.clock()):
+        if record.is_expired(self._waiting.dispatcher.approvals.clock()):
             return _build_page("<p>It is too late to answer: the request has expired. The call did not run.</p>")
         if request.method != "POST":
             return self._show_forms(record.request, "")
@@ -113,7 +112,7 @@ class RequestPage:
         token = current_request.set(ClientRequest(principal=principal, scopes=frozenset(scopes)))
         try:
             session = self._conversations.session_of_question(request.session, principal)
-            return await self._dispatcher.resume(request.id, decision, session=session, principal=principal)
+            return await self._waiting.dispatcher.resume(request.id, decision, session=session, principal=principal)
         finally:
             current_request.reset(token)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from mcp import MCPError
@@ -23,9 +23,11 @@ from ...errors import DefinitionError
 from ...results import ToolResult
 from ...spec import Tool
 from ...values.rendering import as_text
-from ..importing.remote_resources import RemoteResources
 from .conversations import RequestContext
 from .prompts import FunctionCaller
+
+if TYPE_CHECKING:  # most servers pass on no others
+    from ..importing.remote_content import RemoteResources
 
 __all__ = ["ResourceBook", "ResourceCaller", "Resources"]
 

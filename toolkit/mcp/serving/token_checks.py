@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 import jwt
 from jwt import exceptions as jwt_errors
 
-from .auth_error import AuthError
 from .issuer_keys import ALGORITHMS, IssuerKeys
-from .issuer_pages import IssuerPages
+from .issuer_pages import AuthError, IssuerPages
 
 __all__ = ["IntrospectedTokens", "JwtTokens", "KnownTokens", "TokenUser"]
 

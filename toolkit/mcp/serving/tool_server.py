@@ -6,13 +6,14 @@ import contextlib
 import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from mcp.server import Server
 from mcp_types import (
     CallToolRequestParams,
     CompleteRequestParams,
     GetPromptRequestParams,
+    GetTaskRequestParams,
     NotificationParams,
     PaginatedRequestParams,
     PromptReference,
@@ -24,6 +25,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ..._lazy_names import LazyModule
 from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
 from ...approvals.policy import Approvals
 from ...catalog import Catalog
@@ -33,8 +35,6 @@ from ...permissions.judge import SupportsJudge
 from ...permissions.policy import Permissions
 from ...session import Session
 from ...spec import Tool
-from ..importing.remote_resources import RemoteResources
-from ..importing.servers import Servers
 from .calling import ToolCaller
 from .changes import ChangeNotifier, ResourceChanges
 from .client_log import ClientLog
@@ -44,7 +44,14 @@ from .progress import ProgressRouter
 from .prompts import PromptCaller, build_completion, build_prompt, describe_prompt, find_skill, list_skills
 from .resources import ResourceBook, ResourceCaller, Resources
 from .sealed_state import Keys, StateSeal
+from .tool_tasks import EXTENSION, ServedTask, ToolTasks, UpdateTaskParams
 from .waiting_calls import WaitingCalls
+
+if TYPE_CHECKING:
+    from ..importing import remote_content
+    from ..importing.servers import Servers
+else:  # most servers pass on no others
+    remote_content = LazyModule("toolkit.mcp.importing.remote_content")
 
 __all__ = ["ServerOptions", "ToolServer", "build_judged_server", "build_server"]
 
@@ -63,14 +70,15 @@ class ServerOptions(TypedDict, total=False):
         new questions. Without a key, only the process that asked a question can take its answer.
     principal: For whom calls are made that come without authentication.
     lists_deferred: Whether deferred tools are listed; True unless given. If not, the tool `tool_search` finds them.
-    page_size: How many tools are on one page of the list; 100 unless given.
+    page_size: How many tools are on one page of the list; 2,000 unless given.
     answer_seconds: How long a question can be answered; 600 unless given.
     sends_logs: Whether clients that ask for it get what tools write to `context.logger`; False unless given.
     prompts: A catalog of functions that are served as prompts, besides the skills among the tools. Their results are
         text or parts, and each part is a message.
     resources: The contents of resources by URI: a text, bytes, a `ResourcePart`, or a function. A URI such as
         "memo://{day}" is a template for a function with the parameter `day`.
-    servers: `Servers` objects, whose resources are served too. A read is a call, so rules and limits hold for it.
+    servers: `Servers` objects, whose resources and prompts are served too. A read is a call, so rules and limits hold
+        for it.
     resource_changes: Says which resources have changed, to the clients that have subscribed to them.
     """
 
@@ -118,7 +126,9 @@ def build_server(dispatcher: Dispatcher, **options: Unpack[ServerOptions]) -> To
     return build_judged_server(dispatcher, (), options)
 
 
-def build_judged_server(dispatcher: Dispatcher, judges: Sequence[SupportsJudge], options: ServerOptions) -> ToolServer:
+def build_judged_server(
+    dispatcher: Dispatcher, judges: Sequence[SupportsJudge], options: ServerOptions, *, is_stateless: bool = False
+) -> ToolServer:
     """Return a server as `build_server` does, whose calls have to satisfy *judges* as well."""
     if not isinstance(dispatcher, Dispatcher):
         raise TypeError(f"a server wants a dispatcher, got {type(dispatcher).__name__}; write Dispatcher(catalog)")
@@ -133,7 +143,7 @@ def build_judged_server(dispatcher: Dispatcher, judges: Sequence[SupportsJudge],
             "another process has used it; share a store, such as Approvals(SQLiteApprovals(path), key=...), or leave "
             "key= out and run one process"
         )
-    return ToolServer(dispatcher, options, judges)
+    return ToolServer(dispatcher, options, judges, is_stateless=is_stateless)
 
 
 def _shorten_requests(approvals: Approvals, answer_seconds: float) -> Approvals:
@@ -162,36 +172,25 @@ class ToolServer(Server[Any]):
         is_stateless: Whether there are no connections in older revisions either.
     """
 
-    def __init__(self, dispatcher: Dispatcher, options: ServerOptions, judges: Sequence[SupportsJudge] = ()) -> None:
-        self._options = options
+    def __init__(
+        self, dispatcher: Dispatcher, options: ServerOptions, judges: Sequence[SupportsJudge], *, is_stateless: bool
+    ) -> None:
+        self._options, self._judges = options, judges
         self._answer_seconds = options.get("answer_seconds", _ANSWER_SECONDS)
         self._router = ProgressRouter()
-        has_judges = bool(dispatcher.settings.judges.find_all(object))
-        self._dispatcher = dispatcher.extended(
-            permissions=[*([] if has_judges else [Permissions("default")]), *judges] or None,
-            on_progress=self._router,
-            approvals=_shorten_requests(dispatcher.approvals, self._answer_seconds),
-        )
         self._listing = ToolListing(
-            page_size=options.get("page_size", 100), lists_deferred=options.get("lists_deferred", True)
+            page_size=options.get("page_size", 2_000), lists_deferred=options.get("lists_deferred", True)
         )
-        self._seal = StateSeal(options.get("key"), max_age_seconds=self._answer_seconds)
+        key = options.get("key")
+        self._seal = StateSeal(key, max_age_seconds=self._answer_seconds)
         self.conversations = Conversations(self._seal, options.get("principal"))
         self.waiting_calls = WaitingCalls(
-            self._dispatcher,
-            self._seal,
-            has_key=options.get("key") is not None,
-            expires_seconds=2 * self._answer_seconds,
+            dispatcher, self._seal, has_key=key is not None, expires_seconds=2 * self._answer_seconds
         )
-        self.is_stateless = False
+        self.is_stateless = is_stateless
         prompts = options.get("prompts")
         self._prompts = Catalog() if prompts is None else prompts
-        servers = options.get("servers")
-        self._book = ResourceBook(options.get("resources") or {}, RemoteResources(servers) if servers else None)
-        self._changes = ChangeNotifier(
-            dispatcher.catalog, self._prompts, book=self._book, resources=options.get("resource_changes")
-        )
-        self._log = ClientLog(self._dispatcher.settings.redaction, is_on=options.get("sends_logs", False))
+        self._changes = ChangeNotifier(options.get("resource_changes"))
         super().__init__(
             options.get("name", "toolkit"),
             version=options.get("version", ""),
@@ -200,9 +199,31 @@ class ToolServer(Server[Any]):
             get_tool_input_schema=self._find_schema,
             on_subscriptions_listen=self._changes.listen,
         )
-        self._prompt_dispatcher = self._dispatcher.extended(self._prompts)
+        self._tasks: dict[str, ServedTask] = {}
+        self.use(dispatcher, options.get("servers", ()))
+
+    def use(self, dispatcher: Dispatcher, servers: Sequence[Servers] = ()) -> None:
+        """
+        Serve the tools of *dispatcher* and the resources of *servers* from now on, and tell the clients.
+
+        Calls that are under way go on as they began. If the server runs, call this on its event loop.
+        """
+        has_judges = bool(dispatcher.settings.judges.find_all(object))
+        self._dispatcher = dispatcher.extended(
+            permissions=[*([] if has_judges else [Permissions("default")]), *self._judges] or None,
+            on_progress=self._router,
+            approvals=_shorten_requests(dispatcher.approvals, self._answer_seconds),
+        )
+        self.waiting_calls.dispatcher = self._dispatcher
+        self._log = ClientLog(self._dispatcher.settings.redaction, is_on=self._options.get("sends_logs", False))
+        resources = remote_content.RemoteResources(servers) if servers else None
+        self._book = ResourceBook(self._options.get("resources") or {}, resources)
+        self._remote_prompts = remote_content.RemotePrompts(servers) if servers else None
+        prompts = self._prompts if self._remote_prompts is None else self._prompts.merged(self._remote_prompts.catalog)
+        self._prompt_dispatcher = self._dispatcher.extended(prompts)
         self._prompt_caller = self._build_caller(PromptCaller, self._prompt_dispatcher)
         self._add_handlers()
+        self._changes.follow_catalogs(dispatcher.catalog, self._prompts, book=self._book)
 
     def _build_caller(self, kind: type[CallerT], dispatcher: Dispatcher, **further: Any) -> CallerT:
         return kind(
@@ -219,8 +240,15 @@ class ToolServer(Server[Any]):
     def _add_handlers(self) -> None:
         add = self.add_request_handler
         add("tools/list", PaginatedRequestParams, self._list_tools)
-        caller = self._build_caller(ToolCaller, self._dispatcher, waiting=self.waiting_calls)
+        # Another process of the server may be asked about a task of this one, and would not know it.
+        tasks = self._tasks if self._options.get("key") is None and not self.is_stateless else None
+        caller = self._build_caller(ToolTasks, self._dispatcher, waiting=self.waiting_calls, tasks=tasks)
         add("tools/call", CallToolRequestParams, caller.call)
+        if tasks is not None:
+            self.extensions[EXTENSION] = {}
+            add("tasks/get", GetTaskRequestParams, caller.get)
+            add("tasks/update", UpdateTaskParams, caller.update)
+            add("tasks/cancel", GetTaskRequestParams, caller.cancel)
         add("prompts/list", PaginatedRequestParams, self._list_prompts)
         add("prompts/get", GetPromptRequestParams, self._get_prompt)
         add("completion/complete", CompleteRequestParams, self._complete)
@@ -283,16 +311,24 @@ class ToolServer(Server[Any]):
 
     async def _list_prompts(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
         session = self._find_session(context)
+        functions = [tool for tool in self._prompt_dispatcher.permitted(session) if tool.name in self._prompts]
         skills = list_skills(self._dispatcher.permitted(session))
-        functions, names = self._prompt_dispatcher.permitted(session), self._prompts.table.tools
-        tools = [*functions, *(skill for skill in skills if skill.name not in names)]
+        tools = [*functions, *(skill for skill in skills if skill.name not in self._prompts)]
         prompts = [describe_prompt(tool) for tool in tools]
+        if self._remote_prompts is not None:
+            names = {*self._prompts.names(), *(tool.name for tool in tools)}
+            prompts += [entry for entry in await self._remote_prompts.list_all() if entry["name"] not in names]
         return {"resultType": "complete", "prompts": prompts, "ttlMs": 0, "cacheScope": "private"}
 
     async def _get_prompt(self, context: RequestContext, params: GetPromptRequestParams) -> dict[str, Any]:
         if params.name in self._prompts:
             return await self._prompt_caller.get(context, params)
         skills = self._dispatcher.permitted(self._find_session(context))
+        remote = None
+        if self._remote_prompts is not None and find_skill(skills, params.name) is None:
+            remote = await self._remote_prompts.find_reader(params.name)
+        if remote is not None:
+            return await self._prompt_caller.get_remote(context, params, *remote)
         return build_prompt(skills, params.name, params.arguments, other_names=self._prompts.names())
 
     async def _complete(self, context: RequestContext, params: CompleteRequestParams) -> dict[str, Any]:

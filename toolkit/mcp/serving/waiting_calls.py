@@ -44,8 +44,13 @@ class WaitingCalls:
         self.path: str | None = None
         self.dispatcher = dispatcher
         self._seal = seal
-        self._can_share = has_key and not isinstance(dispatcher.approvals.store, MemoryApprovals)
+        self._has_key = has_key
         self._expires_seconds = expires_seconds
+
+    @property
+    def _can_share(self) -> bool:
+        """Whether another process, or this one after a restart, can take the answer."""
+        return self._has_key and not isinstance(self.dispatcher.approvals.store, MemoryApprovals)
 
     async def prepare(self, digest: str, session: Session, principal: str | None) -> tuple[Session, str | None]:
         """Return the session for a call with this *digest*, and the id of the request that it would make."""
