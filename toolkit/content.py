@@ -47,7 +47,13 @@ class JsonPart:
 
 @record(frozen=True, slots=True)
 class ImagePart:
-    """An image, as bytes."""
+    """
+    An image, as bytes.
+
+    Attributes:
+        data: The bytes of a whole file, such as a PNG file.
+        media_type: A media type such as "image/png".
+    """
 
     data: bytes
     media_type: str = "image/png"
@@ -58,7 +64,14 @@ class ImagePart:
 
 @record(frozen=True, slots=True)
 class FilePart:
-    """A file that the model or the user can be pointed to."""
+    """
+    A file that the model or the user can be pointed to.
+
+    Attributes:
+        uri: The address of the file.
+        media_type: The type of its content, if it is known.
+        name: A name for people.
+    """
 
     uri: str
     media_type: str | None = None

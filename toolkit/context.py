@@ -51,6 +51,11 @@ class Progress:
     A progress report from a running call.
 
     Attributes:
+        call_id: The id of the call.
+        tool: The name of the tool.
+        progress: How much is done, in the unit of `total`.
+        total: How much there is to do; None if the tool does not know.
+        message: What the tool says about it.
         value: The value that a streaming tool yielded, in JSON form.
     """
 

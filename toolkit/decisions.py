@@ -138,6 +138,9 @@ class ApprovalRequest:
     Attributes:
         id: 128 random bits. An answer names the request by this id.
         tool: The tool's name.
+        call_id: The id of the call that waits.
+        session: The id of the conversation; None if the call has none.
+        principal: On whose behalf the call is made.
         alias: The alias that the tool was called by; None if it was called by its own name.
         cost: What the call costs in US dollars, by the fact `cost` of the tool; 0 if the tool does not say.
         origin: Where the tool comes from: "python", or for example "mcp:github".

@@ -62,7 +62,7 @@ class Dispatcher(TypedCalls):
         approvals: How people are asked, and where their answers are stored. The default is in memory.
         audit: The log that verdicts, intents and outcomes are written to.
         hooks: Objects with `before`, `around`, `after` or `on_event`. They run in this order.
-        retry: How transient failures are retried.
+        retry: How transient failures are retried; `RetryPolicy()` unless given.
         repair: Whether arguments that fail the check may be repaired.
         validation: "fast", or "jsonschema" to let jsonschema validate every call.
         resources: The values for `Inject[T]` parameters, by type. `PER_CALL` stands for a value that each call brings.

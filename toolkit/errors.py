@@ -89,7 +89,13 @@ class CatalogError(ToolkitError):
 
 
 class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- the name says what happened, as the other names here do
-    """Raised if no tool or alias has the name."""
+    """
+    Raised if no tool or alias has the name.
+
+    Attributes:
+        name: The name that was looked for.
+        known: The names that there are.
+    """
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.name = name

@@ -42,6 +42,7 @@ class Declined:
 
 
 DECLINED: Final = object.__new__(Declined)
+"""The answer of a user who does not want to answer."""
 
 
 @record(frozen=True, slots=True, kw_only=True)

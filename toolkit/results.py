@@ -44,6 +44,7 @@ Kind = Literal[
 """How a call ended, named by what happens next."""
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))
+"""All kinds of results."""
 
 _VERSION = 1
 
@@ -69,7 +70,11 @@ class ToolCall:
     A call that a model asks for.
 
     Attributes:
+        name: The name of the tool, or an alias.
         arguments: A JSON object, or the JSON text as the provider sent it.
+        id: The id of the call, as the provider gave it.
+        session: The conversation that the call belongs to.
+        principal: On whose behalf the call is made.
         turn: The number of the model's turn, if the caller counts turns.
         metadata: Data that the caller wants to read again in hooks.
         tool: The `Tool`, once the dispatcher has found it. Hooks read its facts there.

@@ -12,7 +12,9 @@ from ._plumbing.wording import format_dollars
 __all__ = ["Finding", "Source", "Verdict", "Word", "allow_any_call"]
 
 Word = Literal["allow", "ask", "deny"]
+"""What a judge says about a call."""
 Source = Literal["check", "arguments", "rule", "approval", "hook", "open_world", "mode", "grant", "judge"]
+"""What a finding comes from."""
 
 
 @record(frozen=True, slots=True)

@@ -184,6 +184,7 @@ CallEvent: TypeAlias = ToolStarted | ToolProgress | ToolFinished | Refused
 ConversationEvent: TypeAlias = TurnFinished | UserInput | CatalogChanged | Compacted | Summarized | SummaryFailed
 RunEvent: TypeAlias = HandedOver | RunWaits | RunFailed | SubRunEvent | Done
 Event: TypeAlias = ModelEvent | CallEvent | ConversationEvent | RunEvent
+"""An event of a run, which `Agent.stream` yields."""
 
 EventListener: TypeAlias = Callable[[Event], object]
 

@@ -74,6 +74,10 @@ class Change:
     The tools that were added and removed, as a catalog reports them to its listeners.
 
     A replaced tool is in both fields.
+
+    Attributes:
+        added: The tools that the catalog has now.
+        removed: The tools that it had before.
     """
 
     added: tuple[Tool, ...]

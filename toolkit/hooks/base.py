@@ -127,7 +127,9 @@ class Halt:
 
 
 Outcome: TypeAlias = Proceed | Modify | Deny | Replace | Ask | Halt
+"""What a before-hook may return."""
 Run: TypeAlias = Callable[[], Awaitable[ToolResult]]
+"""The function that runs the rest of a call, which an around-hook is given."""
 
 
 class ShownCall(ToolCall):

@@ -284,6 +284,7 @@ class FlowEnded:
 _CallEvent: TypeAlias = CallStarted | HookDecided | PersonAsked | PersonAnswered | AttemptStarted | CallEnded
 _RunEvent: TypeAlias = RunStarted | PromptReceived | ModelAsked | ModelAnswered | ConversationSummarized | RunEnded
 Event: TypeAlias = _CallEvent | CatalogChanged | _RunEvent | SubRunStarted | SubRunEnded | FlowStarted | FlowEnded
+"""An event that a hook with `on_event` is told."""
 
 EVENTS: dict[str, type] = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in get_args(Event)}
 """The events by their names in `toolkit.toml`: `person_asked` is `PersonAsked`."""

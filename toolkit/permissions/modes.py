@@ -11,6 +11,7 @@ from ..verdicts import Word
 __all__ = ["JUDGED_INSIDE_KEY", "MODES", "TABLE", "Mode", "Row", "check_mode"]
 
 Mode = Literal["plan", "default", "auto", "deny_unlisted", "bypass"]
+"""A permission mode: what happens to a call that no rule names."""
 Row = Literal["refused", "asked", "read_only", "write", "destructive"]
 
 JUDGED_INSIDE_KEY = "toolkit.judged_inside"
@@ -21,6 +22,7 @@ Its value is a function that returns whether those calls are judged as the curre
 """
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+"""All modes, in the order of the columns of `TABLE`."""
 
 _COLUMNS: dict[Row, tuple[Word, Word, Word, Word, Word]] = {
     # in the order of `MODES`: plan, default, auto, deny_unlisted, bypass

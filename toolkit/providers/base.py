@@ -182,6 +182,7 @@ class ProviderChanged:
 
 
 StreamEvent: TypeAlias = TextDelta | ProviderChanged | Reply
+"""What a provider yields while a model answers; the last one is the whole reply."""
 
 
 class Provider(Protocol):

@@ -123,6 +123,7 @@ class ToolMessage(_ComparableMessage):
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+"""A message of a conversation."""
 
 
 class MessageCache(Generic[T]):

@@ -55,6 +55,7 @@ class Price:
 
 
 Prices: TypeAlias = Mapping[str, Price]
+"""The price of each model, by its name."""
 
 
 def price_of(model: str, prices: Prices) -> Price:

@@ -15,6 +15,7 @@ from .launcher.messages import LaunchRequest
 __all__ = ["LAUNCHER_SCRIPT", "LEVELS", "LevelName", "Limits", "Plan", "Sandbox", "SandboxOptions", "launcher_command"]
 
 LevelName: TypeAlias = Literal["bubblewrap", "landlock", "limits", "none"]
+"""How strongly a sandbox confines a command."""
 LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
 """The levels, from the strongest to the weakest."""
 

@@ -14,6 +14,7 @@ from ..budgets import LimitName
 __all__ = ["Status", "Stop", "check_run_fields", "check_sub_run_fields", "read_items", "read_user_message"]
 
 Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned", "running"]
+"""How far a run has come."""
 Stop: TypeAlias = LimitName | Literal["halt", "length", "refusal", "other", "cancelled", "output"]
 """
 What stopped a run: a limit of its budget, a hook, the length of a reply, the model, the provider, the caller, or an

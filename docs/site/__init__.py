@@ -1,0 +1,1 @@
+"""The documentation site: `python -m docs.site.build FOLDER`, or `make docs`."""

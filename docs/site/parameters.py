@@ -1,0 +1,168 @@
+"""
+Complete tables of parameters, as an extension of griffe, which reads the package for mkdocstrings.
+
+A class explains the parameters of its constructor in its docstring, under `Args:` or `Attributes:`, and many take their
+options from a `TypedDict`. The table of a class or of a function has them all: name, type, default and description.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import griffe
+
+__all__ = ["CompleteParameters", "list_objects"]
+
+_UNKNOWN = {"", "Any", "..."}
+_ATTRIBUTES = griffe.DocstringSectionKind.attributes
+_PARAMETERS = griffe.DocstringSectionKind.parameters
+
+
+class CompleteParameters(griffe.Extension):
+    """Writes one section of parameters for each class and function that has parameters."""
+
+    def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **_kwargs: Any) -> None:
+        """Complete all classes and functions of *pkg*, once all of its modules are there."""
+        for item in list_objects(pkg, griffe.Module):
+            if "record" in item.members and item.members["record"].is_alias:
+                item.members["record"].target_path = "dataclasses.dataclass"  # it makes the same classes
+        griffe.DataclassesExtension().on_package(pkg=pkg, loader=loader)
+        for function in list_objects(pkg, griffe.Function):
+            function.parameters = griffe.Parameters(*_expand(function))
+        for item in [*list_objects(pkg, griffe.Class), *list_objects(pkg, griffe.Function)]:
+            _write_section(item)
+
+
+def list_objects(parent: griffe.Object, kind: type[Any]) -> Iterator[Any]:
+    """Return *parent* and what is defined in it, at any depth, if it is of this kind."""
+    if isinstance(parent, kind):
+        yield parent
+    for member in parent.members.values():
+        if not member.is_alias:
+            yield from list_objects(member, kind)
+
+
+def _expand(function: griffe.Function) -> list[griffe.Parameter]:
+    """Return the parameters, with those of the overloads where these say more, and each key of `Unpack[Options]`."""
+    parameters = {}
+    for parameter in function.parameters:
+        others = [o.parameters[parameter.name] for o in function.overloads or () if parameter.name in o.parameters]
+        parameter.annotation = _choose(parameter.annotation, [other.annotation for other in others])
+        if any(other.default is None for other in others):
+            parameter.default = None  # the one that is there is for a message
+        keys = _read_keys(function, parameter)
+        parameters.update({key.name: key for key in keys} or {parameter.name: parameter})
+    return list(parameters.values())
+
+
+def _choose(first: Any, others: list[Any]) -> Any:
+    return next((option for option in [first, *others[::-1]] if str(option or "") not in _UNKNOWN), first)
+
+
+def _read_keys(function: griffe.Function, parameter: griffe.Parameter) -> list[griffe.Parameter]:
+    """Return a parameter for each key of the `TypedDict` that *parameter* unpacks; none if it is another one."""
+    annotation = parameter.annotation
+    if parameter.kind is not griffe.ParameterKind.var_keyword or not str(annotation).startswith("Unpack["):
+        return []
+    options = function.modules_collection[annotation.slice.canonical_path]
+    keys = {}
+    for cls in [*reversed(options.mro()), options]:
+        defaults = _read_defaults(function.module) | _read_defaults(cls.module)
+        explained = _explain(cls)
+        for key in cls.attributes.values():
+            default = defaults.get(key.name, "None" if "None" in str(key.annotation) else "not given")
+            keys[key.name] = griffe.Parameter(
+                key.name,
+                annotation=key.annotation,
+                kind=griffe.ParameterKind.keyword_only,
+                default=default,
+                docstring=griffe.Docstring(explained[key.name]) if key.name in explained else None,
+            )
+    return list(keys.values())
+
+
+def _read_defaults(module: griffe.Module) -> dict[str, Any]:
+    """Return the defaults of options in *module*: of the fields of records, and of `options.get("name", default)`."""
+    defaults = {}
+    for call in ast.walk(ast.parse(module.source)):
+        match call:
+            case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(name)), default]):
+                defaults[name] = ast.unparse(default)
+    for cls in module.classes.values():
+        if "__init__" in cls.members and "dataclass" in cls.labels:
+            defaults |= {key.name: key.default for key in cls.members["__init__"].parameters if key.default is not None}
+    private = {name: constant.value for name, constant in module.attributes.items() if name.startswith("_")}
+    return {name: private.get(str(default), default) for name, default in defaults.items()}
+
+
+def _write_section(item: griffe.Class | griffe.Function) -> None:
+    """Give the docstring of *item* one section with all parameters, and leave the other sections as they are."""
+    constructor = item if item.is_function else item.all_members.get("__init__")
+    if item.docstring is None or constructor is None or not constructor.is_function:
+        return
+    explained: dict[str, str] = {}
+    for source in [*_list_sources(item), item]:
+        explained |= _explain(source)
+    parameters = [
+        griffe.DocstringParameter(
+            parameter.name,
+            annotation=parameter.annotation,
+            description=explained.get(parameter.name) or _describe(item, parameter),
+            value=parameter.default,
+        )
+        for parameter in constructor.parameters
+        if parameter.name not in ("self", "cls") and not parameter.name.startswith("_")
+    ]
+    if not parameters:
+        return
+    names = {parameter.name for parameter in parameters}
+    sections = [s for s in item.docstring.parse("google", warnings=False) if s.kind is not _PARAMETERS]
+    for section in sections:
+        if section.kind is _ATTRIBUTES:
+            section.value = [entry for entry in section.value if entry.name not in names]
+    texts = [section for section in sections if section.kind is griffe.DocstringSectionKind.text]
+    rest = [section for section in sections if section not in texts and section.value]
+    item.docstring.parsed = [*texts, griffe.DocstringSectionParameters(parameters), *rest]
+
+
+def _list_sources(item: griffe.Class | griffe.Function) -> list[griffe.Class]:
+    """Return where a parameter of a class may be explained too: in options beside it, and in its base classes."""
+    if item.is_function:
+        return []
+    beside = [cls for cls in item.module.classes.values() if "TypedDict" in map(str, cls.bases)]
+    return [*beside, *reversed(item.mro())]
+
+
+def _explain(item: griffe.Class | griffe.Function) -> dict[str, str]:
+    """Return what the docstring of *item* says about each name; a `TypedDict` explains its keys without a heading."""
+    if item.docstring is None:
+        return {}
+    sections = item.docstring.parse("google", warnings=False)
+    found = {
+        entry.name.lstrip("*"): entry.description
+        for kind in (_ATTRIBUTES, _PARAMETERS)
+        for section in sections
+        if section.kind is kind
+        for entry in section.value
+    }
+    plain = re.findall(r"^(\w+): (.+(?:\n {4}.+)*)", item.docstring.value, flags=re.MULTILINE)
+    return found or {name: " ".join(text.split()) for name, text in plain}
+
+
+def _describe(item: griffe.Object, parameter: griffe.Parameter) -> str:
+    """Return what is written below the field of that name, what the option says, or what the type is."""
+    annotation = getattr(parameter.annotation, "left", parameter.annotation)  # of `Session | None`
+    path = getattr(annotation, "canonical_path", "")
+    kind = None
+    with suppress(KeyError, griffe.GriffeError):
+        kind = item.modules_collection[path] if path.startswith(f"{item.package.name}.") else None
+    for documented in (item.members.get(parameter.name), parameter, kind):
+        if documented is not None and documented.docstring is not None:
+            return documented.docstring.value.strip().partition("\n\n")[0]
+    text = " ".join(item.docstring.value.split())
+    sentences = re.findall(rf"[^.]*[*`]{parameter.name}[*`][^.]*\.", text)
+    return sentences[0].strip() if sentences else ""
