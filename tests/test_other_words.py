@@ -41,6 +41,17 @@ OPTIONS = {
     "Agent.run: the option 'resource' is not known; did you mean `resources`": lambda: build_agent().run_sync(
         "x", resource=1
     ),
+    "Agent.resume: there is no option 'deps'; .*`resources=": lambda: build_agent().resume_sync(None, {}, deps=1),
+    "Agent.resume: the option 'resource' is not known; did you": lambda: build_agent().resume_sync(
+        None, {}, resource=1
+    ),
+    "Agent.execute: there is no option 'context'; .*`resources=": lambda: build_agent().execute_sync(None, context=1),
+    "Agent.execute: the option 'mod' is not known; did you mean `mode`": lambda: build_agent().execute_sync(
+        None, mod=1
+    ),
+    "Agent.stream: there is no option 'message_history'; .*`run=": lambda: build_agent().stream(
+        "x", message_history=[]
+    ),
     "Budget: there is no option 'turns'; .*Agent\\(max_turns": lambda: Budget(turns=3),
     "Budget: there is no option 'usd'; .*`cost`": lambda: Budget(usd=3),
     "Budget: the option 'token' is not known; did you mean `tokens`": lambda: Budget(token=3),

@@ -128,6 +128,7 @@ class Options(FactOptions, total=False):
     hidden: The parameters that the model does not see. Each keeps its default.
     inject: The type of each parameter that is filled from the resources of a call, as `Inject[...]` does.
     flat: The function has one parameter that the model sends, a record, and the fields of the record are the arguments.
+    parameters: What the model is told about each parameter that the function does not describe, or describes badly.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Options(FactOptions, total=False):
     hidden: Sequence[str]
     inject: Mapping[str, Any]
     flat: bool
+    parameters: Mapping[str, str]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -289,6 +291,12 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, Mapping) and all(isinstance(name, str) for name in value),
         "a dictionary of names of parameters and types",
     ),
+    "parameters": (
+        lambda value: (
+            isinstance(value, Mapping) and all(isinstance(key, str) and _is_text(value[key]) for key in value)
+        ),
+        "a dictionary of names of parameters and their descriptions; a schema of your own is `schema`",
+    ),
 }
 
 _OTHER_WORDS = {
@@ -296,7 +304,7 @@ _OTHER_WORDS = {
     **dict.fromkeys(("name_override", "tool_name"), "the name is `name`"),
     "description_override": "the description is `description`",
     **dict.fromkeys(("requires_approval", "needs_approval"), 'write `approval="always"`'),
-    **dict.fromkeys(("args_schema", "input_schema", "parameters"), "a schema of your own is `schema`"),
+    **dict.fromkeys(("args_schema", "input_schema"), "a schema of your own is `schema`"),
 }
 """What other libraries call an option of a tool, and what to write here."""
 

@@ -163,7 +163,7 @@ class Tool:
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
         facts = build_facts({**options, "description": text}, subject)
-        if unusable := options.keys() & {"hidden", "inject", "flat"}:
+        if unusable := options.keys() & {"hidden", "inject", "flat", "parameters"}:
             raise DefinitionError(
                 f"{subject}: `{min(unusable)}` is about parameters, but a handler gets all arguments as one object; "
                 f"leave properties out of the schema instead"

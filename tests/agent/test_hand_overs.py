@@ -79,7 +79,7 @@ async def test_the_events_tell_who_goes_on():
     wood = helper("wood", ["An oak."])
     front = helper("", [[handing("wood")]], hand_over_to=[wood])
     events = [event async for event in front.stream("go")]
-    assert [event for event in events if isinstance(event, HandedOver)] == [HandedOver("", "wood")]
+    assert [event for event in events if isinstance(event, HandedOver)] == [HandedOver("agent", "wood")]
     turns = [event.run.agent for event in events if isinstance(event, TurnFinished)]
     assert turns == ["wood", "wood"]  # a run that is continued from there goes on with the second agent
 

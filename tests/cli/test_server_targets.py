@@ -42,6 +42,14 @@ def test_the_tools_of_a_command_are_listed_and_called(shop):
     assert "hi" in called.json["text"]
 
 
+def test_tools_of_a_server_are_called_not_trusted(shop):
+    """Not destructive: the server did not say so, and it is not believed if it says otherwise."""
+    listed = " ".join(shop.run("list", "--command", COMMAND, "-o", "text").out.split())
+    assert "echo not trusted" in listed
+    assert "destructive" not in listed
+    assert "facts: not trusted" in shop.run("show", "--command", COMMAND, "echo", "-o", "text").out
+
+
 def test_the_place_of_a_tool_is_its_server(shop):
     """No file of this package is named, which the user has not written."""
     shown = shop.run("show", "--command", COMMAND, "echo", "-o", "text").out

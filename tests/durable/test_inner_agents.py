@@ -11,7 +11,7 @@ import pytest
 
 from tests.clocks import wait_until
 from tests.flows.kit import Built, Edited, Part, Released, Task
-from tests.flows.test_inner_agents import Shop, approve, build_flow
+from tests.flows.test_inner_agents import Shop, approve, build_flow, build_front
 from toolkit import Agent, Approvals, Catalog, Context, Decision, Dispatcher, Permissions, ToolCall, Transient
 from toolkit.durable import DurableAgent, DurableHost
 from toolkit.flows import Failed, Flow, Waiting
@@ -353,3 +353,22 @@ async def test_an_agent_that_is_a_tool_or_takes_over_goes_on_in_another_process(
     assert (run.status, run.text, run.agent) == ("done", "done: A-7", "payer" if way == "hand-over" else "")
     assert (shop.paid, set(shop.run_ids)) == (["A-7", "A-7"], {"r"})
     assert run.spent.turns == (4 if way == "hand-over" else 5)
+
+
+async def test_a_conversation_handed_over_in_a_step_goes_on_in_another_process(shop, database):
+    """A durable flow, whose step has an agent that hands over to one that waits for a person."""
+
+    def build():
+        front = build_front(shop)
+
+        async def work(task, context):
+            return (await front.run(task.file)).unwrap()
+
+        return build_flow(work)
+
+    async with DurableHost(database) as host:
+        waiting = await build().run(Task("A-7"), host, id="r")
+    assert [request.tool for request in waiting.requests] == ["pay"]
+    async with DurableHost(database) as host:
+        assert await build().resume("r", approve(waiting), host) == Edited("done: A-7")
+    assert shop.paid == ["A-7"]

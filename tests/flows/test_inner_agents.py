@@ -494,3 +494,27 @@ async def test_a_flow_that_is_killed_at_each_point_does_nothing_twice(shop):
         maybes = sum("may or may not" in text for text in disk.records.values())
         assert all(count <= 2 for count in counts.values()), (kill_at, counts)
         assert maybes or counts == {"A": 2, "A2": 2}, (kill_at, counts)
+
+
+def build_front(shop):
+    """Return an agent that hands its conversation over to another, which pays and answers."""
+    billing = shop.agent("hand over", "pay", name="billing", description="Pays bills.")
+    provider = ScriptedProvider(itertools.repeat([ToolCall("hand_over_to_billing", {}, "h")]))
+    return Agent(provider, Dispatcher(Catalog(), permissions=Permissions("default")), hand_over_to=[billing])
+
+
+async def test_an_agent_in_a_step_hands_over_to_one_that_waits_with_the_flow(shop):
+    """The second agent goes on after the answer, and the conversation is not handed over twice."""
+    front = build_front(shop)
+    agents = []
+
+    async def work(task, context):
+        run = await front.run(task.file)
+        agents.append(run.agent)
+        return run.unwrap()
+
+    flow = build_flow(work)
+    waiting = await flow.run(Task("A-7"))
+    assert [request.tool for request in waiting.requests] == ["pay"]
+    assert await flow.resume(waiting, approve(waiting)) == Edited("done: A-7")
+    assert (shop.paid, agents) == (["A-7"], ["billing"])

@@ -47,7 +47,7 @@ from .hand_overs import add_hand_over, take_hand_over
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AGENT_WORDS, RUN_WORDS, AgentKeywords, AgentOptions
+from .options import AGENT_WORDS, RUN_WORDS, AgentKeywords, AgentOptions, RunKeywords
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -214,11 +214,11 @@ class Agent(Generic[T]):
         `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
         tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
-        check_option_names(unknown, ("run", "resources"), RUN_WORDS, "Agent.run")
+        check_option_names(unknown, RunKeywords.__annotations__, RUN_WORDS, "Agent.run")
         return await self._start(RunOrder("run", prompt, run, resources))
 
     async def resume(
-        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None
+        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None, **unknown: Never
     ) -> Run[T]:
         """
         Resume a run that waits; the keys of *decisions* are the ids of its requests.
@@ -231,6 +231,7 @@ class Agent(Generic[T]):
             ApprovalError: A decision cannot be accepted. If the run had already gone on by then, `last_run` is the
                 run up to that point.
         """
+        check_option_names(unknown, ["resources"], RUN_WORDS, "Agent.resume")
         named = name_request(decisions, getattr(run, "requests", ()))
         return await self._start(RunOrder("resume", None, run, resources, decisions=named))
 
@@ -241,6 +242,7 @@ class Agent(Generic[T]):
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
+        **unknown: Never,
     ) -> Run[T]:
         """
         Carry out the plan of *run* in *mode*, in the same conversation.
@@ -254,29 +256,23 @@ class Agent(Generic[T]):
             ApprovalError: The plan was carried out already, or another caller is carrying it out.
             ValueError: *run* has not planned, or *mode* is "plan".
         """
+        check_option_names(unknown, ["mode", "resources"], RUN_WORDS, "Agent.execute")
         return await self._start(RunOrder("execute", prompt, run, resources, mode=mode))
 
-    def run_sync(
-        self,
-        prompt: Prompt | None = None,
-        *,
-        run: Run[Any] | None = None,
-        resources: Resources | None = None,
-        **unknown: Never,
-    ) -> Run[T]:
+    def run_sync(self, prompt: Prompt | None = None, **options: Unpack[RunKeywords]) -> Run[T]:
         """
         Work on *prompt* as `run` does, from sync code. This also works inside a notebook.
 
         Tools with `thread="caller"` run in the thread that calls this method. `on_event` is called in the thread of
         the background loop.
         """
-        return wait_for_run(self, lambda: self.run(prompt, run=run, resources=resources, **unknown))
+        return wait_for_run(self, lambda: self.run(prompt, **options))
 
     def resume_sync(
-        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None
+        self, run: Run[Any], decisions: Decisions | Decision, *, resources: Resources | None = None, **unknown: Never
     ) -> Run[T]:
         """Resume a run that waits, as `resume` does, from sync code. See `run_sync`."""
-        return wait_for_run(self, lambda: self.resume(run, decisions, resources=resources))
+        return wait_for_run(self, lambda: self.resume(run, decisions, resources=resources, **unknown))
 
     def execute_sync(
         self,
@@ -285,9 +281,10 @@ class Agent(Generic[T]):
         *,
         mode: Mode | None = "default",
         resources: Resources | None = None,
+        **unknown: Never,
     ) -> Run[T]:
         """Carry out the plan of *run*, as `execute` does, from sync code. See `run_sync`."""
-        return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources))
+        return wait_for_run(self, lambda: self.execute(run, prompt, mode=mode, resources=resources, **unknown))
 
     def say(self, text: Prompt, *, run: Run[Any] | str | None = None) -> None:
         """
@@ -318,6 +315,7 @@ class Agent(Generic[T]):
         run: Run[Any] | None = None,
         decisions: Decisions | Decision | None = None,
         resources: Resources | None = None,
+        **unknown: Never,
     ) -> AsyncGenerator[Event, None]:
         """
         Return the events of `run`, or of `resume` if *decisions* are given; the last event is `Done`.
@@ -325,6 +323,7 @@ class Agent(Generic[T]):
         The run ends when the caller stops reading. Read the events to the end, or close the generator with
         `contextlib.aclosing`.
         """
+        check_option_names(unknown, ["run", "decisions", "resources"], RUN_WORDS, "Agent.stream")
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
         named = name_request(decisions, getattr(run, "requests", ()))

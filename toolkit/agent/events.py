@@ -103,7 +103,7 @@ class HandedOver:
     """
     The agent *previous* has handed the conversation over, and *agent* goes on with it.
 
-    These are the names of the agents. The name of an agent that has none is empty. `TurnFinished` follows.
+    These are the names of the agents. An agent that has no name is called "agent". `TurnFinished` follows.
     """
 
     previous: str

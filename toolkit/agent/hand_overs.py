@@ -154,7 +154,7 @@ def take_hand_over(active_run: ActiveRun) -> None:
             active_run.conversation.replace_result(index, refusal)
         next_name = next_name or agent.name
     if next_name:
-        previous = active_run.agent.name
+        previous = active_run.agent.name or "agent"
         _set_agent(active_run, list_members(active_run.first_agent)[next_name])
         active_run.watcher.publish_event(HandedOver(previous, next_name))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any, Literal, TypeAlias, get_args
@@ -24,8 +24,9 @@ from .budgets import Budget, Ledger
 from .events import Event
 from .final_answers import AnswerFormat
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
+from .saved.runs import Run
 
-__all__ = ["AGENT_WORDS", "RUN_WORDS", "AgentKeywords", "AgentOptions", "OutputWay"]
+__all__ = ["AGENT_WORDS", "RUN_WORDS", "AgentKeywords", "AgentOptions", "OutputWay", "RunKeywords"]
 
 OutputWay: TypeAlias = Literal["tool", "provider"]
 """How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
@@ -65,6 +66,13 @@ class AgentKeywords(TypedDict, total=False):
     session: Session | None
     steps: Steps | None
     clock: Callable[[], float]
+
+
+class RunKeywords(TypedDict, total=False):
+    """The options of `Agent.run`, which explains them."""
+
+    run: Run[Any] | None
+    resources: Mapping[Any, Any] | None
 
 
 AGENT_WORDS = {

@@ -121,6 +121,7 @@ class Settings:
     Attributes:
         call_numbers: The numbers for calls that have no id.
         background_jobs: The calls that run in the background.
+        classify_rules: The user's rules for exceptions, as functions.
     """
 
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
@@ -174,7 +175,7 @@ class Settings:
         self.call_numbers = itertools.count(1)
         self.background_jobs: set[Any] = set()  # of `CallJob`, which is made with these settings
         self._is_in_job: Callable[[], bool] | None = None
-        self._classify = classify.compile_rules(options["classify"]) if "classify" in options else []
+        self.classify_rules = classify.compile_rules(options["classify"]) if "classify" in options else []
         self._source: Settings | None = None
 
     def extended(
@@ -284,7 +285,7 @@ class Settings:
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
-        return classify.classify_by(self._classify, error)
+        return classify.classify_by(self.classify_rules, error)
 
     @property
     def threads(self) -> ThreadPool:

@@ -18,7 +18,15 @@ from .openapi_targets import base_url_option
 from .output import Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
-__all__ = ["SECONDS", "arguments_argument", "read_prompt", "subcommand", "target_argument", "tool_argument"]
+__all__ = [
+    "SECONDS",
+    "arguments_argument",
+    "read_prompt",
+    "subcommand",
+    "target_argument",
+    "tool_argument",
+    "undecorated_option",
+]
 
 _COMMON_OPTIONS = ("as_json", "shape", "debug")
 
@@ -37,6 +45,9 @@ SECONDS = click.FloatRange(min=0, min_open=True)
 
 target_argument = click.argument("target", type=_TargetType(), shell_complete=complete_target)
 tool_argument = click.argument("name", shell_complete=complete_tool)
+undecorated_option = click.option(
+    "--all", "undecorated", is_flag=True, help="Take public functions without a decorator for tools too."
+)
 arguments_argument = click.argument("words", nargs=-1, metavar="[NAME=VALUE | -]...", shell_complete=complete_arguments)
 
 

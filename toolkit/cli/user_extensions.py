@@ -15,6 +15,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from ..errors import ToolkitError
 from ..hooks import ShellHooks
 from ..settings.trust import PROJECT_FOLDER, Trust, configuration_folder
 from ..spec import Tool
+from ..testing.load_target import catalog_of
 from ..values.visible import make_visible
 from .output import Output
 from .server_targets import SETTINGS_PREFIX
@@ -56,6 +58,7 @@ def open_extended_target(
     unless: str | None = None,
     settings: MergedSettings | None = None,
     starts_servers: bool = False,
+    undecorated: bool = False,
 ) -> Iterator[Target]:
     """
     Yield the tools of the target *name* with the user's skills and servers beside them, until the end of the block.
@@ -63,10 +66,12 @@ def open_extended_target(
     A skill or a server that cannot be used is left out, and a note says why. All servers have ended after the block.
 
     If the target has the tool *unless*, the skills are not needed, and left out. With *starts_servers*, there are the
-    tools of the servers of the settings, without those that are part of the target already.
+    tools of the servers of the settings, without those that are part of the target already. With *undecorated*, public
+    functions of a module count as tools.
     """
     with contextlib.ExitStack() as stack:
-        target = stack.enter_context(open_target(name, settings=settings))
+        finder = partial(catalog_of, undecorated=True) if undecorated else None
+        target = stack.enter_context(open_target(name, find_functions=finder, settings=settings))
         catalog = target.catalog
         if starts_servers and settings is not None:
             catalog = _add_servers(name, catalog, settings, output, stack)

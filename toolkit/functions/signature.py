@@ -149,13 +149,16 @@ def read_signature(
     if flat is not None:
         bind = _build_record_binder(bind, flat)
     output = read_output(returns, scope, subject)
+    schema = assemble_schema(codec.schema, reading.reader.definitions)
+    if is_complete:
+        schema = options.describe(schema, subject, is_handwritten=has_schema)
     omissions = reading.describe_omissions()
     if not has_schema:
         unsent = reading.unsent | reading.injected.keys()
         omissions += describe_missing_types([parameter for parameter in parameters if parameter.name not in unsent])
     return Signature(
         codec=codec,
-        schema=assemble_schema(codec.schema, reading.reader.definitions),
+        schema=schema,
         returns=output,
         injected=reading.injected,
         bind=bind,

@@ -1,8 +1,9 @@
 """
 Decide which parameters a model does not send.
 
-The options `hidden` and `inject` name such parameters of a function that cannot be edited. Other parameters are left
-out because their type has no JSON form, which works if they have a default. A warning says which.
+The options `hidden` and `inject` name such parameters of a function that cannot be edited, and `parameters` describes
+the others. Other parameters are left out because their type has no JSON form, which works if they have a default. A
+warning says which.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, get_origin
 
 from .._plumbing.records import record
 from ..errors import DefinitionError, find_nearest
-from ..values.codecs.base import type_name
+from ..values.codecs.base import Schema, type_name
 
 __all__ = [
     "NO_OPTIONS",
@@ -41,19 +42,21 @@ class ParameterOptions:
         hidden: The parameters that keep their default.
         inject: The parameters that are filled from the resources of a call, with the type that each asks for.
         flat: Whether the fields of the only parameter that is sent are the arguments.
+        texts: The descriptions of parameters that are sent.
     """
 
     hidden: frozenset[str] = frozenset()
     inject: Mapping[str, Any] = field(default_factory=dict)
     flat: bool = False
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> ParameterOptions:
-        """Return what the options `hidden`, `inject` and `flat` say."""
-        hidden, inject, flat = (options.get(name) for name in ("hidden", "inject", "flat"))
-        if not (hidden or inject or flat):
+        """Return what the options `hidden`, `inject`, `flat` and `parameters` say."""
+        hidden, inject, flat, texts = (options.get(name) for name in ("hidden", "inject", "flat", "parameters"))
+        if not (hidden or inject or flat or texts):
             return NO_OPTIONS
-        return cls(hidden=frozenset(hidden or ()), inject=dict(inject or {}), flat=bool(flat))
+        return cls(hidden=frozenset(hidden or ()), inject=dict(inject or {}), flat=bool(flat), texts=dict(texts or {}))
 
     def check(self, parameters: Sequence[Parameter], bound_names: Collection[str], subject: str) -> None:
         """Raise one `DefinitionError` for all mistakes, if the function has other *parameters* than the options say."""
@@ -72,10 +75,7 @@ class ParameterOptions:
                 if name in bound_names:
                     yield f"`{option}` names `{name}`, which the partial has bound already; leave it out"
                     continue
-                near = find_nearest(name, by_name, max_items=1)
-                known = ", ".join(by_name) or "none"
-                hint = f"did you mean `{near[0]}`?" if near else f"the parameters are: {known}"
-                yield f"`{option}` names `{name}`, which is not a parameter; {hint}"
+                yield f"`{option}` names `{name}`, which is not a parameter; {_suggest(name, by_name)}"
 
     def _find_unfit(self, by_name: Mapping[str, Parameter]) -> Iterator[str]:
         for name in sorted(self.hidden & by_name.keys()):
@@ -94,6 +94,26 @@ class ParameterOptions:
                     f"`inject` wants the type of `{name}`, got {reprlib.repr(kind)}; give the class, and the value "
                     f"in the `resources=` of the dispatcher"
                 )
+
+    def describe(self, schema: Schema, subject: str, *, is_handwritten: bool) -> Schema:
+        """Return the *schema* of all arguments with the descriptions of the option `parameters`."""
+        if not self.texts:
+            return schema
+        if is_handwritten:
+            raise DefinitionError(f"{subject}: with `schema`, write the descriptions of `parameters` into the schema")
+        properties = dict(schema.get("properties", {}))
+        for name, text in self.texts.items():
+            if name not in properties:
+                raise DefinitionError(
+                    f"{subject}: `parameters` names `{name}`, which a model does not send; {_suggest(name, properties)}"
+                )
+            properties[name] = {**properties[name], "description": text}
+        return {**schema, "properties": properties}
+
+
+def _suggest(name: str, names: Mapping[str, Any]) -> str:
+    near = find_nearest(name, names, max_items=1)
+    return f"did you mean `{near[0]}`?" if near else f"the parameters are: {', '.join(names) or 'none'}"
 
 
 NO_OPTIONS = ParameterOptions()

@@ -58,7 +58,7 @@ def catalog_of(
     if not len(catalog):
         hint = "decorate a function with `@tool`"
         if not undecorated:
-            hint += "; `toolkit check --all` checks functions without a decorator"
+            hint += "; `toolkit list`, `show`, `call` and `check` take functions without a decorator with `--all`"
         raise CatalogError(f"{where} has no tools; {hint}")
     return catalog
 

@@ -205,3 +205,27 @@ def test_a_change_of_a_tool_is_said_with_what_it_breaks(checked, shop):
 
 def test_an_update_without_a_snapshot_is_a_mistake(checked):
     assert "--update-snapshot needs the file" in checked(GOOD, "--update-snapshot").err
+
+
+def test_the_exceptions_that_a_dispatcher_classifies_are_declared(checked, shop):
+    """The laws use its rules."""
+    source = """
+from toolkit import Catalog, Dispatcher, ToolError
+
+class LibraryError(Exception): ...
+
+catalog = Catalog()
+
+@catalog.tool(read_only=True)
+def ask(word: str) -> str:
+    \"\"\"Ask a library.
+
+    Args:
+        word: What to look for.
+    \"\"\"
+    raise LibraryError("no")
+
+dispatcher = Dispatcher(catalog, classify={LibraryError: ToolError})
+"""
+    assert [each["rule"] for each in checked(source, "--examples", "3").json["laws"]] == ["declared-failures"]
+    assert shop.run("check", "checked.py:dispatcher", "--examples", "3").json["laws"] == []

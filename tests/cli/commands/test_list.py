@@ -210,3 +210,13 @@ def test_the_origin_of_a_tool_from_elsewhere_is_shown(shop):
     assert [entry["origin"] for entry in shop.run("list", "mixed.py:catalog").json] == ["python", "mcp:shop"]
     assert "origin: mcp:shop\n" in shop.run("show", "mixed.py:catalog", "find", "-o", "text").out
     assert "origin: " not in shop.run("show", "mixed.py:catalog", "own", "-o", "text").out
+
+
+def test_functions_without_a_decorator_are_tools_with_all(shop):
+    """`list`, `show` and `call` take them; without the option the error names it."""
+    shop.write("plain.py", 'def double(number: int) -> int:\n    """Double it."""\n    return 2 * number\n')
+    assert "with `--all`" in shop.run("list", "plain.py").err
+    assert [tool["name"] for tool in shop.run("list", "plain.py", "--all").json] == ["double"]
+    assert "Double it." in shop.run("show", "plain.py", "double", "--all", "-o", "text").out
+    called = shop.run("call", "plain.py", "double", "number=4", "--all", "--mode", "auto")
+    assert (called.code, called.json["value"]) == (0, 8)

@@ -93,6 +93,40 @@ def test_findings_are_raised_together():
     assert "    arguments: {'guests': 0}" in rest
 
 
+class LibraryError(Exception):
+    """What a library raises."""
+
+
+def ask_library(word: str) -> str:
+    """
+    Ask a library.
+
+    Args:
+        word: What to look for.
+    """
+    raise LibraryError(f"no {word}")
+
+
+def test_an_exception_that_is_declared_is_no_bug():
+    """By the rules of a dispatcher; what the rules do not name still counts."""
+    tool = Tool.described(ask_library, read_only=True)
+    with pytest.raises(
+        LawsBroken, match="it raised LibraryError: no .*\n.*\n.*\n.*classify=\\{LibraryError: ToolError"
+    ):
+        check_tool(tool, examples=5, on_note=str)
+    check_tool(tool, examples=5, classify={LibraryError: ToolError}, on_note=str)
+    with pytest.raises(LawsBroken, match="LibraryError"):
+        check_tool(tool, examples=5, classify={KeyError: ToolError}, on_note=str)
+
+
+def test_long_arguments_are_cut_where_they_are_shown():
+    """The violation itself has the whole of them."""
+    violation = Violation(tool="t", rule="output", message="m", remedy="r", arguments={"text": "x" * 5_000})
+    assert "... (5,012 characters)" in str(violation)
+    assert len(str(violation)) < 1_200
+    assert len(violation.to_json()["arguments"]["text"]) == 5_000
+
+
 def test_nothing_is_run_that_changes_things_unless_it_is_named():
     """Not a tool that says nothing of itself, not a destructive one, not one that needs approval."""
     ran = []

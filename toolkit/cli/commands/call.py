@@ -25,7 +25,7 @@ from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
 from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources, resources_of_call
-from ..command import SECONDS, arguments_argument, subcommand, target_argument
+from ..command import SECONDS, arguments_argument, subcommand, target_argument, undecorated_option
 from ..completion.known_names import complete_tool
 from ..display.agent_display import AgentDisplay
 from ..display.lines import format_duration
@@ -57,6 +57,7 @@ CALL: SavedKind[ToolResult] = SavedKind(
 @click.argument("name", required=False, shell_complete=complete_tool)
 @arguments_argument
 @arguments_option
+@undecorated_option
 @call_options(may_ask=True)
 @saved_file_options(CALL, "Save the result to this new file, to be asked later if the call waits.")
 @click.option("--timeout", type=SECONDS, metavar="SECONDS", help="How long the whole call may take.")
@@ -67,6 +68,7 @@ def command(
     name: str | None,
     words: tuple[str, ...],
     text: str | None,
+    undecorated: bool,
     options: CallOptions,
     saved: SavedFile[ToolResult],
     timeout: float | None,
@@ -101,7 +103,9 @@ def command(
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
     display = AgentDisplay(output.error_console)
     resources, prompt = load_resources(options.resource_names), make_prompt(options.asks, pause=display.paused)
-    with open_extended_target(target, output, unless=tool_name, settings=options.settings) as loaded_target:
+    with open_extended_target(
+        target, output, unless=tool_name, settings=options.settings, undecorated=undecorated
+    ) as loaded_target:
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
         dispatcher = dispatcher_for(
             loaded_target,

@@ -20,11 +20,11 @@ from ...hooks import ShellHooks
 from ...testing.laws.checking import broken_laws
 from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
-from ...testing.laws.violations import Violation
+from ...testing.laws.violations import Violation, show_cut
 from ...testing.load_target import catalog_of
 from ...testing.snapshots.snapshot import check_snapshot
 from ..call_policy import load_resources, with_option
-from ..command import subcommand, target_argument
+from ..command import subcommand, target_argument, undecorated_option
 from ..exit_codes import FOUND
 from ..failures import Failure
 from ..output import Output, to_safe_text
@@ -37,7 +37,7 @@ __all__ = ["command"]
 
 @subcommand("check")
 @target_argument
-@click.option("--all", "undecorated", is_flag=True, help="Also check public functions without a decorator.")
+@undecorated_option
 @click.option("--run", "names", multiple=True, metavar="NAME", help="Run this tool too, although it is not read-only.")
 @click.option("--no-run", is_flag=True, help="Run no tool at all.")
 @click.option(
@@ -116,6 +116,7 @@ def command(
             run=False if no_run else names,
             folder=folder,
             resources=load_resources(resource_names),
+            classify=() if loaded_target.dispatcher is None else loaded_target.dispatcher.settings.classify_rules,
             examples=examples,
             seed=seed,
             include_known=True,
@@ -202,7 +203,7 @@ def _show(title: str, violations: Sequence[Violation], style: str, output: Outpu
         if violation.location:
             output.show(to_safe_text(f"  at {violation.location}", "dim"))
         if violation.arguments is not None:
-            output.show(to_safe_text(f"  with {violation.arguments!r}"))
+            output.show(to_safe_text(f"  with {show_cut(violation.arguments)}"))
         label, words = ("reason", violation.explanation) if violation.explanation else ("remedy", violation.remedy)
         output.show(Text.assemble((f"  {label}: ", "dim"), to_safe_text(words)))
 

@@ -10,7 +10,7 @@ from ..._plumbing.wording import format_dollars
 from ...catalogs.snapshot import has_foreign
 from ...catalogs.views import CatalogView
 from ...spec import Tool
-from ..command import subcommand, target_argument
+from ..command import subcommand, target_argument, undecorated_option
 from ..completion.known_names import save_names
 from ..output import Output
 from ..user_extensions import open_extended_target
@@ -21,7 +21,8 @@ __all__ = ["command", "describe_facts", "tools_to_json"]
 @subcommand("list")
 @target_argument
 @click.option("--group", help="Only the tools of this group.")
-def command(output: Output, target: str, group: str | None) -> None:
+@undecorated_option
+def command(output: Output, target: str, group: str | None, undecorated: bool) -> None:
     """List the tools: name, facts, group, origin, description.
 
     The origin is shown if some tool is not from Python code that you named, but
@@ -32,7 +33,8 @@ def command(output: Output, target: str, group: str | None) -> None:
     folder. Loading it runs its code, as importing does.
 
     All tools are listed. A "deferred" tool is shown to a model only after a search
-    has found it.
+    has found it. A tool that is "not trusted" comes from a server whose word does not
+    count here; it is treated as destructive and open-world, whatever the server says.
 
     The names are saved in your cache folder, for tab completion.
 
@@ -42,7 +44,7 @@ def command(output: Output, target: str, group: str | None) -> None:
       toolkit list shop.tools:catalog --group orders
       toolkit list builtin --json | jq -r '.[].name'
     """
-    with open_extended_target(target, output) as loaded_target:
+    with open_extended_target(target, output, undecorated=undecorated) as loaded_target:
         save_names(target, loaded_target.catalog)
         tools = [tool for tool in loaded_target.catalog if group is None or tool.facts.group == group]
         if output.is_json:
@@ -76,10 +78,12 @@ def tools_to_json(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
 def describe_facts(tool: Tool) -> str:
     """Return in words the facts about *tool* that matter to its caller; "writes" if it states no effect."""
     facts = tool.facts
+    is_trusted = (facts.metadata or {}).get("mcp", {}).get("trusted") is not False
     effects = {
+        "not trusted": not is_trusted,
         "read-only": facts.read_only,
-        "destructive": facts.destructive,
-        "open world": facts.open_world,
+        "destructive": facts.destructive and is_trusted,
+        "open world": facts.open_world and is_trusted,
         "deferred": facts.defer,
         "asks": facts.approval != "never",
     }

@@ -21,7 +21,7 @@ from ...values.schemas.text_forms import find_text_form
 from ...values.schemas.vocabulary import UNION_KEYWORDS, stated_types
 from ...values.strictjson.checks import show_value
 from ...values.visible import make_visible
-from ..command import subcommand, target_argument, tool_argument
+from ..command import subcommand, target_argument, tool_argument, undecorated_option
 from ..output import Output, to_safe_text
 from ..user_extensions import open_extended_target
 from .list import describe_facts
@@ -51,7 +51,8 @@ _LIMITS = {
 @subcommand("show")
 @target_argument
 @tool_argument
-def command(output: Output, target: str, name: str) -> None:
+@undecorated_option
+def command(output: Output, target: str, name: str, undecorated: bool) -> None:
     """Show one tool: signature, description, schema, examples.
 
     NAME is a tool of TARGET, or an alias of one. Loading TARGET runs its code.
@@ -61,7 +62,7 @@ def command(output: Output, target: str, name: str) -> None:
       toolkit show tools.py free_days
       toolkit show builtin edit
     """
-    with open_extended_target(target, output, unless=name) as loaded_target:
+    with open_extended_target(target, output, unless=name, undecorated=undecorated) as loaded_target:
         tool = loaded_target.catalog[name]
         if output.is_json:
             output.json(tool_to_json(tool))

@@ -69,7 +69,7 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         "timeout_seconds": server.timeout_seconds,
         "approval": lambda arguments: _CHANGED if pins.has_changed(identity, remote) else False,
         "preview": lambda arguments: _describe_change(pins, identity, remote),
-        "metadata": {"mcp": {"server": server.name, "tool": remote.name}},
+        "metadata": {"mcp": {"server": server.name, "tool": remote.name, "trusted": server.trusted}},
     }
     if server.cost is not None:
         facts["cost"] = server.cost

@@ -14,6 +14,7 @@ from typing import Any
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError, DefinitionError, ToolkitWarning, find_nearest
+from ...policies.classify import ClassifyRules
 from ...spec import Tool
 from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
@@ -51,6 +52,7 @@ def check_tool(
     folder: str | PathLike[str] | None = None,
     state: Callable[[], Any] | None = None,
     resources: Mapping[Any, Any] | None = None,
+    classify: ClassifyRules = (),
     examples: int = 60,
     seed: int = 0,
     timeout_seconds: float = 3.0,
@@ -71,6 +73,7 @@ def check_tool(
         state: A function that returns the state which an idempotent tool leaves the same when it runs twice. Without
             it, the state is the files in *folder*.
         resources: The values for the tool's `Inject` parameters.
+        classify: The exceptions that the tool may raise, by the rules of `Dispatcher`: `{LibraryError: ToolError}`.
         examples: How many calls each law tries.
         seed: The seed of the random draws. The same seed tries the same calls.
         timeout_seconds: How long one call may take.
@@ -85,6 +88,7 @@ def check_tool(
         folder=folder,
         state=state,
         resources=resources,
+        classify=classify,
         examples=examples,
         seed=seed,
         timeout_seconds=timeout_seconds,
@@ -106,6 +110,7 @@ def broken_laws(
     folder: str | PathLike[str] | None = None,
     state: Callable[[], Any] | None = None,
     resources: Mapping[Any, Any] | None = None,
+    classify: ClassifyRules = (),
     examples: int = 60,
     seed: int = 0,
     timeout_seconds: float = 3.0,
@@ -136,7 +141,9 @@ def broken_laws(
     check_law_names(laws or ())
     effort = Effort(examples=examples, seed=seed, laws=laws)
     watched = None if folder is None else WatchedFolder(folder)
-    conditions = RunConditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
+    conditions = RunConditions(
+        folder=watched, state=state, resources=resources, classify=classify, timeout_seconds=timeout_seconds
+    )
     violations, mixable = [], []
     for tool in catalog:
         is_run = run is not False and tool.name not in never_run and (tool.name in names_to_run or may_run(tool))

@@ -91,7 +91,11 @@ class _BatchComparison:
         # A call that waits for its turn may take longer than its tool states. That is no wrong answer.
         unlimited = [replace(tool, facts=replace(tool.facts, timeout_seconds=None)) for tool in tools]
         self.dispatcher = Dispatcher(
-            Catalog(*unlimited), resources=conditions.resources, repair=False, retry=RetryPolicy(attempts=1)
+            Catalog(*unlimited),
+            resources=conditions.resources,
+            classify=conditions.classify,
+            repair=False,
+            retry=RetryPolicy(attempts=1),
         )
         self.is_stuck = False
         self._timeout_seconds = conditions.timeout_seconds

@@ -17,13 +17,14 @@ from typing import Any, TypeAlias
 
 from ..._plumbing.wording import format_seconds
 from ...errors import DefinitionError
+from ...policies.classify import ClassifyRules
 from ...results import ToolResult
 from ...spec import Tool
 from ..strategies.arguments import arguments
 from ..strategies.base import Unsupported
 from .smallest_example import Effort, find_smallest
 from .tool_runner import ToolRunner, TrialOutcome, open_tool_runner
-from .violations import Fault
+from .violations import Fault, show_cut
 
 __all__ = [
     "RUNNER_LAWS",
@@ -121,6 +122,7 @@ class RunConditions:
     folder: WatchedFolder | None = None
     state: Callable[[], Any] | None = None
     resources: Mapping[Any, Any] | None = None
+    classify: ClassifyRules = ()
     timeout_seconds: float = 3.0
     answers: AnswerLog = field(default_factory=AnswerLog)
 
@@ -183,7 +185,10 @@ def find_broken_run_laws(tool: Tool, effort: Effort, conditions: RunConditions) 
     try:
         strategy = arguments(tool)
         with open_tool_runner(
-            tool, resources=conditions.resources, timeout_seconds=conditions.timeout_seconds
+            tool,
+            resources=conditions.resources,
+            timeout_seconds=conditions.timeout_seconds,
+            classify=conditions.classify,
         ) as runner:
             trial = Trial(tool, runner, conditions)
             for rule, law in RUN_LAWS.items():
@@ -258,7 +263,8 @@ def twice_is_once(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None
         return None
     if trial.conditions.state is None:
         return f"it says that it is idempotent, but the second time {describe_changes(once, twice)}"
-    return f"it says that it is idempotent, but after the first time the state was {once!r}, and then {twice!r}"
+    first, second = (show_cut(state, 200) for state in (once, twice))
+    return f"it says that it is idempotent, but after the first time the state was {first}, and then {second}"
 
 
 def _has_files(trial: Trial) -> bool:
@@ -278,7 +284,7 @@ RUN_LAWS: dict[str, RunLaw] = {
     "declared-failures": RunLaw(
         fails_as_declared,
         "annotate its parameters so that the schema refuses such a call, or raise ToolError, BadArgs, Safety or "
-        "Transient with words for the model",
+        "Transient with words for the model; declare an exception of a library: `classify={LibraryError: ToolError}`",
     ),
     "output": RunLaw(returns_what_it_says, "return what the annotation says, or annotate what is returned"),
     "idempotent": RunLaw(

@@ -23,6 +23,7 @@ from typing import Any
 from ...catalog import Catalog
 from ...dispatcher import Dispatcher
 from ...functions.background_parameter import BACKGROUND
+from ...policies.classify import ClassifyRules
 from ...policies.retry import RetryPolicy
 from ...results import ToolCall, ToolResult
 from ...session import Session
@@ -119,13 +120,14 @@ def build_trial_call(tool: Tool, arguments: Mapping[str, Any], number: int = 1) 
 
 @contextlib.contextmanager
 def open_tool_runner(
-    tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float
+    tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float, classify: ClassifyRules = ()
 ) -> Iterator[ToolRunner]:
     """Yield a runner for *tool* that has a dispatcher of its own, which is used quietly."""
     watch = _FunctionWatch()
     dispatcher = Dispatcher(
         Catalog(replace(tool, function=watch.wrap(tool.function))),
         resources=resources,
+        classify=classify,
         repair=False,
         retry=RetryPolicy(attempts=1),
         raise_bugs=True,

@@ -22,10 +22,19 @@ from ...functions.callables import find_source_location
 from ...spec import Tool
 from ...values.visible import make_visible
 
-__all__ = ["KNOWN_VIOLATIONS_KEY", "Fault", "LawsBroken", "Violation", "report_fault"]
+__all__ = ["KNOWN_VIOLATIONS_KEY", "Fault", "LawsBroken", "Violation", "report_fault", "show_cut"]
 
 KNOWN_VIOLATIONS_KEY = "known_violations"
 """The key in `metadata` of the known violations: a mapping from the name of a law or lint to a sentence."""
+
+
+_MAX_SHOWN_CHARS = 1_000
+
+
+def show_cut(value: Any, max_chars: int = _MAX_SHOWN_CHARS) -> str:
+    """Return *value* as Python writes it, cut if it is long. The violation itself keeps the whole value."""
+    text = repr(value)
+    return text if len(text) <= max_chars else f"{text[:max_chars]}... ({len(text):,} characters)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +64,7 @@ class Violation:
 
     def __str__(self) -> str:
         where = f", {self.place}" if self.place else ""
-        arguments_line = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
+        arguments_line = "" if self.arguments is None else f"\n    arguments: {show_cut(self.arguments)}"
         location_line = f"\n    at {self.location}" if self.location else ""
         last = f"known: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
         # Names, messages and arguments may come from untrusted code, and the text is shown in terminals.
