@@ -38,10 +38,10 @@ from .claim import (
 )
 from .request import make_preview
 
-__all__ = ["accept", "build_denied_result"]
+__all__ = ["accept_decision", "build_denied_result"]
 
 
-async def accept(case: ApprovalCase, answered: Answered) -> Unasked | Asking | ToolResult | None:
+async def accept_decision(case: ApprovalCase, answered: Answered) -> Unasked | Asking | ToolResult | None:
     """Accept an answer and claim the approval (None), or return what comes next."""
     frame, record = case.frame, answered.record
     arguments, decoded, edits, answers = frame.arguments, frame.decoded, frame.edits, frame.answers

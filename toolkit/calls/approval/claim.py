@@ -1,5 +1,5 @@
 """
-The approval of one call: the request, the answer, the claim and the outcome.
+The claim of an approved call, its outcome, and the end of a request that no person has answered.
 
 A claim is committed before the call runs, so an approval is used at most once. The outcome is stored after the call
 has run. If a claim has no outcome, it is not known what happened.

@@ -27,7 +27,7 @@ from ...results import ToolResult
 from ..argument_check import find_refusal
 from ..call_frame import CallFrame, Interrupt
 from ..error_results import build_error_result
-from .answer import accept, build_denied_result
+from .answer import accept_decision, build_denied_result
 from .case import Answered, ApprovalCase, Asking, Unasked, get_case
 from .claim import build_repeated_result, record_intent, withdraw_request, withdraw_unless_carried_by
 from .request import RequestIdTakenError, open_request
@@ -127,7 +127,7 @@ async def _settle(case: ApprovalCase, step: Unasked | Asking | Answered | ToolRe
             elif isinstance(step, Asking):
                 step = await _ask(case, step)
             elif isinstance(step, Answered):
-                step = await accept(case, step)
+                step = await accept_decision(case, step)
             else:
                 return step
         except BaseException as error:
