@@ -90,7 +90,7 @@ class _TelemetrySink:
             around,
             SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
             attributes,
-            [Link(found) for found in map(_read_context, links[:MAX_LINKS]) if found is not None] if links else (),
+            [Link(linked) for linked in map(_read_context, links[:MAX_LINKS]) if linked is not None] if links else (),
             start_time,
         )
         context.attach(trace.set_span_in_context(span, around))
@@ -104,8 +104,8 @@ class _TelemetrySink:
         span.set_status(StatusCode.ERROR, text or None)
 
     def trace_parent(self, span: Span) -> str:
-        found = span.get_span_context()
-        return write_trace_parent(found.trace_id, found.span_id, found.trace_flags)
+        span_context = span.get_span_context()
+        return write_trace_parent(span_context.trace_id, span_context.span_id, span_context.trace_flags)
 
     def record(self, metric: str, amount: float, attributes: Attributes) -> None:
         self._histograms[metric].record(amount, attributes)
@@ -124,10 +124,10 @@ class _TelemetrySink:
 
 
 def _read_context(text: str) -> SpanContext | None:
-    found = read_trace_parent(text)
-    if found is None:
+    ids = read_trace_parent(text)
+    if ids is None:
         return None
-    trace_id, span_id, flags = found
+    trace_id, span_id, flags = ids
     return SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(flags))
 
 

@@ -108,7 +108,7 @@ class _FileSpan:
         links: Sequence[str],
         start_time: int,
     ) -> None:
-        self.trace_id = int.from_bytes(os.urandom(16)) if parent is None else parent.trace_id
+        self.trace_id: int = int.from_bytes(os.urandom(16)) if parent is None else parent.trace_id
         self.span_id = int.from_bytes(os.urandom(8))
         self.status: dict[str, Any] = {}
         self._write = write
