@@ -165,7 +165,7 @@ class Connection:
         if server.kind == "command":
             target = open_stdio(server, self._errors, self._note_loss)
         elif server.kind == "address" and server.transport == "sse":
-            target = sse_client(server.target, httpx_client_factory=lambda **_: McpHttpClient(server, self._note_loss))
+            target = sse_client(server.target, httpx_client_factory=self._build_http_client)
         elif server.kind == "address":
             http = await stack.enter_async_context(McpHttpClient(server, self._note_loss))
             max_bytes = int(self._limits.max_message_bytes)
@@ -180,6 +180,10 @@ class Connection:
             elicitation_callback=self._questions.answer,
             message_handler=watcher.handle_message,
         )
+
+    def _build_http_client(self, headers: Any = None, timeout: Any = None, auth: Any = None) -> McpHttpClient:
+        """Return the client for SSE. It has the headers, the limits and the login of the server, and none of these."""
+        return McpHttpClient(self.server, self._note_loss)
 
     def _check_result(self, result: dict[str, Any]) -> None:
         """Leave the tools out of *result* that are no tools, if it is a list of tools."""

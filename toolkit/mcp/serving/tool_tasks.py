@@ -190,7 +190,7 @@ class ToolTasks(ToolCaller):
         if not is_modern(context):
             raise MCPError(METHOD_NOT_FOUND, "tasks are an extension of revision 2026-07-28")
         if not _has_extension(context):
-            needed = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+            needed: Any = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the request lacks the extension {EXTENSION}", needed)
         task = self._tasks.get(task_id)
         if task is None or task.exchange.principal != self._conversations.principal_of(context):
