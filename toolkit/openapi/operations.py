@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..catalogs.foreign_names import fold_name, make_legal_name, reason_against
-from ..catalogs.foreign_text import clean_text
+from ..catalogs.foreign_text import clean_text, explain_address
 from ..errors import DefinitionError
 from .documents import ApiDocument
 
@@ -52,9 +52,10 @@ class Operation:
 def iter_operations(document: ApiDocument) -> Iterator[Operation | tuple[str, DefinitionError]]:
     """Yield each operation of *document*, or its place and why it cannot be read."""
     for path, entry in document.data.get("paths", {}).items():
-        if not path.startswith("/"):
+        if not path.startswith("/") or (problem := explain_address(path)):
             if not path.startswith("x-"):
-                yield f"paths.{path[:200]}", DefinitionError(f"paths.{path[:200]}: a path begins with `/`")
+                problem = problem if path.startswith("/") else "a path begins with `/`"
+                yield f"paths.{path[:200]}", DefinitionError(f"paths.{path[:200]}: {problem}")
             continue
         try:
             shared, _ = document.follow(entry, f"paths.{path}")

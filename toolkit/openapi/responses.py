@@ -44,33 +44,22 @@ def read_output_schema(
     responses = operation.data.get("responses")
     if not isinstance(responses, Mapping):
         return None
-    successes = [status for status in responses if str(status).startswith("2")]
-    for status in sorted(successes)[:1]:
-        place = f"{operation.place}.responses.{status}"
-        response, _ = document.follow(responses[status], place)
-        if not isinstance(response, Mapping):
-            return None
-        if document.is_swagger:
-            schema, place = response.get("schema"), f"{place}.schema"
-        else:
-            schema = _find_json_schema(response.get("content"))
-        # A success of another status may have another form.
-        others = [responses[other] for other in successes if other != status]
-        if schema is None or any(other != responses[status] for other in others):
-            return None
-        converted = converter.convert(schema, place)
-        if not isinstance(converted, Mapping) or not converted:
-            return None
-        return dict(converter.add_definitions(converted, _MAX_DEFINITIONS))
-    return None
-
-
-def _find_json_schema(content: Any) -> Any:
-    if not isinstance(content, Mapping) or not content:
+    successes = sorted((status for status in responses if str(status).startswith("2")), key=str)
+    if not successes or any(responses[status] != responses[successes[0]] for status in successes):
+        return None  # a success of another status may have another form
+    place = f"{operation.place}.responses.{successes[0]}"
+    response, _ = document.follow(responses[successes[0]], place)
+    if not isinstance(response, Mapping):
         return None
-    media_type = choose_media_type(list(content))
-    entry = content[media_type]
-    return entry.get("schema") if is_json(media_type) and isinstance(entry, Mapping) else None
+    content = response.get("content")
+    if not document.is_swagger and isinstance(content, Mapping) and content:
+        media_type = choose_media_type(list(content))
+        response = content[media_type] if is_json(media_type) else {}
+    schema = response.get("schema") if isinstance(response, Mapping) else None
+    converted = None if schema is None else converter.convert(schema, place)
+    if not isinstance(converted, Mapping) or not converted:
+        return None
+    return dict(converter.add_definitions(converted, _MAX_DEFINITIONS))
 
 
 def build_result(response: httpx.Response, body: bytes) -> Any:
