@@ -138,12 +138,7 @@ def _without_body_headers(request: httpx.Request) -> dict[str, str]:
 
 
 def find_server(document: ApiDocument, operation: Operation, base_url: str) -> str:
-    """
-    Return the address before the path of *operation*: *base_url* if the program gives one, or that of the document.
-
-    Raises:
-        DefinitionError: The document names no server, or one that cannot be reached.
-    """
+    """Return the address before the path of *operation*: *base_url* if the program gives one, or the document's."""
     if base_url:
         return base_url
     if document.is_swagger:

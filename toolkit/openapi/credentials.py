@@ -129,7 +129,7 @@ def _read_schemes(document: ApiDocument) -> dict[str, Mapping[str, Any]]:
         schemes = components.get("securitySchemes", {}) if isinstance(components, Mapping) else {}
     if not isinstance(schemes, Mapping):
         return {}
-    followed = {name: document.follow(scheme, f"securitySchemes.{name}")[0] for name, scheme in schemes.items()}
+    followed = {name: document.follow(scheme) for name, scheme in schemes.items()}
     return {name: scheme for name, scheme in followed.items() if isinstance(scheme, Mapping)}
 
 

@@ -47,19 +47,14 @@ class ApiDocument:
     def is_swagger(self) -> bool:
         return self.version == "2.0"
 
-    def follow(self, node: Any, place: str) -> tuple[Any, str]:
-        """
-        Return what *node* stands for, and its place, if *node* is a reference; else *node* and *place*.
-
-        Raises:
-            DefinitionError: The reference leads outside the document, to nothing, or back to itself.
-        """
+    def follow(self, node: Any) -> Any:
+        """Return what *node* stands for if it is a reference, and otherwise *node* itself."""
         for _ in range(_MAX_REFERENCES):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node, place
-            place = node["$ref"]
-            node = self.find(place)
-        raise DefinitionError(f"the reference {place[:200]!r} leads back to itself")
+                return node
+            reference = node["$ref"]
+            node = self.find(reference)
+        raise DefinitionError(f"the reference {reference[:200]!r} leads back to itself")
 
     def find(self, reference: str) -> Any:
         """Return the part of the document that *reference* names, such as "#/components/schemas/Pet"."""
@@ -85,12 +80,7 @@ def split_pointer(reference: str) -> list[str]:
 
 
 def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> ApiDocument:
-    """
-    Return the document that *source* is or names: a mapping, the path of a file, or an address.
-
-    Raises:
-        DefinitionError: It cannot be read, or it is not an OpenAPI document.
-    """
+    """Return the document that *source* is or names: a mapping, the path of a file, or an address."""
     if isinstance(source, Mapping):
         return _check_document(source, "")
     address = os.fspath(source)

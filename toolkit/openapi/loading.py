@@ -21,7 +21,7 @@ from ..spec import Tool
 from .calls import Caller, find_server, refuse_password
 from .credentials import Credential, Credentials
 from .documents import ApiDocument, read_document
-from .operations import Operation, group_of, iter_operations, name_operations
+from .operations import Operation, iter_operations, name_operations
 from .parameters import read_inputs
 from .responses import read_output_schema
 from .schemas import SchemaConverter
@@ -41,6 +41,7 @@ _EXTENSION = "x-toolkit"
 _READ_ONLY = frozenset(["GET", "HEAD", "OPTIONS", "TRACE", "QUERY"])
 _MAX_NAMED_IN_WARNING = 3
 _MAX_REASON_CHARS = 500
+_MAX_GROUP_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +174,7 @@ class _ToolBuilder:
         self._origin = f"openapi:{re.sub(r'[^A-Za-z0-9_.-]+', '-', document.title).strip('-')[:100] or 'api'}"
 
     def build(self, operation: Operation, name: str) -> Tool:
-        """
-        Return the tool of *operation*.
-
-        Raises:
-            DefinitionError: It cannot be a tool. The message gives the place.
-        """
+        """Return the tool of *operation*."""
         caller = Caller(
             operation=operation,
             inputs=read_inputs(self._document, operation, self._requests, self._credentials.hidden_parameters),
@@ -215,7 +211,7 @@ class _ToolBuilder:
             "preview": caller.preview,
             "metadata": {"openapi": {"method": method, "path": operation.path}},
         }
-        if group := group_of(operation):
+        if operation.tags and (group := clean_text(operation.tags[0], _MAX_GROUP_CHARS)):
             own["group"] = group
         extension = operation.data.get(_EXTENSION, {})
         if not isinstance(extension, Mapping) or "preflight" in extension:  # by that the address is judged

@@ -18,7 +18,6 @@ __all__ = ["Operation", "iter_operations", "name_operations"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _MAX_DESCRIPTION_CHARS = 4_000
-_MAX_LABEL_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ def iter_operations(document: ApiDocument) -> Iterator[Operation | tuple[str, De
                 yield f"paths.{path[:200]}", DefinitionError(f"paths.{path[:200]}: {problem}")
             continue
         try:
-            shared, _ = document.follow(entry, f"paths.{path}")
+            shared = document.follow(entry)
         except DefinitionError as error:
             yield f"paths.{path}", error
             continue
@@ -116,9 +115,3 @@ def name_operations(operations: list[Operation]) -> list[str]:
         taken.add(fold_name(name))
         names.append(name)
     return names
-
-
-def group_of(operation: Operation) -> str | None:
-    """Return the group of the operation's tool: its first tag."""
-    label = clean_text(operation.tags[0], _MAX_LABEL_CHARS) if operation.tags else ""
-    return label or None

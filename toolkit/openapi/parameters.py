@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from ..catalogs.foreign_text import clean_text, explain_name
 from ..errors import DefinitionError
@@ -21,9 +21,7 @@ from .documents import ApiDocument
 from .operations import Operation
 from .schemas import BINARY, SchemaConverter, is_binary
 
-__all__ = ["Inputs", "Place", "RequestArgument", "RequestBody", "choose_media_type", "is_json", "read_inputs"]
-
-Place: TypeAlias = Literal["path", "query", "header", "cookie"]
+__all__ = ["Inputs", "RequestArgument", "RequestBody", "choose_media_type", "is_json", "read_inputs"]
 
 _PLACES = ("path", "query", "header", "cookie", "querystring")
 _STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
@@ -106,12 +104,7 @@ class Inputs:
 def read_inputs(
     document: ApiDocument, operation: Operation, converter: SchemaConverter, hidden: frozenset[tuple[str, str]]
 ) -> Inputs:
-    """
-    Return the arguments of *operation*. The parameters *hidden*, by place and name, are credentials and left out.
-
-    Raises:
-        DefinitionError: A parameter or the body cannot be described. The message gives the place.
-    """
+    """Return the arguments of *operation*. The parameters *hidden*, by place and name, are credentials and left out."""
     parameters = list(_iter_parameters(document, operation))
     arguments = [
         _read_argument(document, node, place, converter)
@@ -151,7 +144,7 @@ def _iter_parameters(document: ApiDocument, operation: Operation) -> Iterator[tu
             raise DefinitionError(f"{owner_place}.parameters: expected a list")
         for index, entry in enumerate(nodes):
             place = f"{owner_place}.parameters[{index}]"
-            node, _ = document.follow(entry, place)
+            node = document.follow(entry)
             name, where = (node.get("name"), node.get("in")) if isinstance(node, Mapping) else (None, None)
             if not isinstance(name, str) or not isinstance(where, str):
                 raise DefinitionError(f"{place}: a parameter has a `name` and says where it is (`in`)")
@@ -208,7 +201,7 @@ def _find_body(
     if document.is_swagger:
         return _find_swagger_body(document, operation, parameters)
     place = f"{operation.place}.requestBody"
-    node, _ = document.follow(operation.data.get("requestBody", {}), place)
+    node = document.follow(operation.data.get("requestBody", {}))
     content = node.get("content", {}) if isinstance(node, Mapping) else None
     if not isinstance(content, Mapping):
         raise DefinitionError(f"{place}: a body has `content`, an object by media type")

@@ -23,12 +23,7 @@ _CODE_POINT = re.compile(r"\\u\{([0-9A-Fa-f]{1,6})\}")
 
 
 def translate_pattern(pattern: str) -> str:
-    """
-    Return *pattern* in the syntax of Python.
-
-    Raises:
-        DefinitionError: It has no meaning.
-    """
+    """Return *pattern* in the syntax of Python, or raise `DefinitionError` if it has no meaning."""
     translated = _translate(pattern) if "\\" in pattern or "(?<" in pattern or "[^]" in pattern else pattern
     try:
         re.compile(translated)

@@ -53,12 +53,7 @@ class RequestParts:
 
 
 def build_request_parts(path: str, inputs: Inputs, arguments: Mapping[str, Any]) -> RequestParts:
-    """
-    Return the parts of the request for *arguments*, which fit the schema of *inputs*.
-
-    Raises:
-        BadArgs: A value cannot be written where it belongs.
-    """
+    """Return the parts of the request for *arguments*, or raise `BadArgs` if one cannot be written where it belongs."""
     parts = RequestParts(path)
     for argument in inputs.arguments:
         if argument.key not in arguments:
@@ -201,13 +196,13 @@ def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
 def _write_body(parts: RequestParts, body: RequestBody, arguments: Mapping[str, Any]) -> None:
     if body.key is None:
         value: Any = {name: arguments[key] for key, name in body.properties.items() if key in arguments}
-        if not value and not any(key in arguments for key in body.properties):
-            value = {} if is_json(body.media_type) else None
+        is_empty = not value
     elif body.key in arguments:
         value = arguments[body.key]
+        is_empty = value is None
     else:
         return
-    if value is None and not is_json(body.media_type):
+    if is_empty and not is_json(body.media_type):
         return
     media_type = body.media_type.partition(";")[0].strip().lower()
     if media_type.startswith("multipart/") and isinstance(value, Mapping):

@@ -35,12 +35,7 @@ _MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "er
 def read_output_schema(
     document: ApiDocument, operation: Operation, converter: SchemaConverter
 ) -> dict[str, Any] | None:
-    """
-    Return the schema of the response of a success; None if it is not JSON or has no schema.
-
-    Raises:
-        DefinitionError: The schema cannot be converted.
-    """
+    """Return the schema of the response of a success; None if it is not JSON or has no schema."""
     responses = operation.data.get("responses")
     if not isinstance(responses, Mapping):
         return None
@@ -48,7 +43,7 @@ def read_output_schema(
     if not successes or any(responses[status] != responses[successes[0]] for status in successes):
         return None  # a success of another status may have another form
     place = f"{operation.place}.responses.{successes[0]}"
-    response, _ = document.follow(responses[successes[0]], place)
+    response = document.follow(responses[successes[0]])
     if not isinstance(response, Mapping):
         return None
     content = response.get("content")
@@ -63,12 +58,7 @@ def read_output_schema(
 
 
 def build_result(response: httpx.Response, body: bytes) -> Any:
-    """
-    Return the result for a *response* that is a success: JSON, text, an image, sound or a file.
-
-    Raises:
-        ToolError: The body says that it is JSON and is not.
-    """
+    """Return the result for a *response* that is a success: JSON, text, an image, sound or a file."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.request.method == "HEAD":
         names = ("content-type", "content-length", "last-modified", "etag", "location", "link")

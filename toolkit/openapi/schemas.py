@@ -52,12 +52,7 @@ class SchemaConverter:
         self._errors: dict[str, DefinitionError] = {}
 
     def convert(self, schema: Json, place: str) -> Json:
-        """
-        Return *schema* for draft 2020-12. Its references name definitions that `add_definitions` adds.
-
-        Raises:
-            DefinitionError: It cannot be converted. The message gives the place.
-        """
+        """Return *schema* for draft 2020-12. Its references name definitions that `add_definitions` adds."""
         try:
             return clean_schema(self._convert(schema, place))
         except DefinitionError as error:
@@ -66,12 +61,7 @@ class SchemaConverter:
             raise DefinitionError(f"{place}: the schema is nested too deeply") from None
 
     def add_definitions(self, schema: Json, max_definitions: int | None = None) -> Json:
-        """
-        Return *schema* with the definitions that it uses, directly or through others.
-
-        Raises:
-            DefinitionError: One of them cannot be converted, or there are more than *max_definitions*.
-        """
+        """Return *schema* with the definitions that it uses, directly or through others: at most *max_definitions*."""
         uses = Counter(_find_names(schema))
         names: set[str] = set()
         open_names = list(uses)
@@ -192,7 +182,7 @@ class SchemaConverter:
         names = {
             name
             for name, item in properties.items()
-            for node in (item, self._document.follow(item, name)[0])
+            for node in (item, self._document.follow(item))
             if isinstance(node, Mapping) and node.get(self._left_out) is True
         }
         if names:
