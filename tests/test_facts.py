@@ -194,7 +194,7 @@ def test_every_fact_is_an_option_and_documented():
     """The record, the options and their text cannot drift apart."""
     names = set(Facts.__dataclass_fields__)
     assert set(FactOptions.__annotations__) == names
-    others = {"name", "description", "describe", "schema", "hidden", "inject", "flat"}
+    others = {"name", "description", "describe", "schema", "hidden", "inject", "flat", "parameters"}
     assert set(Options.__annotations__) - names == others
     documented = {line.partition(":")[0].strip() for line in FactOptions.__doc__.splitlines() if ": " in line}
     assert documented == names

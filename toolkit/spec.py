@@ -166,7 +166,7 @@ class Tool:
         if unusable := options.keys() & {"hidden", "inject", "flat", "parameters"}:
             raise DefinitionError(
                 f"{subject}: `{min(unusable)}` is about parameters, but a handler gets all arguments as one object; "
-                f"leave properties out of the schema instead"
+                f"say it in the schema instead"
             )
         check_name(name, subject)
         check_origin(origin, subject)

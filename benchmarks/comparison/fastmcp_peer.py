@@ -53,6 +53,10 @@ class FastMCPPeer(Library):
             result = await client.call_tool("echo", {"text": "hello"})
             return str(result.data)
 
+    async def call_operation(self, document: dict[str, Any], arguments: dict[str, Any], client: Any) -> None:
+        async with Client(FastMCP.from_openapi(document, client=client)) as connection:
+            await connection.call_tool("send", arguments, raise_on_error=False)
+
     async def serve_over_mcp(self) -> str:
         def echo(text: str) -> str:
             return text

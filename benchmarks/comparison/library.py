@@ -100,6 +100,10 @@ class Library:
         """Serve a tool over MCP, call it with a client, and return its text."""
         raise NotOfferedError
 
+    async def call_operation(self, document: dict[str, Any], arguments: dict[str, Any], client: Any) -> None:
+        """Call the operation `send` of an OpenAPI *document*, over *client*, which is one of httpx."""
+        raise NotOfferedError
+
     def count_providers(self) -> int:
         """Count the model providers that the library names itself."""
         raise NotOfferedError

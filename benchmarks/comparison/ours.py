@@ -116,6 +116,9 @@ class Toolkit(Library):
         async with Servers(peer=command) as tools, Dispatcher(tools, permissions=Permissions("bypass")) as dispatcher:
             return (await dispatcher.call("peer_echo", {"text": "hello"})).text
 
+    async def call_operation(self, document: dict[str, Any], arguments: dict[str, Any], client: Any) -> None:
+        await Dispatcher(Catalog.from_openapi(document, client=client)).call("send", arguments)
+
     async def serve_over_mcp(self) -> str:
         catalog = Catalog()
 

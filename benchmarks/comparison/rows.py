@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from .counts import call_microseconds, count_dependencies, measure_seconds
 from .library import BAD_CALLS, GOOD_CALL, KEY, Library, NotOfferedError, many_functions, order
 
@@ -292,6 +294,59 @@ async def use_mcp(library: Library) -> str:
     return "client and server"
 
 
+_LIST = {"type": "array", "items": {"type": "string"}}
+_REQUESTS: list[tuple[str, str, bool, Any, str]] = [
+    ("path", "simple", False, "a/b", "/a%2Fb"),
+    ("path", "simple", False, ["a", "b"], "/a,b"),
+    ("path", "label", False, ["a", "b"], "/.a,b"),
+    ("path", "matrix", True, ["a", "b"], "/;value=a;value=b"),
+    ("query", "form", True, ["a", "b"], "?value=a&value=b"),
+    ("query", "form", False, ["a", "b"], "?value=a,b"),
+    ("query", "pipeDelimited", False, ["a", "b"], "?value=a%7Cb"),
+    ("query", "deepObject", True, {"x": "1"}, "?value[x]=1"),
+    ("header", "simple", False, ["a", "b"], "a,b"),
+    ("cookie", "form", True, "a", "value=a"),
+]
+
+
+async def count_right_requests(library: Library) -> str:
+    """
+    Call ten operations of OpenAPI documents, with a value in each place and style, and compare the requests with what
+    the standard writes.
+    """
+    right = 0
+    for place, style, explode, value, expected in _REQUESTS:
+        requests: list[httpx.Request] = []
+
+        def answer(request: httpx.Request, requests: list[httpx.Request] = requests) -> httpx.Response:
+            requests.append(request)
+            return httpx.Response(200, json={})
+
+        schema = {str: {"type": "string"}, list: _LIST, dict: {"type": "object"}}[type(value)]
+        parameter = {"name": "value", "in": place, "required": True, "style": style, "explode": explode}
+        operation = {
+            "operationId": "send",
+            "parameters": [{**parameter, "schema": schema}],
+            "responses": {"200": {"description": "Sent."}},
+        }
+        document = {
+            "openapi": "3.1.0",
+            "info": {"title": "Things", "version": "1"},
+            "paths": {"/{value}" if place == "path" else "/": {"get": operation}},
+        }
+        transport = httpx.MockTransport(answer)
+        async with httpx.AsyncClient(base_url="https://things.example", transport=transport) as client:
+            await library.call_operation(document, {"value": value}, client)
+        if requests:
+            sent = requests[-1]
+            address = sent.url.raw_path.decode().removeprefix("/?")
+            for code, letter in (("%5B", "["), ("%5D", "]"), ("%2C", ",")):  # most servers read both
+                address = address.replace(code, letter)
+            part = sent.headers.get("value" if place == "header" else "cookie", "")
+            right += expected == {"path": address, "query": f"?{address}"}.get(place, part)
+    return f"{right} of {len(_REQUESTS)}"
+
+
 async def count_model_providers(library: Library) -> str:
     """Count classes or entries for model providers."""
     return str(library.count_providers())
@@ -334,6 +389,7 @@ ROWS = [
     Row("long results", "A result of 1,000,000 characters, limit 1,000: the model reads", measure_text),
     Row("1,000 tools", "1,000 tools behind a search: definitions in the first request", count_definitions),
     Row("MCP", "MCP", use_mcp),
+    Row("HTTP API", "An HTTP API by its OpenAPI document: requests as the standard writes them", count_right_requests),
     Row("providers", "Model providers named in the package", count_model_providers),
     Row("packages", "Packages that an install brings with it", count_packages),
     Row("import", "Import", time_import),

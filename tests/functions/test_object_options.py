@@ -341,3 +341,17 @@ def test_two_instances_with_names_of_their_own_are_two_tools():
     assert dispatcher.call_sync("films", {"word": "x"}).text == "x in films"
     with pytest.raises(BadArgs):
         dispatcher.catalog["books"].check({})
+
+
+def test_an_attribute_called_parameters_is_data_of_the_object():
+    """The name is a common one, and an object can describe the parameters of its own `__call__`."""
+
+    class Model:
+        parameters = {"rate": 0.1}
+
+        def __call__(self, text: str) -> str:
+            """Answer."""
+            return text
+
+    [model] = Catalog(Model())
+    assert model.schema["properties"] == {"text": {"type": "string"}}

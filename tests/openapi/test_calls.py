@@ -214,6 +214,21 @@ def test_a_key_in_the_query_is_sent_and_not_logged(caplog):
     assert "s3%20cret" not in caplog.text
 
 
+@pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])
+def test_a_credential_with_a_line_break_is_not_shown(scheme, caplog):
+    """One at its end, as a file has it, is left out."""
+    assert "s3cret" not in str(call(secured({scheme: []}), "list", auth={scheme: "s3cret\r\nX: 1"}).to_json())
+    assert call(secured({scheme: []}), "list", auth={scheme: "s3cret\n"}).kind == "ok"
+
+
+def test_a_login_page_of_the_document_is_an_address():
+    flow = {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "javascript:alert(1)"}}}
+    data = document(
+        {"get /pets": {"operationId": "list"}}, components={"securitySchemes": {"o": flow}}, security=[{"o": []}]
+    )
+    assert call(data, "list").request.auth.url is None
+
+
 def test_a_parameter_that_is_a_credential_is_not_an_argument():
     parameters = [
         {"name": "X-Key", "in": "header", "schema": {"type": "string"}},
@@ -229,6 +244,8 @@ def test_the_first_requirement_that_can_be_met_is_used():
     result = call(data, "list", auth={"key": "k", "cookie": "c"}).unwrap()
     assert (result["headers"]["x-key"], result["headers"]["cookie"]) == ("k", "sid=c")
     assert call(secured({"key": []}, {}), "list").kind == "ok"
+    optional = call(secured({}, {"key": []}), "list", auth={"key": "k"}).unwrap()
+    assert optional["headers"]["x-key"] == "k"
 
 
 def test_a_call_without_credentials_waits_for_them_and_goes_on():

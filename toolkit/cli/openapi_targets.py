@@ -80,7 +80,7 @@ def load_document(target: str) -> tuple[CatalogView, SafetyChecks | None]:
         if place.scheme not in ("http", "https") or not place.hostname:
             raise CatalogError(f"--base-url: {base_url!r} is not an address such as https://api.example.com")
         client = httpx.AsyncClient(base_url=base_url)
-        safety = SafetyChecks(allowed_hosts=[place.netloc.rpartition("@")[2]])
+        safety = SafetyChecks(allowed_hosts=[place.netloc])
     try:
         return load_openapi(target.removeprefix(_PREFIX), client=client), safety
     except DefinitionError as error:

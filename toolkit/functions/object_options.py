@@ -32,14 +32,14 @@ def read_call_options(source: Any) -> dict[str, Any]:
     """
     Return the options that a callable object states.
 
-    A wrapper of a function states none. A method that is called `schema` or `describe` is no option, because the name
-    is a common one.
+    A wrapper of a function states none. A method that is called `schema` or `describe` is no option, nor is any
+    attribute that is called `parameters`, because the names are common ones.
     """
     if inspect.getattr_static(source, "__wrapped__", None) is not None:
         return {}
     names = {
         name
-        for name in OPTION_NAMES
+        for name in OPTION_NAMES - {"parameters"}
         if name in FACT_NAMES or not isinstance(inspect.getattr_static(source, name, None), _METHODS)
     }
     return read_stated_options(source, names, f"{type(source).__module__}.{type(source).__qualname__}")

@@ -5,6 +5,8 @@ An HTTP API as a catalog: each operation of an OpenAPI document is a tool.
 
 OpenAPI 3.0, 3.1, 3.2 and Swagger 2.0 are read. The extra `openapi` installs PyYAML, which only documents in YAML need.
 
+What cannot be read raises `DefinitionError`, with its place in the document, and the operation is refused.
+
 The modules, each of which uses only modules before it:
 
     documents.py → patterns.py → schemas.py → operations.py → parameters.py → requests.py → credentials.py

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..access import Access, Url
+from ..catalogs.foreign_text import explain_address
 from ..errors import BadArgs, DefinitionError, ToolError
 from ..providers.http.loop_clients import LoopClients
 from .credentials import Credentials, Requirement
@@ -25,7 +26,7 @@ from .responses import build_result, status_error
 if TYPE_CHECKING:  # it takes long to load
     import httpx
 
-__all__ = ["Caller", "find_server"]
+__all__ = ["Caller", "find_server", "refuse_password"]
 
 _MAX_RESPONSE_BYTES = 20_000_000
 _MAX_ERROR_BYTES = 20_000
@@ -64,10 +65,13 @@ class Caller:
     def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
         """Return the address that a call with *arguments* reaches, for rules and safety checks."""
         try:
-            parts = build_request_parts(self.operation.path, self.inputs, arguments)
+            return [Url(self._address(build_request_parts(self.operation.path, self.inputs, arguments)))]
         except BadArgs:
             return [Url(self.server)]  # the call itself reports what is wrong
-        return [Url(self._address(parts))]
+
+    def preview(self, arguments: Mapping[str, Any]) -> str:
+        """Return the method and the address of a call with *arguments*, for the person who is asked."""
+        return f"{self.operation.method} {self.list_accesses(arguments)[0].target}"
 
     def _address(self, parts: RequestParts) -> str:
         return f"{self.server.rstrip('/')}{parts.path}"
@@ -134,12 +138,7 @@ def _without_body_headers(request: httpx.Request) -> dict[str, str]:
 
 
 def find_server(document: ApiDocument, operation: Operation, base_url: str) -> str:
-    """
-    Return the address before the path of *operation*: *base_url* if the program gives one, or that of the document.
-
-    Raises:
-        DefinitionError: The document names no server, or one that cannot be reached.
-    """
+    """Return the address before the path of *operation*: *base_url* if the program gives one, or the document's."""
     if base_url:
         return base_url
     if document.is_swagger:
@@ -148,10 +147,20 @@ def find_server(document: ApiDocument, operation: Operation, base_url: str) -> s
         owners = (operation.data, operation.shared, document.data)
         address = next((found for owner in owners if (found := _first_server(owner))), "")
     address = urljoin(document.address, address) if document.address.startswith("http") else address
-    if not address.startswith(("https://", "http://")):
+    if not address.startswith(("https://", "http://")) or "{" in address or explain_address(address):
         raise DefinitionError(
             f"{operation.place}: the document names no server with a whole address, got {address[:200]!r}; "
             f"give one: `client=httpx.AsyncClient(base_url=...)`"
+        )
+    return refuse_password(address)
+
+
+def refuse_password(address: str) -> str:
+    """Return *address*, or raise `DefinitionError` if it holds credentials: it is shown in logs and approvals."""
+    if "@" in urlsplit(address).netloc:
+        raise DefinitionError(
+            f"the address of {urlsplit(address).hostname} has credentials in it, and addresses are shown; "
+            f"give them as `auth=`, or to the client: `httpx.AsyncClient(auth=(user, password))`"
         )
     return address
 

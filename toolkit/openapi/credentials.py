@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
+from ..catalogs.foreign_text import clean_text, explain_address
 from ..decisions import AuthNeeded, AuthRequest
-from ..errors import DefinitionError
+from ..errors import DefinitionError, ToolError
 from .documents import ApiDocument
 from .operations import Operation
 from .requests import RequestParts
@@ -76,15 +77,16 @@ class Credentials:
         Raises:
             AuthNeeded: None of them can be met.
         """
-        if not requirements or any(not requirement for requirement in requirements):
-            return None
-        for requirement in requirements:
+        for requirement in filter(None, requirements):
             found = {name: await _obtain(self._auth.get(name)) for name in requirement}
             if all(credential is not None for credential in found.values()):
+                found = {name: _check_credential(name, credential) for name, credential in found.items()}
                 own_auth = None
                 for name, credential in found.items():
                     own_auth = self._add(self._schemes.get(name, {}), credential, parts) or own_auth
                 return own_auth
+        if not requirements or not all(requirements):  # an empty one needs no credentials
+            return None
         raise AuthNeeded(self._describe_missing(requirements))
 
     def _add(self, scheme: Mapping[str, Any], credential: Any, parts: RequestParts) -> httpx.Auth | None:
@@ -113,8 +115,8 @@ class Credentials:
         addresses = [flow.get("authorizationUrl") for flow in _iter_flows(flows)]
         return AuthRequest(
             provider=self._title,
-            scopes=tuple(scope for scopes in requirement.values() for scope in scopes),
-            url=next((address for address in addresses if isinstance(address, str)), None),
+            scopes=tuple(clean_text(str(scope), 200) for scopes in requirement.values() for scope in scopes),
+            url=next(filter(_is_address, addresses), None),
             reason=f"{self._title} needs credentials; give them as `auth={{{name!r}: ...}}`",
         )
 
@@ -127,7 +129,7 @@ def _read_schemes(document: ApiDocument) -> dict[str, Mapping[str, Any]]:
         schemes = components.get("securitySchemes", {}) if isinstance(components, Mapping) else {}
     if not isinstance(schemes, Mapping):
         return {}
-    followed = {name: document.follow(scheme, f"securitySchemes.{name}")[0] for name, scheme in schemes.items()}
+    followed = {name: document.follow(scheme) for name, scheme in schemes.items()}
     return {name: scheme for name, scheme in followed.items() if isinstance(scheme, Mapping)}
 
 
@@ -135,6 +137,19 @@ def _iter_flows(flows: Any) -> list[Mapping[str, Any]]:
     if not isinstance(flows, Mapping):
         return []
     return [flows, *(flow for flow in flows.values() if isinstance(flow, Mapping))]
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(("https://", "http://")) and explain_address(value) is None
+
+
+def _check_credential(name: str, credential: Any) -> Any:
+    """Return *credential* without space around it, as a file has it; an error of the client would show the whole."""
+    if not isinstance(credential, str):
+        return credential
+    if not credential.strip().isprintable():
+        raise ToolError(f"the credential for {name!r:.60} has characters that cannot be sent; look at where it is kept")
+    return credential.strip()
 
 
 async def _obtain(credential: Any) -> Any:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from .._plumbing.distribution import install_hint
+from ..catalogs.foreign_text import clean_text
 from ..errors import DefinitionError
 
 __all__ = ["ApiDocument", "read_document"]
 
 _MAX_BYTES = 100_000_000
 _MAX_REFERENCES = 50
-_MAX_DEPTH = 500
+_MAX_TITLE_CHARS = 100
+_MAX_DEPTH = 400
+_MAX_NODES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +47,14 @@ class ApiDocument:
     def is_swagger(self) -> bool:
         return self.version == "2.0"
 
-    def follow(self, node: Any, place: str) -> tuple[Any, str]:
-        """
-        Return what *node* stands for, and its place, if *node* is a reference; else *node* and *place*.
-
-        Raises:
-            DefinitionError: The reference leads outside the document, to nothing, or back to itself.
-        """
+    def follow(self, node: Any) -> Any:
+        """Return what *node* stands for if it is a reference, and otherwise *node* itself."""
         for _ in range(_MAX_REFERENCES):
             if not isinstance(node, Mapping) or not isinstance(node.get("$ref"), str):
-                return node, place
-            place = node["$ref"]
-            node = self.find(place)
-        raise DefinitionError(f"the reference {place[:200]!r} leads back to itself")
+                return node
+            reference = node["$ref"]
+            node = self.find(reference)
+        raise DefinitionError(f"the reference {reference[:200]!r} leads back to itself")
 
     def find(self, reference: str) -> Any:
         """Return the part of the document that *reference* names, such as "#/components/schemas/Pet"."""
@@ -83,12 +80,7 @@ def split_pointer(reference: str) -> list[str]:
 
 
 def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> ApiDocument:
-    """
-    Return the document that *source* is or names: a mapping, the path of a file, or an address.
-
-    Raises:
-        DefinitionError: It cannot be read, or it is not an OpenAPI document.
-    """
+    """Return the document that *source* is or names: a mapping, the path of a file, or an address."""
     if isinstance(source, Mapping):
         return _check_document(source, "")
     address = os.fspath(source)
@@ -98,11 +90,12 @@ def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> ApiDocu
         text = _fetch(address)
     else:
         try:
-            text = Path(address).read_bytes()
+            with open(address, "rb") as file:
+                text = file.read(_MAX_BYTES + 1)
         except OSError as error:
             raise DefinitionError(f"{address}: the document cannot be read: {error.strerror or error}") from error
     if len(text) > _MAX_BYTES:
-        raise DefinitionError(f"{address}: the document has {len(text):,} bytes; at most {_MAX_BYTES:,} are read")
+        raise DefinitionError(f"{address}: the document has more than {_MAX_BYTES:,} bytes")
     return _check_document(_parse(text, address), address)
 
 
@@ -125,7 +118,7 @@ def _fetch(address: str) -> bytes:
 def _parse(text: bytes, address: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if text.lstrip()[:1] in (b"{", b"["):
             raise DefinitionError(f"{address}: the document is not JSON: {error}") from None
     return _parse_yaml(text, address)
@@ -149,30 +142,35 @@ def _parse_yaml(text: bytes, address: str) -> Any:
         data = yaml.load(text, Loader=Loader)  # noqa: S506 -- the loader is a safe one
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DefinitionError(f"{address}: the document is not YAML: {str(error)[:300]}") from None
-    _name_keys(data, address)
+    _name_keys(data, address, {})
     return data
 
 
-def _name_keys(data: Any, address: str) -> None:
-    """Make texts of all keys, as in JSON: the status `200` of a response is a number in YAML."""
-    visited: set[int] = set()
-    for node in _iter_mappings(data, visited, address):
-        for key in [key for key in node if not isinstance(key, str)]:
-            node[str(key)] = node.pop(key)
+def _name_keys(node: Any, address: str, sizes: dict[int, int], depth: int = 0) -> int:
+    """
+    Make texts of all keys, as in JSON: the status `200` of a response is a number in YAML. Return the size of *node*.
 
-
-def _iter_mappings(data: Any, visited: set[int], address: str) -> Iterator[dict[Any, Any]]:
-    open_nodes = [(data, 0)]
-    while open_nodes:
-        node, depth = open_nodes.pop()
-        if not isinstance(node, dict | list) or id(node) in visited:  # an anchor of YAML may stand in several places
-            continue
-        if depth > _MAX_DEPTH:
-            raise DefinitionError(f"{address}: the document is nested more than {_MAX_DEPTH} levels deep")
-        visited.add(id(node))
+    An anchor of YAML may stand in several places, and counts in each of them. *sizes* has the nodes that were visited.
+    """
+    if not isinstance(node, dict | list):
+        return 1
+    if id(node) in sizes:
+        size = sizes[id(node)]
+    elif depth > _MAX_DEPTH:
+        raise DefinitionError(f"{address}: the document is nested more than {_MAX_DEPTH} levels deep")
+    else:
+        sizes[id(node)] = _MAX_NODES + 1  # that of a node which contains itself
         if isinstance(node, dict):
-            yield node
-        open_nodes += [(child, depth + 1) for child in (node.values() if isinstance(node, dict) else node)]
+            for key in [key for key in node if not isinstance(key, str)]:
+                node[str(key)] = node.pop(key)
+        children = node.values() if isinstance(node, dict) else node
+        size = 1
+        for child in children:  # not a generator: each level of it would count twice in Python's limit for recursion
+            size += _name_keys(child, address, sizes, depth + 1)
+        sizes[id(node)] = size
+    if size > _MAX_NODES:
+        raise DefinitionError(f"{address}: the anchors of the document make it larger than {_MAX_NODES:,} nodes")
+    return size
 
 
 def _check_document(data: Any, address: str) -> ApiDocument:
@@ -189,4 +187,5 @@ def _check_document(data: Any, address: str) -> ApiDocument:
         raise DefinitionError(f"{subject}: `paths` has to be an object")
     information = data.get("info")
     title = information.get("title") if isinstance(information, Mapping) else None
-    return ApiDocument(data, str(version), title if isinstance(title, str) else "api", address)
+    title = clean_text(title, _MAX_TITLE_CHARS) if isinstance(title, str) else ""
+    return ApiDocument(data, str(version), title or "api", address)

@@ -9,17 +9,19 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..catalog import Catalog
+from ..catalogs.foreign_text import clean_text
 from ..errors import DefinitionError, ToolkitWarning
 from ..facts import FactOptions
 from ..providers.http.loop_clients import LoopClients
 from ..spec import Tool
-from .calls import Caller, find_server
+from .calls import Caller, find_server, refuse_password
 from .credentials import Credential, Credentials
 from .documents import ApiDocument, read_document
-from .operations import Operation, group_of, iter_operations, name_operations
+from .operations import Operation, iter_operations, name_operations
 from .parameters import read_inputs
 from .responses import read_output_schema
 from .schemas import SchemaConverter
@@ -38,6 +40,8 @@ _MAX_SHOWN_TOOLS = 30
 _EXTENSION = "x-toolkit"
 _READ_ONLY = frozenset(["GET", "HEAD", "OPTIONS", "TRACE", "QUERY"])
 _MAX_NAMED_IN_WARNING = 3
+_MAX_REASON_CHARS = 500
+_MAX_GROUP_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ def load_openapi(
     """
     content = read_document(document)
     entries = list(iter_operations(content))
-    refused = [RefusedOperation(place, str(reason)) for place, reason in _problems(entries)]
+    refused = [_refuse(*entry) for entry in entries if not isinstance(entry, Operation)]
     operations = [entry for entry in entries if isinstance(entry, Operation)]
     names = dict(zip((operation.place for operation in operations), name_operations(operations), strict=True))
     operations = _select(operations, select)
@@ -99,7 +103,10 @@ def load_openapi(
         try:
             tools.append(builder.build(operation, names[operation.place]))
         except DefinitionError as error:
-            refused.append(RefusedOperation(operation.place, str(error)))
+            refused.append(_refuse(operation.place, error))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            words = f"a part has another type than the standard says: {type(error).__name__}: {error}"
+            refused.append(_refuse(operation.place, DefinitionError(f"{operation.place}: {words}")))
     catalog = OpenAPICatalog(*tools)
     catalog.refused, catalog.notes = tuple(refused), tuple(builder.notes)
     if refused:
@@ -107,8 +114,8 @@ def load_openapi(
     return catalog
 
 
-def _problems(entries: list[Operation | tuple[str, DefinitionError]]) -> list[tuple[str, DefinitionError]]:
-    return [entry for entry in entries if not isinstance(entry, Operation)]
+def _refuse(place: str, error: DefinitionError) -> RefusedOperation:
+    return RefusedOperation(clean_text(place, _MAX_REASON_CHARS), clean_text(str(error), _MAX_REASON_CHARS))
 
 
 def _select(operations: list[Operation], select: Select | None) -> list[Operation]:
@@ -136,7 +143,7 @@ def _warn(document: ApiDocument, refused: list[RefusedOperation]) -> None:
     shown = "; ".join(f"{entry.place}: {entry.reason}"[:300] for entry in refused[:_MAX_NAMED_IN_WARNING])
     more = f"; and {len(refused) - _MAX_NAMED_IN_WARNING} more" if len(refused) > _MAX_NAMED_IN_WARNING else ""
     warnings.warn(
-        f"{document.title[:100]}: {len(refused)} operations are no tools (`catalog.refused` has all): {shown}{more}",
+        f"{document.title}: {len(refused)} operations are no tools (`catalog.refused` has all): {shown}{more}",
         ToolkitWarning,
         stacklevel=4,
     )
@@ -162,17 +169,12 @@ class _ToolBuilder:
         self._requests = SchemaConverter(document, "request")
         self._responses = SchemaConverter(document, "response")
         self._clients = LoopClients(client)
-        self._base_url = str(client.base_url).rstrip("/") if client is not None else ""
+        self._base_url = refuse_password(str(client.base_url).rstrip("/")) if client is not None else ""
         self._is_signed = client is not None and (client.auth is not None or "authorization" in client.headers)
         self._origin = f"openapi:{re.sub(r'[^A-Za-z0-9_.-]+', '-', document.title).strip('-')[:100] or 'api'}"
 
     def build(self, operation: Operation, name: str) -> Tool:
-        """
-        Return the tool of *operation*.
-
-        Raises:
-            DefinitionError: It cannot be a tool. The message gives the place.
-        """
+        """Return the tool of *operation*."""
         caller = Caller(
             operation=operation,
             inputs=read_inputs(self._document, operation, self._requests, self._credentials.hidden_parameters),
@@ -182,32 +184,20 @@ class _ToolBuilder:
             clients=self._clients,
             is_signed=self._is_signed,
         )
-        facts = self._facts_of(operation, caller)
         description = f"{operation.description}\n\nDeprecated." if operation.is_deprecated else operation.description
+        facts = self._facts_of(operation, caller)
+        make = partial(
+            Tool.from_schema, name, description, caller.inputs.schema, caller.call, origin=self._origin, **facts
+        )
         try:
-            return self._make(name, description, caller, self._read_output(operation), facts)
+            try:
+                if output_schema := read_output_schema(self._document, operation, self._responses):
+                    return make(output_schema=output_schema)
+            except DefinitionError as error:
+                self.notes.append(clean_text(f"{operation.place}: no output schema: {error}", _MAX_REASON_CHARS))
+            return make()
         except DefinitionError as error:
             raise DefinitionError(f"{operation.place}: {error}") from None
-
-    def _make(
-        self, name: str, description: str, caller: Caller, output_schema: dict[str, Any] | None, facts: FactOptions
-    ) -> Tool:
-        schema = caller.inputs.schema
-        if output_schema is not None:
-            try:
-                return Tool.from_schema(
-                    name, description, schema, caller.call, output_schema=output_schema, origin=self._origin, **facts
-                )
-            except DefinitionError as error:
-                self.notes.append(f"{caller.operation.place}: no output schema: {error}"[:500])
-        return Tool.from_schema(name, description, schema, caller.call, origin=self._origin, **facts)
-
-    def _read_output(self, operation: Operation) -> dict[str, Any] | None:
-        try:
-            return read_output_schema(self._document, operation, self._responses)
-        except DefinitionError as error:
-            self.notes.append(f"{operation.place}: no output schema: {error}"[:500])
-            return None
 
     def _facts_of(self, operation: Operation, caller: Caller) -> FactOptions:
         method = operation.method
@@ -218,13 +208,14 @@ class _ToolBuilder:
             "open_world": True,
             "defer": self._defer,
             "preflight": caller.list_accesses,
+            "preview": caller.preview,
             "metadata": {"openapi": {"method": method, "path": operation.path}},
         }
-        if group := group_of(operation):
+        if operation.tags and (group := clean_text(operation.tags[0], _MAX_GROUP_CHARS)):
             own["group"] = group
         extension = operation.data.get(_EXTENSION, {})
-        if not isinstance(extension, Mapping):
-            raise DefinitionError(f"{operation.place}.{_EXTENSION}: expected an object with facts")
+        if not isinstance(extension, Mapping) or "preflight" in extension:  # by that the address is judged
+            raise DefinitionError(f"{operation.place}.{_EXTENSION}: expected an object with facts, without `preflight`")
         own |= extension
         if callable(self._facts):
             own |= self._facts(operation)

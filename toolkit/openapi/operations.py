@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..catalogs.foreign_names import fold_name, make_legal_name, reason_against
-from ..catalogs.foreign_text import clean_text
+from ..catalogs.foreign_text import clean_text, explain_address
 from ..errors import DefinitionError
 from .documents import ApiDocument
 
@@ -18,7 +18,6 @@ __all__ = ["Operation", "iter_operations", "name_operations"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _MAX_DESCRIPTION_CHARS = 4_000
-_MAX_LABEL_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +51,13 @@ class Operation:
 def iter_operations(document: ApiDocument) -> Iterator[Operation | tuple[str, DefinitionError]]:
     """Yield each operation of *document*, or its place and why it cannot be read."""
     for path, entry in document.data.get("paths", {}).items():
-        if not path.startswith("/"):
+        if not path.startswith("/") or (problem := explain_address(path)):
             if not path.startswith("x-"):
-                yield f"paths.{path[:200]}", DefinitionError(f"paths.{path[:200]}: a path begins with `/`")
+                problem = problem if path.startswith("/") else "a path begins with `/`"
+                yield f"paths.{path[:200]}", DefinitionError(f"paths.{path[:200]}: {problem}")
             continue
         try:
-            shared, _ = document.follow(entry, f"paths.{path}")
+            shared = document.follow(entry)
         except DefinitionError as error:
             yield f"paths.{path}", error
             continue
@@ -115,9 +115,3 @@ def name_operations(operations: list[Operation]) -> list[str]:
         taken.add(fold_name(name))
         names.append(name)
     return names
-
-
-def group_of(operation: Operation) -> str | None:
-    """Return the group of the operation's tool: its first tag."""
-    label = clean_text(operation.tags[0], _MAX_LABEL_CHARS) if operation.tags else ""
-    return label or None

@@ -8,20 +8,20 @@ argument `body` holds it. If arguments in two places have one name, both names b
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from ..catalogs.foreign_text import clean_text
+from ..catalogs.foreign_text import clean_text, explain_name
 from ..errors import DefinitionError
+from ..values.schemas.vocabulary import stated_types
 from .documents import ApiDocument
 from .operations import Operation
-from .schemas import SchemaConverter
+from .schemas import BINARY, SchemaConverter, is_binary
 
-__all__ = ["Inputs", "Place", "RequestArgument", "RequestBody", "choose_media_type", "is_json", "read_inputs"]
-
-Place: TypeAlias = Literal["path", "query", "header", "cookie"]
+__all__ = ["Inputs", "RequestArgument", "RequestBody", "choose_media_type", "is_json", "read_inputs"]
 
 _PLACES = ("path", "query", "header", "cookie", "querystring")
 _STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
@@ -35,22 +35,16 @@ _COLLECTION_FORMATS = {
 _OWN_HEADERS = frozenset(["accept", "content-type", "authorization"])
 """Headers that a document cannot describe as parameters: the media types and the credentials decide them."""
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SIMPLE_BODY_KEYWORDS = frozenset(
     [
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "description",
-        "title",
-        "examples",
-        "default",
-        "$comment",
+        *("type", "properties", "required", "additionalProperties"),
+        *("description", "title", "examples", "default", "$comment"),
     ]
 )
 _MAX_PARAMETERS = 500
 _MAX_TEXT_CHARS = 2_000
-_MEDIA_TYPES = ("application/json", "+json", "application/x-www-form-urlencoded", "multipart/form-data", "text/")
+_MEDIA_TYPES = ("application/json", r".*\+json", "application/x-www-form-urlencoded", "multipart/form-data", "text/.*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,20 +104,14 @@ class Inputs:
 def read_inputs(
     document: ApiDocument, operation: Operation, converter: SchemaConverter, hidden: frozenset[tuple[str, str]]
 ) -> Inputs:
-    """
-    Return the arguments of *operation*. The parameters *hidden*, by place and name, are credentials and left out.
-
-    Raises:
-        DefinitionError: A parameter or the body cannot be described. The message gives the place.
-    """
+    """Return the arguments of *operation*. The parameters *hidden*, by place and name, are credentials and left out."""
     parameters = list(_iter_parameters(document, operation))
     arguments = [
         _read_argument(document, node, place, converter)
         for node, place in parameters
-        if node.get("in") in _PLACES and (node["in"], node["name"]) not in hidden
-    ]
-    arguments = [
-        argument for argument in arguments if argument.place != "header" or argument.name.lower() not in _OWN_HEADERS
+        if node["in"] in _PLACES
+        and (node["in"], node["name"]) not in hidden
+        and not (node["in"] == "header" and node["name"].lower() in _OWN_HEADERS)
     ]
     content, is_required, place = _find_body(document, operation, parameters)
     names = Counter(argument.name for argument in arguments)
@@ -156,10 +144,14 @@ def _iter_parameters(document: ApiDocument, operation: Operation) -> Iterator[tu
             raise DefinitionError(f"{owner_place}.parameters: expected a list")
         for index, entry in enumerate(nodes):
             place = f"{owner_place}.parameters[{index}]"
-            node, _ = document.follow(entry, place)
+            node = document.follow(entry)
             name, where = (node.get("name"), node.get("in")) if isinstance(node, Mapping) else (None, None)
             if not isinstance(name, str) or not isinstance(where, str):
                 raise DefinitionError(f"{place}: a parameter has a `name` and says where it is (`in`)")
+            if problem := explain_name(name):
+                raise DefinitionError(f"{place}: its name {problem}")
+            if where == "header" and not _HEADER_NAME.fullmatch(name):
+                raise DefinitionError(f"{place}: no header can have the name {name!r:.100}")
             by_key[where, name] = node, place
     if len(by_key) > _MAX_PARAMETERS:
         raise DefinitionError(f"{operation.place}: {len(by_key):,} parameters; at most {_MAX_PARAMETERS} are taken")
@@ -209,7 +201,7 @@ def _find_body(
     if document.is_swagger:
         return _find_swagger_body(document, operation, parameters)
     place = f"{operation.place}.requestBody"
-    node, _ = document.follow(operation.data.get("requestBody", {}), place)
+    node = document.follow(operation.data.get("requestBody", {}))
     content = node.get("content", {}) if isinstance(node, Mapping) else None
     if not isinstance(content, Mapping):
         raise DefinitionError(f"{place}: a body has `content`, an object by media type")
@@ -255,11 +247,12 @@ def _read_body(
         for name, item in (entry.get("encoding") or {}).items()
         if isinstance(item, Mapping)
     }
-    is_form = media_type.startswith(("application/x-www-form-urlencoded", "multipart/"))
-    if not (is_form or is_json(media_type)):
-        is_text = media_type.startswith("text/")
-        schema = {"type": "string"} if is_text else {"type": "string", "contentEncoding": "base64"}
     whole = converter.inline(schema)
+    types = stated_types(whole) if isinstance(whole, Mapping) else ()
+    is_form = media_type.startswith(("application/x-www-form-urlencoded", "multipart/"))
+    if not is_json(media_type) and not (is_form and (not types or "object" in types)):
+        is_text = media_type.startswith("text/")
+        whole = schema = {"type": "string"} if is_text else BINARY
     files = frozenset(_find_files(whole, converter))
     if _can_merge(whole, names, is_required):
         properties = dict(whole["properties"])
@@ -282,7 +275,7 @@ def _find_files(schema: Any, converter: SchemaConverter) -> Iterator[str]:
         whole = converter.inline(item)
         if isinstance(whole, Mapping) and whole.get("type") == "array":
             whole = converter.inline(whole.get("items", {}))
-        if isinstance(whole, Mapping) and whole.get("contentEncoding") == "base64":
+        if is_binary(whole):
             yield name
 
 
@@ -290,33 +283,25 @@ def _can_merge(schema: Any, names: Mapping[str, int], is_required: bool) -> bool
     """Return whether the properties of the body can be arguments of their own."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
         return False
-    if (
-        not schema["properties"]
-        or not schema.keys() <= _SIMPLE_BODY_KEYWORDS
-        or schema.get("type", "object") != "object"
-    ):
-        return False
-    if schema.get("additionalProperties", False) is not False:  # properties that have no name here
-        return False
-    if schema.get("required") and not is_required:  # without a body, nothing is required
-        return False
-    return not any(name in names for name in schema["properties"]) and set(schema.get("required", ())) <= set(
-        schema["properties"]
+    properties, required = schema["properties"], schema.get("required", ())
+    return (
+        bool(properties)
+        and schema.keys() <= _SIMPLE_BODY_KEYWORDS
+        and schema.get("type", "object") == "object"
+        and schema.get("additionalProperties", False) is False  # others have no name here
+        and (is_required or not required)  # without a body, nothing is required
+        and properties.keys().isdisjoint(names)
+        and properties.keys() >= set(required)
     )
 
 
 def choose_media_type(media_types: list[str]) -> str:
     """Return the media type that is best for a model: JSON, a form, text, or the first one."""
-    for wanted in _MEDIA_TYPES:
+    for pattern in _MEDIA_TYPES:
         for media_type in media_types:
-            plain = media_type.partition(";")[0].strip().lower()
-            if (
-                plain == wanted
-                or (wanted[0] == "+" and plain.endswith(wanted))
-                or (wanted[-1] == "/" and plain.startswith(wanted))
-            ):
+            if re.fullmatch(pattern, media_type.partition(";")[0].strip().lower()):
                 return media_type
-    return media_types[0] if isinstance(media_types[0], str) else "application/json"
+    return media_types[0]
 
 
 def is_json(media_type: str) -> bool:

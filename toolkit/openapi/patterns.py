@@ -13,32 +13,17 @@ from ..errors import DefinitionError
 
 __all__ = ["translate_pattern"]
 
-_LETTER_NAMES = """
-L Letter Lu Ll Lt Lm Lo Uppercase_Letter Lowercase_Letter Alphabetic Alpha Upper Lower Uppercase Lowercase
-"""
-_DIGIT_NAMES = "N Number Nd Decimal_Number Nl No Digit XDigit"
-_ALL_NAMES = "Alnum Word ASCII Any Assigned IsAlphabetic ID_Start ID_Continue XID_Start XID_Continue"
-_OTHER_NAMES = """
-P Pc Pd Pe Pf Pi Po Ps Punctuation Punct S Sc Sk Sm So Symbol Z Zl Zp Zs Separator Space White_Space Blank
-M Mc Me Mn Mark C Cc Cf Cn Co Cs Cntrl Other Emoji Emoji_Presentation Extended_Pictographic Graph Print
-"""
-_LETTERS, _DIGITS, _BOTH, _OTHERS = (
-    frozenset(names.split()) for names in (_LETTER_NAMES, _DIGIT_NAMES, _ALL_NAMES, _OTHER_NAMES)
-)
-_SCRIPT = re.compile(r"(?:(?:Script|sc|Script_Extensions|scx|General_Category|gc)=|Is|In)?([A-Za-z_]+)")
-_PROPERTY = re.compile(r"\\([pP])(?:\{(\^?)([^{}]{1,60})\}|([A-Z]))")
+_LETTERS = frozenset(["L", "Lu", "Ll", "Lt", "Lm", "Lo", "L&", "LC", "Letter", "Alpha", "Upper", "Lower"])
+_DIGITS = frozenset(["N", "Nd", "Nl", "No", "Number", "Digit", "XDigit", "Alnum"])
+_ANY = r"\s\S"
+_PROPERTY = re.compile(r"\\([pP])(?:\{(\^?)(?:Is|gc=|General_Category=)?([^{}]{1,60})\}|([A-Z]))")
 _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z_]\w*)>")
 _NAMED_REFERENCE = re.compile(r"\\k<([A-Za-z_]\w*)>")
 _CODE_POINT = re.compile(r"\\u\{([0-9A-Fa-f]{1,6})\}")
 
 
 def translate_pattern(pattern: str) -> str:
-    """
-    Return *pattern* in the syntax of Python.
-
-    Raises:
-        DefinitionError: It has no meaning.
-    """
+    """Return *pattern* in the syntax of Python, or raise `DefinitionError` if it has no meaning."""
     translated = _translate(pattern) if "\\" in pattern or "(?<" in pattern or "[^]" in pattern else pattern
     try:
         re.compile(translated)
@@ -70,35 +55,22 @@ def _translate_at(pattern: str, at: int, is_in_class: bool) -> tuple[str, int]:
         if match := _CODE_POINT.match(pattern, at):
             return f"\\U{int(match[1], 16):08x}", len(match[0])
         following = pattern[at + 1 : at + 2]
-        if following == "z":
-            return r"\Z", 2
         if following == "h":
-            return r"[ \t]" if not is_in_class else r" \t", 2
-        return pattern[at : at + 2] if following != "/" else "/", 2
+            return r" \t" if is_in_class else r"[ \t]", 2
+        return {"z": r"\Z", "/": "/"}.get(following, pattern[at : at + 2]), 2
     if not is_in_class:
         if match := _NAMED_GROUP.match(pattern, at):
             return f"(?P<{match[1]}>", len(match[0])
         if pattern.startswith("[^]", at):
-            return r"[\s\S]", 3
+            return f"[{_ANY}]", 3
     elif pattern[at] == "[":
         return r"\[", 1  # in a class it stands for itself
     return pattern[at], 1
 
 
 def _find_class(name: str, is_negated: bool, is_in_class: bool) -> str:
-    """Return a class that has at least the characters of the property *name*."""
-    match = _SCRIPT.fullmatch(name)
-    plain = match[1] if match else name
-    if is_negated or plain in _BOTH:
-        inside = r"\s\S"
-    elif plain in _DIGITS:
-        inside = r"\w"  # \d lacks the Roman numerals and the fractions
-    elif plain in _OTHERS:
-        inside = r"\W_"
-    elif plain in _LETTERS or match:  # a script, such as Greek
-        inside = r"\w" if is_in_class else ""
-    else:
-        inside = r"\s\S"
-    if is_in_class:
-        return inside
-    return f"[{inside}]" if inside else r"[^\W\d_]"
+    """Return a class that has at least the characters of the property *name*: letters, letters and digits, or all."""
+    is_letter = name in _LETTERS or name.endswith("_Letter")
+    if is_negated or not (is_letter or name in _DIGITS or name == "Decimal_Number"):
+        return _ANY if is_in_class else f"[{_ANY}]"
+    return r"\w" if is_in_class or not is_letter else r"[^\W\d_]"

@@ -22,7 +22,11 @@ Pairs: TypeAlias = list[tuple[str, str]]
 _SAFE_RESERVED = ":/?@!$'()*,;[]"
 """The reserved characters that cannot be mistaken for the end of a value."""
 
-_DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
+_SAFE_IN_COOKIES = "!#$&'()*+/:<=>?@[]^`{|}"
+"""What a cookie can hold. It is not encoded there, because many servers do not decode it. `,` separates items."""
+
+_DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
+"""What separates the items of a list. An item cannot have it, because it is encoded in the same way."""
 
 
 @dataclass(slots=True)
@@ -49,12 +53,7 @@ class RequestParts:
 
 
 def build_request_parts(path: str, inputs: Inputs, arguments: Mapping[str, Any]) -> RequestParts:
-    """
-    Return the parts of the request for *arguments*, which fit the schema of *inputs*.
-
-    Raises:
-        BadArgs: A value cannot be written where it belongs.
-    """
+    """Return the parts of the request for *arguments*, or raise `BadArgs` if one cannot be written where it belongs."""
     parts = RequestParts(path)
     for argument in inputs.arguments:
         if argument.key not in arguments:
@@ -62,19 +61,21 @@ def build_request_parts(path: str, inputs: Inputs, arguments: Mapping[str, Any])
         value = arguments[argument.key]
         if argument.place == "path":
             text = _write_path(argument, value)
-            if not text:
-                raise BadArgs(Problem("an empty text would name another address", [argument.key]))
+            if not text or value in ([], {}):
+                raise BadArgs(Problem("an empty value would name another address", [argument.key]))
             parts.path = parts.path.replace(f"{{{argument.name}}}", text)
+            if any(step in (".", "..") for step in parts.path.split("/")):
+                raise BadArgs(Problem("`.` and `..` would name another address", [argument.key]))
+        elif value in ([], {}) and not argument.is_json:
+            continue  # the standard has no form for what is empty
         elif argument.place == "query":
             parts.query += _write_pairs(argument, value)
         elif argument.place == "querystring":
             parts.query += [(_encode(name), _encode(_text(item))) for name, item in _iter_items(value)]
         elif argument.place == "header":
-            parts.headers[argument.name] = _check_header(argument, _write_simple(argument, value))
+            parts.headers[argument.name] = _write_header(argument, value)
         else:
-            parts.cookies += [(name, text) for name, text in _write_pairs(argument, value)]
-    if any(step in (".", "..") for step in parts.path.split("/")):
-        raise BadArgs(Problem("`.` and `..` as a step of the path would name another address"))
+            parts.cookies += _write_pairs(argument, value)
     if inputs.body is not None:
         _write_body(parts, inputs.body, arguments)
     return parts
@@ -97,24 +98,29 @@ def _iter_items(value: Any) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, Mapping) else ()
 
 
-def _flatten(value: Any, safe: str = "") -> list[str]:
-    """Return the items of a list, or the names and values of an object in turn, encoded."""
+def _list_texts(value: Any) -> list[str]:
+    """Return the items of a list, or the names and values of an object in turn."""
     if isinstance(value, Mapping):
-        return [_encode(_text(part), safe=safe) for item in value.items() for part in item]
-    return [_encode(_text(item), safe=safe) for item in value]
+        return [_text(part) for item in value.items() for part in item]
+    return [_text(item) for item in value]
 
 
-def _assign(value: Any, separator: str, safe: str = "") -> str:
-    """Return an object as `name=value`, joined by *separator*, or a list joined by it."""
-    if isinstance(value, Mapping):
-        return separator.join(
-            f"{_encode(name, safe=safe)}={_encode(_text(item), safe=safe)}" for name, item in value.items()
-        )
-    return separator.join(_flatten(value, safe))
+def _refuse_delimiter(argument: RequestArgument, texts: Iterable[str], delimiter: str) -> None:
+    """Raise `BadArgs` if one of *texts* has *delimiter*, which would end it for the server."""
+    if any(delimiter in text for text in texts):
+        raise BadArgs(Problem(f"{delimiter!r} separates items here, so no item can have it", [argument.key]))
 
 
 def _is_single(value: Any) -> bool:
     return not isinstance(value, Mapping | list)
+
+
+def _join(value: Any, separator: str, *, explode: bool, safe: str = "") -> str:
+    """Return a list or an object, encoded and joined by *separator*; an object as `name=value` if *explode*."""
+    texts = [_encode(text, safe=safe) for text in _list_texts(value)]
+    if explode and isinstance(value, Mapping):
+        texts = [f"{name}={text}" for name, text in zip(texts[::2], texts[1::2], strict=True)]
+    return separator.join(texts)
 
 
 def _write_path(argument: RequestArgument, value: Any) -> str:
@@ -125,34 +131,33 @@ def _write_path(argument: RequestArgument, value: Any) -> str:
         if _is_single(value):
             return f";{name}={_encode(_text(value))}"
         if not explode:
-            return f";{name}={','.join(_flatten(value))}"
+            return f";{name}={_join(value, ',', explode=False)}"
         if isinstance(value, Mapping):
-            return f";{_assign(value, ';')}"
-        return "".join(f";{name}={item}" for item in _flatten(value))
+            return f";{_join(value, ';', explode=True)}"
+        return "".join(f";{name}={_encode(text)}" for text in _list_texts(value))
     if argument.style == "label":
-        if _is_single(value):
-            return f".{_encode(_text(value))}"
-        return f".{_assign(value, '.')}" if explode else f".{','.join(_flatten(value))}"
-    if _is_single(value):
-        return _encode(_text(value))
-    return _assign(value, ",") if explode else ",".join(_flatten(value))
+        if not _is_single(value) and explode:
+            _refuse_delimiter(argument, _list_texts(value), ".")
+            return f".{_join(value, '.', explode=True)}"
+        return f".{_encode(_text(value)) if _is_single(value) else _join(value, ',', explode=False)}"
+    return _encode(_text(value)) if _is_single(value) else _join(value, ",", explode=explode)
 
 
-def _write_simple(argument: RequestArgument, value: Any) -> str:
+def _write_header(argument: RequestArgument, value: Any) -> str:
     """Return the value of a header, which is not percent-encoded."""
     if argument.is_json:
-        return json.dumps(value)
-    if _is_single(value):
-        return _text(value)
-    if isinstance(value, Mapping):
-        sign = "=" if argument.explode else ","
-        return ",".join(f"{name}{sign}{_text(item)}" for name, item in value.items())
-    return ",".join(map(_text, value))
-
-
-def _check_header(argument: RequestArgument, text: str) -> str:
-    if any(ord(letter) < 32 or ord(letter) == 127 for letter in text) or not text.isascii():
-        raise BadArgs(Problem("a header has printable ASCII characters only", [argument.key]))
+        text = json.dumps(value)
+    elif _is_single(value):
+        text = _text(value)
+    else:
+        texts = _list_texts(value)
+        _refuse_delimiter(argument, texts, ",")
+        if argument.explode and isinstance(value, Mapping):
+            _refuse_delimiter(argument, value, "=")
+            texts = [f"{name}={item}" for name, item in zip(texts[::2], texts[1::2], strict=True)]
+        text = ",".join(texts)
+    if not (text.isascii() and text.isprintable()) or text != text.strip():
+        raise BadArgs(Problem("a header has printable ASCII characters only, and no space at its ends", [argument.key]))
     return text
 
 
@@ -160,6 +165,8 @@ def _write_pairs(argument: RequestArgument, value: Any) -> Pairs:
     """Return *value* as names and values of a query or of cookies."""
     name = _encode(argument.name, safe="[]")
     safe = _SAFE_RESERVED if argument.allow_reserved else ""
+    if argument.place == "cookie":
+        safe = _SAFE_IN_COOKIES
     if argument.is_json:
         return [(name, _encode(json.dumps(value, ensure_ascii=False), safe=safe))]
     if _is_single(value):
@@ -169,8 +176,10 @@ def _write_pairs(argument: RequestArgument, value: Any) -> Pairs:
     if argument.explode and argument.style == "form":
         if isinstance(value, Mapping):
             return [(_encode(key), _encode(_text(item), safe=safe)) for key, item in value.items()]
-        return [(name, item) for item in _flatten(value, safe)]
-    return [(name, _DELIMITERS.get(argument.style, ",").join(_flatten(value, safe)))]
+        return [(name, _encode(text, safe=safe)) for text in _list_texts(value)]
+    if delimiter := _DELIMITERS.get(argument.style):
+        _refuse_delimiter(argument, _list_texts(value), delimiter)
+    return [(name, _join(value, _encode(delimiter) if delimiter else ",", explode=False, safe=safe.replace(",", "")))]
 
 
 def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
@@ -187,22 +196,22 @@ def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
 def _write_body(parts: RequestParts, body: RequestBody, arguments: Mapping[str, Any]) -> None:
     if body.key is None:
         value: Any = {name: arguments[key] for key, name in body.properties.items() if key in arguments}
-        if not value and not any(key in arguments for key in body.properties):
-            value = {} if is_json(body.media_type) else None
+        is_empty = not value
     elif body.key in arguments:
         value = arguments[body.key]
+        is_empty = value is None
     else:
         return
-    if value is None and not is_json(body.media_type):
+    if is_empty and not is_json(body.media_type):
         return
     media_type = body.media_type.partition(";")[0].strip().lower()
-    if media_type.startswith("multipart/"):
+    if media_type.startswith("multipart/") and isinstance(value, Mapping):
         parts.files = [part for name, item in _iter_items(value) for part in _write_part(name, item, body)]
         return
     if is_json(media_type):
         media_type = "application/json" if "*" in media_type else media_type
         parts.content = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    elif media_type == "application/x-www-form-urlencoded":
+    elif media_type == "application/x-www-form-urlencoded" and isinstance(value, Mapping):
         pairs = [pair for name, item in _iter_items(value) for pair in _write_field(name, item, body)]
         parts.content = "&".join(f"{name}={text}" for name, text in pairs).encode()
     elif media_type.startswith("text/"):

@@ -35,51 +35,30 @@ _MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "er
 def read_output_schema(
     document: ApiDocument, operation: Operation, converter: SchemaConverter
 ) -> dict[str, Any] | None:
-    """
-    Return the schema of the response of a success; None if it is not JSON or has no schema.
-
-    Raises:
-        DefinitionError: The schema cannot be converted.
-    """
+    """Return the schema of the response of a success; None if it is not JSON or has no schema."""
     responses = operation.data.get("responses")
     if not isinstance(responses, Mapping):
         return None
-    successes = [status for status in responses if str(status).startswith("2")]
-    for status in sorted(successes)[:1]:
-        place = f"{operation.place}.responses.{status}"
-        response, _ = document.follow(responses[status], place)
-        if not isinstance(response, Mapping):
-            return None
-        if document.is_swagger:
-            schema, place = response.get("schema"), f"{place}.schema"
-        else:
-            schema = _find_json_schema(response.get("content"))
-        # A success of another status may have another form.
-        others = [responses[other] for other in successes if other != status]
-        if schema is None or any(other != responses[status] for other in others):
-            return None
-        converted = converter.convert(schema, place)
-        if not isinstance(converted, Mapping) or not converted:
-            return None
-        return dict(converter.add_definitions(converted, _MAX_DEFINITIONS))
-    return None
-
-
-def _find_json_schema(content: Any) -> Any:
-    if not isinstance(content, Mapping) or not content:
+    successes = sorted((status for status in responses if str(status).startswith("2")), key=str)
+    if not successes or any(responses[status] != responses[successes[0]] for status in successes):
+        return None  # a success of another status may have another form
+    place = f"{operation.place}.responses.{successes[0]}"
+    response = document.follow(responses[successes[0]])
+    if not isinstance(response, Mapping):
         return None
-    media_type = choose_media_type(list(content))
-    entry = content[media_type]
-    return entry.get("schema") if is_json(media_type) and isinstance(entry, Mapping) else None
+    content = response.get("content")
+    if not document.is_swagger and isinstance(content, Mapping) and content:
+        media_type = choose_media_type(list(content))
+        response = content[media_type] if is_json(media_type) else {}
+    schema = response.get("schema") if isinstance(response, Mapping) else None
+    converted = None if schema is None else converter.convert(schema, place)
+    if not isinstance(converted, Mapping) or not converted:
+        return None
+    return dict(converter.add_definitions(converted, _MAX_DEFINITIONS))
 
 
 def build_result(response: httpx.Response, body: bytes) -> Any:
-    """
-    Return the result for a *response* that is a success: JSON, text, an image, sound or a file.
-
-    Raises:
-        ToolError: The body says that it is JSON and is not.
-    """
+    """Return the result for a *response* that is a success: JSON, text, an image, sound or a file."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.request.method == "HEAD":
         names = ("content-type", "content-length", "last-modified", "etag", "location", "link")

@@ -2,12 +2,13 @@
 Schemas of an OpenAPI document as schemas of draft 2020-12.
 
 A reference becomes a reference to `$defs`, so recursion stays recursion, and each tool carries the definitions that it
-uses and no others. Every definition is converted once for each direction: a request does not ask for what is
-`readOnly`, and a response does not promise what is `writeOnly`.
+uses and no others. A definition that is used once stands where it is used. Every definition is converted once for each
+direction: a request does not ask for what is `readOnly`, and a response does not promise what is `writeOnly`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -17,7 +18,7 @@ from ..values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORD
 from .documents import ApiDocument, split_pointer
 from .patterns import translate_pattern
 
-__all__ = ["Direction", "SchemaConverter"]
+__all__ = ["BINARY", "Direction", "SchemaConverter", "is_binary"]
 
 Direction: TypeAlias = Literal["request", "response"]
 Json: TypeAlias = Any
@@ -25,9 +26,17 @@ Json: TypeAlias = Any
 _LEFT_OUT = {"request": "readOnly", "response": "writeOnly"}
 _MAX_EXAMPLE_CHARS = 200
 _DROPPED = frozenset(
-    ["discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"]
+    [
+        *("discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"),
+        *("readOnly", "writeOnly"),
+    ]
 )
-_BINARY = {"type": "string", "contentEncoding": "base64"}
+_MAX_NESTED_DEFINITIONS = 4
+"""A chain of definitions that are used once would be nested as deeply as it is long."""
+
+_ANNOTATIONS = frozenset(["title", "description", "default", "examples", "deprecated"])
+BINARY = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/octet-stream"}
+"""Bytes: a model writes them in base64, and they are sent as they are."""
 
 
 class SchemaConverter:
@@ -39,16 +48,11 @@ class SchemaConverter:
         self._name_by_reference: dict[str, str] = {}
         self._reference_by_name: dict[str, str] = {}
         self._definitions: dict[str, Json] = {}
-        self._needs: dict[str, frozenset[str]] = {}
+        self._uses: dict[str, Counter[str]] = {}
         self._errors: dict[str, DefinitionError] = {}
 
     def convert(self, schema: Json, place: str) -> Json:
-        """
-        Return *schema* for draft 2020-12. Its references name definitions that `add_definitions` adds.
-
-        Raises:
-            DefinitionError: It cannot be converted. The message gives the place.
-        """
+        """Return *schema* for draft 2020-12. Its references name definitions that `add_definitions` adds."""
         try:
             return clean_schema(self._convert(schema, place))
         except DefinitionError as error:
@@ -57,26 +61,36 @@ class SchemaConverter:
             raise DefinitionError(f"{place}: the schema is nested too deeply") from None
 
     def add_definitions(self, schema: Json, max_definitions: int | None = None) -> Json:
-        """
-        Return *schema* with the definitions that it uses, directly or through others.
-
-        Raises:
-            DefinitionError: One of them cannot be converted, or there are more than *max_definitions*.
-        """
-        names: dict[str, None] = {}
-        open_names = sorted(_find_names(schema))
+        """Return *schema* with the definitions that it uses, directly or through others: at most *max_definitions*."""
+        uses = Counter(_find_names(schema))
+        names: set[str] = set()
+        open_names = list(uses)
         while open_names:
             name = open_names.pop()
             if name not in names:
-                names[name] = None
+                names.add(name)
                 if max_definitions is not None and len(names) > max_definitions:
                     raise DefinitionError(f"it has more than {max_definitions} definitions")
                 self._define(name)
-                open_names += self._needs[name]
-        if not names:
-            return schema
-        definitions = {name: self._definitions[name] for name in sorted(names)}
-        return {**(schema if isinstance(schema, Mapping) else {}), "$defs": definitions}
+                uses.update(self._uses[name])
+                open_names += self._uses[name]
+        try:
+            return self._insert_single_uses(schema, names, {name for name in names if uses[name] == 1})
+        except RecursionError:
+            raise DefinitionError("the schema is nested too deeply") from None
+
+    def _insert_single_uses(self, schema: Json, names: set[str], once: set[str]) -> Json:
+        """Return *schema* with the definitions *names*. Those that are used *once* stand where they are used."""
+        inserted: dict[str, Json] = {}
+        for _ in range(_MAX_NESTED_DEFINITIONS):
+            inserted |= {
+                name: _insert(self._definitions[name], inserted)
+                for name in once - inserted.keys()
+                if once & self._uses[name].keys() <= inserted.keys()
+            }
+        schema = _insert(schema, inserted)
+        definitions = {name: _insert(self._definitions[name], inserted) for name in sorted(names - inserted.keys())}
+        return {**schema, "$defs": definitions} if definitions else schema
 
     def inline(self, schema: Json) -> Json:
         """Return *schema*, or the definition that it names if it is a plain reference."""
@@ -103,7 +117,7 @@ class SchemaConverter:
             self._errors[name] = error
             raise
         self._definitions[name] = schema
-        self._needs[name] = frozenset(_find_names(schema))
+        self._uses[name] = Counter(_find_names(schema))
 
     def _convert(self, schema: Json, place: str) -> Json:
         if isinstance(schema, bool):
@@ -124,7 +138,11 @@ class SchemaConverter:
 
     def _convert_keyword(self, keyword: str, value: Json, place: str) -> Json:
         if keyword in KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
-            return {name: self._convert(item, f"{place}/{keyword}/{name}") for name, item in value.items()}
+            items = {name: self._convert(item, f"{place}/{keyword}/{name}") for name, item in value.items()}
+            for item in items.values():
+                if isinstance(item, dict) and isinstance(item.get("title"), str):
+                    del item["title"]  # the name stands there already
+            return items
         if keyword in SUBSCHEMA_KEYWORDS:
             if isinstance(value, list):
                 return [self._convert(item, f"{place}/{keyword}/{index}") for index, item in enumerate(value)]
@@ -162,7 +180,10 @@ class SchemaConverter:
         if not isinstance(properties, Mapping):
             return
         names = {
-            name for name, item in properties.items() if isinstance(item, Mapping) and item.get(self._left_out) is True
+            name
+            for name, item in properties.items()
+            for node in (item, self._document.follow(item))
+            if isinstance(node, Mapping) and node.get(self._left_out) is True
         }
         if names:
             converted["properties"] = {
@@ -172,6 +193,11 @@ class SchemaConverter:
                 converted["required"] = [name for name in required if name not in names]
                 if not converted["required"]:
                     del converted["required"]
+
+
+def is_binary(schema: Json) -> bool:
+    """Return whether *schema*, which was converted, describes bytes that are sent as they are."""
+    return isinstance(schema, Mapping) and all(schema.get(keyword) == value for keyword, value in BINARY.items())
 
 
 def _find_names(schema: Json) -> Iterator[str]:
@@ -184,8 +210,31 @@ def _find_names(schema: Json) -> Iterator[str]:
         elif isinstance(node, Mapping):
             reference = node.get("$ref")
             if isinstance(reference, str) and reference.startswith("#/$defs/"):
-                yield reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
+                yield _name_in(reference)
             open_nodes += [value for value in node.values() if isinstance(value, dict | list)]
+
+
+def _insert(node: Json, definitions: Mapping[str, Json]) -> Json:
+    """Return *node* with *definitions* in the places of the references to them."""
+    if not definitions:
+        return node
+    if isinstance(node, list):
+        return [_insert(item, definitions) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    reference = node.get("$ref")
+    beside = {keyword: _insert(value, definitions) for keyword, value in node.items()}
+    if not isinstance(reference, str) or (name := _name_in(reference)) not in definitions:
+        return beside
+    definition = definitions[name]
+    del beside["$ref"]
+    if beside.keys() <= _ANNOTATIONS and isinstance(definition, Mapping):
+        return {**definition, **beside}
+    return {**beside, "allOf": [definition, *beside.get("allOf", ())]}
+
+
+def _name_in(reference: str) -> str:
+    return reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
 
 
 def _escape(name: str) -> str:
@@ -201,9 +250,15 @@ def _rewrite_limits(converted: dict[str, Any], schema: Mapping[str, Any]) -> Non
 
 
 def _rewrite_file(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    if schema.get("type") == "file" or (schema.get("type") == "string" and schema.get("format") in ("binary", "byte")):
+    if schema.get("type") not in ("string", "file"):
+        return
+    media_type = schema.get("contentMediaType") if "contentEncoding" not in schema else None
+    if schema["type"] == "file" or schema.get("format") == "binary" or media_type == BINARY["contentMediaType"]:
         converted.pop("format", None)
-        converted |= _BINARY
+        converted |= BINARY
+    elif schema.get("format") == "byte":  # base64 in the request too
+        converted["contentEncoding"] = "base64"
+        del converted["format"]
 
 
 def _rewrite_required(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:

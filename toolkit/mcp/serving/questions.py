@@ -125,9 +125,11 @@ def describe_inability(request: ApprovalRequest, *, stateless: bool = False) -> 
         return f"`{tool}` asks for the model or the folders of this client, which declares neither sampling nor roots"
     if request.questions:
         return f"`{tool}` has a question for the user, and this client cannot ask it: {lack}"
+    # A tool that reaches outside needs a rule that names its place, as an origin does.
+    rule = tool if request.origin == "python" else f"{request.origin}/{tool}"
     return (
         f"`{tool}` needs the approval of a person ({request.reason}), and this client cannot ask for it: {lack}"
-        f"{'' if stateless else '; use a client that does'}, or start the server with a rule such as 'allow {tool}'"
+        f"{'' if stateless else '; use a client that does'}, or start the server with a rule such as 'allow {rule}'"
     )
 
 
