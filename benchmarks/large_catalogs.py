@@ -21,7 +21,6 @@ from toolkit import Agent, Catalog, Tool
 from toolkit.providers import ScriptedProvider
 
 from . import search
-from .prompts import clean_schema
 
 __all__ = ["main"]
 
@@ -63,9 +62,21 @@ def main() -> None:
 
 
 def _make_tool(line: dict[str, Any], number: int) -> Tool:
-    schema = clean_schema({"type": "object", "properties": line["parameters"], "required": line["required"] or []})
+    properties = {
+        name: {key: value for key, value in each.items() if key in _IS_USABLE and _IS_USABLE[key](value)}
+        for name, each in line["parameters"].items()
+    }
+    schema = {"type": "object", "properties": properties, "required": line["required"] or []}
     name = "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in line["name"])
     return Tool.from_schema(f"t_{name[:50]}_{number}", line["description"], schema, lambda arguments: None, defer=True)
+
+
+_IS_USABLE: dict[str, Callable[[Any], bool]] = {
+    "type": lambda value: value in ("string", "integer", "number", "boolean", "array", "object", "null"),
+    "description": lambda value: isinstance(value, str),
+    "enum": lambda value: isinstance(value, list),
+}
+"""Real definitions have other values there too."""
 
 
 def _seconds(run: Callable[[], object]) -> str:

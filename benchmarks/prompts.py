@@ -36,7 +36,7 @@ def catalog_of(lines: list[dict[str, Any]]) -> Catalog:
                 Tool.from_schema(
                     name if name[0].isalpha() else f"t_{name}",
                     line["description"],
-                    clean_schema(schema),
+                    _cleaned(schema),
                     lambda arguments: None,
                     defer=True,
                     group=line["pool"],
@@ -45,7 +45,7 @@ def catalog_of(lines: list[dict[str, Any]]) -> Catalog:
     return catalog.add(tool_search_for(catalog))
 
 
-def clean_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def _cleaned(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema without types that are none, of which real definitions have many."""
     known = ("string", "integer", "number", "boolean", "array", "object", "null")
     properties = {
