@@ -17,6 +17,7 @@ from . import (
     generating,
     importing,
     judging,
+    large_catalogs,
     mcp_serving,
     refusing,
     search,
@@ -50,6 +51,7 @@ def main(chosen: list[str]) -> None:
             print_table(title, benchmark.rows())
     if not chosen or "search" in chosen:
         search.main()
+        large_catalogs.main()
     if not chosen or "endurance" in chosen:
         print()
         endurance.main(["--part", "batch", "--part", "soak", "--minutes", "1"])

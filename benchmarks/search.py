@@ -30,7 +30,7 @@ from typing import Any
 
 from toolkit.catalogs.search import Document, Index
 
-__all__ = ["built_once", "main"]
+__all__ = ["DATA", "built_once", "main", "read_data"]
 
 DATA = Path(__file__).parents[2] / "shared" / "search-dev"
 POOLS = ["metatool", "seal", "bfcl", "toolbench", "livemcp"]
@@ -50,7 +50,7 @@ def main() -> None:
     if not (DATA / "queries.jsonl.gz").is_file():
         print(f"Searching: no data at {DATA}, so nothing was measured.")
         return
-    tools, queries = _read("tools"), _read("queries")
+    tools, queries = read_data("tools"), read_data("queries")
     for table in TABLES:
         table(tools, queries)
 
@@ -88,7 +88,7 @@ _BUILD_ANEW = "from benchmarks import search; print(search.built_once())"
 
 def built_once() -> float:
     """Seconds of the processor for ten thousand tools, where no word was seen before."""
-    return _build_seconds(_ten_thousand(_read("tools")))
+    return _build_seconds(_ten_thousand(read_data("tools")))
 
 
 def _build_seconds(documents: list[Document]) -> float:
@@ -202,7 +202,7 @@ RANKERS: dict[str, Callable[[list[Json]], Search]] = {
 }
 
 
-def _read(what: str) -> list[Json]:
+def read_data(what: str) -> list[Json]:
     with gzip.open(DATA / f"{what}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

@@ -106,7 +106,7 @@ class Tool:
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
-        _refuse_context_manager(function, subject)
+        _refuse_context_manager(function)
         from .functions.description import add_streaming
 
         _check_thread(function, facts, subject)
@@ -172,7 +172,7 @@ class Tool:
         check_origin(origin, subject)
         if not callable(handler) or isinstance(handler, type):
             raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
-        _refuse_context_manager(handler, f"{subject}: {subject_of(handler)}")
+        _refuse_context_manager(handler, f"{subject}: ")
         _check_thread(handler, facts, subject)
         from .functions.description import add_streaming
         from .functions.handlers import HandlerDescription
@@ -187,7 +187,7 @@ class Tool:
             background=facts.background,
             is_foreign=origin != "python",
         )
-        facts = add_streaming(facts, _find_style(handler), about, options)
+        facts = add_streaming(facts, about.signature.style, about, options)
         own_options = cast("Options", options)
         return cls(name=name, function=handler, facts=facts, options=own_options, about=about, origin=origin)
 
@@ -363,11 +363,12 @@ def _is_unbound(function: Any) -> bool | None:
     return True if code.co_varnames[0] in ("self", "cls", "mcs") else None
 
 
-def _refuse_context_manager(function: Any, subject: str) -> None:
+def _refuse_context_manager(function: Any, place: str = "") -> None:
     if makes_context_manager(function):
         raise DefinitionError(
-            f"{subject}: a function that returns a context manager, which a model cannot enter, is not a tool: "
-            f"use it in a function of your own (`with ...: return ...`), or give it as a resource for `Inject[T]`"
+            f"{place}{subject_of(function)}: a function that returns a context manager, which a model cannot enter, "
+            f"is not a tool: use it in a function of your own (`with ...: return ...`), or give it as a resource for "
+            f"`Inject[T]`"
         )
 
 

@@ -57,6 +57,32 @@ def test_the_pages_are_the_whole_text(text, max_chars, limit):
     assert "".join(pages) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "separator"),
+    [
+        (json.dumps([{"id": number, "text": "x" * (number % 50)} for number in range(300)]), ","),
+        (json.dumps({f"key{number}": [1, 2, {"a": number}] for number in range(300)}), ","),
+        ("\n".join(json.dumps({"id": number}) for number in range(300)), "\n"),
+        ("\n".join(f"2026-01-01 00:00:00 entry {number}\n  more about it" for number in range(300)), "\n"),
+        ("id,text\n" + "".join(f'{number},"two\nlines"\n' for number in range(300)), '"\n'),
+        ("# Title\n\n" + "".join(f"Paragraph {number}\nof two lines.\n\n" for number in range(300)), ".\n\n"),
+        (LOG, "\n"),
+    ],
+    ids=["list", "object", "json lines", "log", "table", "markdown", "lines"],
+)
+def test_a_page_ends_between_two_records(text, separator):
+    session, handle = kept(text)
+    pages, more = [], "0"
+    while more is not None:
+        page = read(session, handle, offset=int(more))
+        more = NOTE.search(page)[4]
+        pages.append(NOTE.sub("", page))
+    assert "".join(pages) == text
+    assert len(pages) > 3
+    assert all(page.endswith(separator) for page in pages[:-1])
+    assert all(page.startswith(("2026-", "{", " ", "line", "Para", '"')) or page[0].isdigit() for page in pages[1:-1])
+
+
 def test_the_end_can_be_read_directly():
     """A negative offset counts from the end."""
     session, handle = kept(LOG)

@@ -8,6 +8,7 @@ model gets then names the handle, and the place where it was cut.
 from __future__ import annotations
 
 from ..calls.kept_outputs import MAX_PAGE_CHARS, READER_KEY, KeptOutput, forget_outputs, output_memory
+from ..calls.record_cuts import find_cut
 from ..context import Context
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
@@ -91,8 +92,10 @@ def _resolve_offset(output: KeptOutput, offset: int) -> int:
 def _render_page(output: KeptOutput, start: int, page_chars: int) -> str:
     end = start + page_chars
     if end < len(output.text):
-        line_end = output.text.rfind("\n", start + page_chars // 2, end)
-        end = end if line_end < 0 else line_end + 1
+        cut = find_cut(output.text, end).end
+        if 2 * cut < start + end:  # a record is longer than half a page
+            cut = start + find_cut(output.text[start : end + 1], page_chars).end
+        end = max(cut, start + 1)
     page = output.text[start:end]
     end = start + len(page)
     place = f"characters {start:,} to {end:,} of {output.total_chars:,} of `{output.tool}`"

@@ -15,7 +15,7 @@ from typing import Any, get_origin
 
 from ..docstrings.parsing import parse, words
 from ..errors import DefinitionError
-from ..values.codecs.base import Codec
+from ..values.codecs.base import Codec, HintReader
 from ..values.codecs.refusals import Unresolved
 from ..values.codecs.rules import create_hint_reader
 from ..values.strictjson.checks import copy_json
@@ -85,7 +85,8 @@ class HandlerDescription(Description):
         )
         if not text:
             warn_of_missing_docstring(self.subject, self.text, find_source_location(handler))
-        self._check_examples(self.checker)
+        if examples:
+            self._check_examples(self.checker)
 
 
 def read_handler(handler: Callable[..., Any], subject: str) -> tuple[dict[str, Any], Binder]:
@@ -111,11 +112,16 @@ class _HandlerReading:
     """The parameters of one handler, and the words for what is wrong with them."""
 
     def __init__(self, handler: Any, parameters: list[Parameter], subject: str) -> None:
+        self._handler = handler
         self._parameters = parameters
-        self._name = get_qualname(handler) or get_qualname(unwrap_function(handler)) or type(handler).__qualname__
         self._subject = subject
-        scope = Scope(handler)
-        self._reader = create_hint_reader(scope.global_names, scope.local_names())
+        self._reader: HintReader | None = None  # most handlers have no annotation that has to be looked up
+
+    def _read_hint(self, hint: Any) -> Any:
+        if self._reader is None:
+            scope = Scope(self._handler)
+            self._reader = create_hint_reader(scope.global_names, scope.local_names())
+        return self._reader.resolve(hint)
 
     def find_injected(self) -> dict[str, Any]:
         """Return the type that each parameter annotated `Context` or `Inject[T]` requests."""
@@ -162,7 +168,7 @@ class _HandlerReading:
     def _find_injected_type(self, parameter: Parameter) -> Any:
         annotation = parameter.annotation
         try:
-            return None if annotation is Parameter.empty else find_injected_type(annotation, self._reader.resolve)
+            return None if annotation is Parameter.empty else find_injected_type(annotation, self._read_hint)
         except Unresolved as missing:
             if any(word in str(annotation) for word in ("Context", "Inject")):
                 raise self._refuse(
@@ -175,14 +181,16 @@ class _HandlerReading:
 
     def _resolve(self, hint: Any) -> Any:
         try:
-            return self._reader.resolve(hint) if isinstance(hint, str) else hint
+            return self._read_hint(hint) if isinstance(hint, str) else hint
         except (Unresolved, DefinitionError, TypeError, ValueError):
             return None
 
     def _refuse(self, remedy: str) -> DefinitionError:
+        handler = self._handler
+        name = get_qualname(handler) or get_qualname(unwrap_function(handler)) or type(handler).__qualname__
         shown = ", ".join(map(_show_parameter, self._parameters))
         return DefinitionError(
-            f"{self._subject}: the handler `{self._name}({shown})` is called with one JSON object; {remedy}"
+            f"{self._subject}: the handler `{name}({shown})` is called with one JSON object; {remedy}"
         )
 
 

@@ -67,7 +67,8 @@ def copy_schema(schema: Any, subject: str, function: Any, *, name: str = "the sc
 
 def _to_plain_json(schema: Any) -> Any:
     if is_mapping(schema):
-        return {key: _to_plain_json(item) for key, item in schema.items()}
+        # Most values are texts, which need no further call.
+        return {key: item if type(item) is str else _to_plain_json(item) for key, item in schema.items()}
     return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
 from toolkit.catalogs.search.documents import read_document
-from toolkit.catalogs.search.index import CANDIDATE_LOOKUPS, MIN_SHARE_OF_BEST, MIN_SHARE_OF_FULL
+from toolkit.catalogs.search.index import MAX_LOOKUPS, MIN_SHARE_OF_BEST, MIN_SHARE_OF_FULL
 from toolkit.catalogs.search.query import parse_query
 from toolkit.catalogs.search.words import normalise_name, read_run, split_runs
 
@@ -42,10 +42,11 @@ def summed(documents, query, limit, keep):
     entries = {document.name: read_document(document) for document in documents}
     index = Index(documents)
     asked = parse_query(query, index._worth_by_word, index._vocabulary, len(entries))
-    assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= CANDIDATE_LOOKUPS
+    assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= MAX_LOOKUPS
     places = []
-    for name, (document, worth, texts, names) in entries.items():
+    for name, (document, worth, phrases, texts, names) in entries.items():
         score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
+        score += sum(weight for pair, weight in asked.pairs if pair in phrases)
         score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)
         score = round(1.0 if normalise_name(query.strip()) in names else score / asked.full_score, 9)
         is_aside = score == 1.0 and query.strip() not in (name, *document.aliases)
@@ -105,13 +106,14 @@ def tables(index):
     under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._words_by_rest.items()}
     return (
         index._words,
+        index._phrases,
         index._texts,
         index._names,
         index._aliases,
         dict(index._worth_by_word),
         index._tools_by_name,
         index._foreign,
-        dict(vocabulary._tools_by_word),
+        vocabulary._tool_counts,
         vocabulary._words_by_beginning,
         under,
         spelling._long_words,

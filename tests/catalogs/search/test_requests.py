@@ -5,11 +5,14 @@ What people and models type finds the tool that is meant, in `catalog.search` an
 from __future__ import annotations
 
 import base64
+import itertools
+import math
 import random
+import threading
 
 import pytest
 
-from toolkit import Catalog, Dispatcher, Tool
+from toolkit import Catalog, Dispatcher, EmbeddingRanker, Tool
 from toolkit.builtin import tool_search_for
 
 SCHEMA = {"type": "object", "properties": {}}
@@ -22,11 +25,11 @@ def make_catalog(descriptions):
     return catalog
 
 
-def find(catalog, query, limit=5):
+def find(catalog, query, limit=5, ranker=None):
     """Return the names that both ways of searching find."""
-    names = [result.tool.name for result in catalog.search(query, limit)]
+    names = [result.tool.name for result in catalog.search(query, limit, ranker=ranker)]
     searching = Catalog()
-    searching.add(tool_search_for(catalog))
+    searching.add(tool_search_for(catalog, ranker=ranker))
     answer = Dispatcher(searching).call_sync("tool_search", {"query": query, "limit": limit}).unwrap()
     assert [tool["name"] for tool in answer["tools"]] == names
     return names
@@ -117,6 +120,43 @@ def test_a_misspelt_rare_word_counts_more_than_a_common_one():
     assert find(catalog, "calendar remindre")[0] == "set_reminder"
 
 
+FILLER = [
+    "kind of",
+    "could you please",
+    "get me",
+    "the name of",
+    "some type of",
+    "a list of things",
+    "if you can",
+    "value",
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_chance_words_of_a_long_request_do_not_hide_the_tool_that_is_meant(seed):
+    nouns = ["car", "city", "river", "song", "team", "stone", "train", "plant", "star", "boat"]
+    descriptions = {
+        f"get_{noun}_{what}": f"Get the {what} of some kind of {noun}."
+        for noun, what in itertools.product(nouns, ["name", "type", "list", "value", "thing"])
+    }
+    catalog = make_catalog({**descriptions, "archive_invoice": "Move an invoice to the archive."})
+    chance = random.Random(seed)
+    phrases = chance.sample(FILLER, 7)
+    phrases.insert(chance.randrange(8), chance.choice(["move this invoice", "the invoice", "archive that one"]))
+    assert "archive_invoice" in find(catalog, " ".join(phrases))
+
+
+@pytest.mark.parametrize(
+    "name", ["file_delete", "deleteFiles", "files.delete", "please-delete-a-file", "deletion_of_file"]
+)
+def test_a_name_that_no_tool_has_is_answered_with_tools_for_its_words(name):
+    catalog = make_catalog({"delete_file": "Delete a file.", "get_weather": "Tell the weather.", "open_door": ""})
+    line = "- `delete_file`: Delete a file."
+    assert line in Dispatcher(catalog).call_sync(name, {}).text.splitlines()
+    searching = Dispatcher(Catalog(tool_search_for(catalog)))
+    assert line in searching.call_sync("tool_search", {"query": f"select:{name}"}).unwrap()["note"].splitlines()
+
+
 @pytest.mark.parametrize("query", ["emials", "emali", "sned emials"])
 def test_a_slip_in_another_form_of_a_word_is_repaired(query):
     assert find(make_catalog({"send_email": "Send an email.", "open_door": "Open a door."}), query)[0] == "send_email"
@@ -146,3 +186,52 @@ def test_the_request_of_the_user_counts_half_and_leaves_the_best_tool_first():
 def test_odd_queries_find_nothing_and_do_no_harm(query):
     catalog = make_catalog({"delete_file": "Delete a file.", "get_weather": "Tell the weather."})
     assert find(catalog, query) == []
+
+
+def test_names_that_differ_in_a_dot_are_two_tools():
+    catalog = make_catalog({"files.read": "Read a file.", "files_read": "Read a file.", "get_weather": ""})
+    assert find(catalog, "files.read") == ["files.read", "files_read"]
+    assert find(catalog, "files_read") == ["files_read", "files.read"]
+
+
+RELEASED = threading.Event()
+
+
+def fail(texts):
+    raise OSError("no route")
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        EmbeddingRanker(fail),
+        EmbeddingRanker(lambda texts: [[math.nan, 1.0] for _ in texts]),
+        EmbeddingRanker(lambda texts: [[1.0] * (1 + len(text) % 3) for text in texts]),
+        EmbeddingRanker(lambda texts: [[1.0, 2.0]] * (len(texts) + 1)),
+        EmbeddingRanker(lambda texts: [["one"] for _ in texts]),
+        EmbeddingRanker(lambda texts: None),
+        EmbeddingRanker(lambda texts: RELEASED.wait(), timeout_seconds=0.01),
+        lambda query, names: dict.fromkeys(names, math.nan),
+        lambda query, names: {"no_such_tool": 1.0},
+    ],
+    ids=["raises", "nan", "lengths", "count", "words", "nothing", "hangs", "nan scores", "unknown names"],
+)
+def test_a_broken_ranker_leaves_the_plain_ranking(ranker):
+    catalog = make_catalog({"read_mail": "Read mail.", "send_mail": "Send mail.", "get_weather": ""})
+    assert find(catalog, "some mail", ranker=ranker) == find(catalog, "some mail") == ["read_mail", "send_mail"]
+    RELEASED.set()  # the function that hangs ends with its test
+
+
+def test_a_catalog_may_change_during_a_search():
+    catalog = make_catalog({"read_mail": "Read mail.", "send_mail": "Send mail.", "old_tool": "Send mail."})
+    numbers = itertools.count()
+
+    def change(query, names):
+        catalog.add(Tool.from_schema(f"tool_{next(numbers)}", "Open a door.", SCHEMA, lambda arguments: None))
+        if "old_tool" in catalog:
+            catalog.remove("old_tool")
+        return {}
+
+    first = [result.tool.name for result in catalog.search("some mail", ranker=change)]
+    assert first == ["read_mail", "send_mail", "old_tool"]
+    assert find(catalog, "some mail", ranker=change) == ["read_mail", "send_mail"]

@@ -14,8 +14,8 @@ from toolkit.catalogs.search.vocabulary import MAX_ALTERNATIVES, Vocabulary
 def vocabulary(**counts):
     made = Vocabulary()
     for word, count in counts.items():
-        for tool in range(count):
-            made.add(f"tool {tool}", [word])
+        for _ in range(count):
+            made.add([word])
     return made
 
 
@@ -60,11 +60,11 @@ def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
     words = vocabulary(weather=2)
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
     assert [word for word, _ in words.find_completions("weath")] == ["weather"]
-    words.remove("tool 0", ["weather"])
+    words.remove(["weather"])
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
-    words.remove("tool 1", ["weather"])
+    words.remove(["weather"])
     assert words.find_repairs("weahter") == words.find_completions("weath") == []
-    words.add("tool 2", ["weather"])
+    words.add(["weather"])
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
 
 
@@ -79,10 +79,10 @@ def test_completions_are_the_words_that_begin_so(words, text):
     """Whatever the scripts, and also of words that came or went after the first lookup."""
     gone, early, late = words[::3], words[1::3], words[2::3]
     made = Vocabulary()
-    made.add("tool", [*gone, *early])
+    made.add([*gone, *early])
     made.find_completions("abc")
-    made.remove("tool", gone)
-    made.add("tool", late)
+    made.remove(gone)
+    made.add(late)
     longer = [word for word in early + late if word.startswith(text) and word != text]
     expected = longer if text not in early + late and (len(text) >= 3 or not text.isascii()) else []
     assert [word for word, _ in made.find_completions(text)] == sorted(expected)[:MAX_ALTERNATIVES]

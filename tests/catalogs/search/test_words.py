@@ -11,7 +11,6 @@ import pytest
 from toolkit.catalogs.search.words import (
     MAX_RUN_CHARS,
     STOP_WORDS,
-    _parse_run,
     normalise_name,
     read_run,
     split_runs,
@@ -126,15 +125,16 @@ def test_a_flood_of_accents_takes_no_time():
 
 def test_an_endless_run_is_cut():
     """What no word can be is not kept as one."""
-    assert [len(text) for text in read_run("x" * 100_000)[0]] == [MAX_RUN_CHARS]
+    assert [len(run) for letter in "xé" for run in split_runs(letter * 100_000)] == [MAX_RUN_CHARS] * 2
+    assert normalise_name("é" * 150 + "x") != normalise_name("é" * 150 + "y")
 
 
 def test_memory_is_bounded():
     """Neither many runs nor long ones are kept for ever."""
-    most = _parse_run.cache_parameters()["maxsize"]
+    most = read_run.cache_parameters()["maxsize"]
     for number in range(most + 10):
-        read_run(f"w{number}" * 1000)
-    assert _parse_run.cache_info().currsize == most
+        read_run(f"w{number}")
+    assert read_run.cache_info().currsize == most
 
 
 def test_stop_words_are_written_as_they_are_compared():

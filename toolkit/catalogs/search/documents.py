@@ -9,7 +9,7 @@ the other tools. So a tool's weights never change when other tools are added or 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -49,13 +49,15 @@ class IndexEntry(NamedTuple):
 
     Attributes:
         document: The document that was read.
-        worth: The weight of each stem in the document, 0 to 1. A pair of neighbouring stems has weight 1.
+        worth: The weight of each stem in the document, 0 to 1.
+        phrases: The stems of the name, the hint and the description in their order, with a space around each.
         texts: The document's words as they are spelt, each once.
         names: The document's name and aliases in the form in which names are compared.
     """
 
     document: Document
     worth: dict[str, float]
+    phrases: str
     texts: tuple[str, ...]
     names: tuple[str, ...]
 
@@ -67,13 +69,13 @@ class DocumentField(NamedTuple):
     Attributes:
         weight: The weight of a word in this field.
         usual_words: The usual number of words in this field.
-        is_paired: Whether neighbouring words count as pairs.
+        is_phrase: Whether neighbouring words count as pairs.
         min_words: The smallest number of words that the field is counted with.
     """
 
     weight: float
     usual_words: int
-    is_paired: bool
+    is_phrase: bool
     min_words: int = 1
 
 
@@ -102,25 +104,25 @@ def read_document(document: Document) -> IndexEntry:
     )
     sums: dict[str, float] = {}
     get = sums.get
-    pairs: list[str] = []
+    phrases: list[str] = []
     all_readings: list[RunReading] = []
     # Maps and chains are faster than loops. This code takes most of the time of building an index.
-    for (weight, usual, is_paired, least), text in fields:
+    for (weight, usual, is_phrase, least), text in fields:
         if not text:
             continue
         readings: list[RunReading] = list(filter(None, map(read_run, split_runs(text))))
         all_readings += readings
         stems = list(chain.from_iterable(map(_get_stems, readings)))
-        if is_paired:
-            pairs += map(" ".join, pairwise(stems))
+        if is_phrase:
+            phrases.append(" ".join(stems))
         word_weight = weight / (1 - LENGTH_IMPORTANCE + LENGTH_IMPORTANCE * max(len(stems), least) / usual)
         stems += filter(None, map(_get_whole, readings))
         for stem in stems:
             sums[stem] = get(stem, 0.0) + word_weight
     worth = {stem: _ROUNDED_WORTHS[int(WORTH_STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
-    worth.update(dict.fromkeys(pairs, 1.0))
     texts = tuple(dict.fromkeys(chain.from_iterable(map(_get_texts, all_readings))))
-    return IndexEntry(document, worth, texts, tuple(dict.fromkeys(map(normalise_name, names))))
+    spellings = tuple(dict.fromkeys(map(normalise_name, names)))
+    return IndexEntry(document, worth, f" {' | '.join(phrases)} ", texts, spellings)
 
 
 WORTH_STEPS = 250

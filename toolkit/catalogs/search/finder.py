@@ -295,7 +295,7 @@ def group_of(tool: Tool) -> str:
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:
     """Return the names of the parameters, and the texts about them."""
     try:
-        properties = tool.schema.get("properties")
+        properties = tool.signature.schema.get("properties")  # `tool.schema` would keep a copy for each tool
     except DefinitionError:
         return [], []  # an annotation is not resolved yet; the tool can still be found by its other texts
     names: list[str] = []

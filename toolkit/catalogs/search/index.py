@@ -4,9 +4,8 @@ The search index: it returns the tools that fit some words, the best first.
 The weight of a word in a tool is computed when the tool is added. The weight of a word in a query is computed at the
 search. So adding or removing a tool touches only the words of that tool, and a search only looks up and adds numbers.
 
-The rare words of a query select tools, and all its words rank them. When the rarest words and pairs have selected
-enough tools, the common words are looked up only for these tools. If these are many, the common words are looked up
-only for the best of them.
+The words of a query select tools, the rarest words first. When these have led to many tools, the common words are
+looked up only for the best of them. Neighbouring words, and the exact forms of words, then decide between the best.
 """
 
 from __future__ import annotations
@@ -20,35 +19,26 @@ from typing import Any, NamedTuple
 from ..._plumbing.forks import renew_in_children
 from .documents import Document, read_document
 from .fusion import Ranker, blend_of, blend_scores, score_with_ranker
-from .query import EXACT_FORM_WEIGHT, ParsedQuery, parse_query
+from .query import ParsedQuery, parse_query
 from .vocabulary import Vocabulary
 from .words import normalise_name
 
 __all__ = ["Hit", "Index"]
 
-CANDIDATE_LOOKUPS = 600
-"""The number of lookups after which there are enough tools to choose from."""
+MAX_LOOKUPS, MIN_FOUND_TOOLS = 600, 50
+"""After so many lookups, if they led to so many tools, the other words are looked up only for these tools."""
 
-CANDIDATES = 50
-"""The number of tools that are chosen then, unless the caller wants more."""
+MAX_FURTHER_LOOKUPS, MAX_RANKED_TOOLS = 5_000, 200
+"""If that would still be so many lookups, the other words are looked up only for so many tools, the best."""
 
-MAX_COMMON_WORDS_FOR_ALL = 4
-"""
-If at most this many common words remain, they are looked up for all selected tools. Choosing the best tools first would
-take as long.
-"""
+MAX_REFINED_TOOLS = 20
+"""The number of tools whose neighbouring words and exact forms of words are compared, unless the caller wants more."""
 
-MAX_RANKED_TOOLS = 500
+MAX_REQUEST_WORTH = 0.5
 """
-The most tools that are ranked if many tools have the same words and more remain after choosing, unless the caller wants
-more.
+The most that a word of a request counts in a tool, as a share of its weight. Some words of a request are there by
+chance. One of them in the name of a tool must not count for more than two in the description of another.
 """
-
-# The share of the last chosen tool's score that another tool needs to be considered as well: while common words may
-# still raise a score, when only the exact forms of words may, and when only the order of adding makes a difference.
-MIN_RATIO_BEFORE_COMMON_WORDS = 0.7
-MIN_RATIO_BEFORE_EXACT_FORMS = 1 / (1 + EXACT_FORM_WEIGHT)
-MIN_RATIO_OF_TIES = 1 - 1e-9
 
 MIN_SHARE_OF_FULL = 0.02
 """A tool with a smaller share of the query's full score is not a hit."""
@@ -114,6 +104,7 @@ class Index:
         # garbage collection visits; the collector does not visit dictionaries and tuples that hold only text and
         # numbers.
         self._words: dict[str, dict[str, float]] = {}
+        self._phrases: dict[str, str] = {}
         self._texts: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
@@ -129,10 +120,11 @@ class Index:
         if not self._is_changing:
             return
         self._is_changing = False
-        words, texts, names, aliases, foreign = self._words, self._texts, self._names, self._aliases, self._foreign
+        tables = self._words, self._phrases, self._texts, self._names
+        aliases, foreign = self._aliases, self._foreign
         self._clear()
-        for name in [name for name in words if name in texts and name in names]:
-            self._put(name, words[name], texts[name], names[name])
+        for name in [name for name in tables[0] if all(name in table for table in tables)]:
+            self._put(name, *(table[name] for table in tables))
             if name in aliases:
                 self._aliases[name] = aliases[name]
             if name in foreign:
@@ -151,21 +143,23 @@ class Index:
             self._is_changing = True
             if name in self._words:
                 self._forget(name)
-            self._put(name, entry.worth, entry.texts, entry.names)
+            self._put(name, entry.worth, entry.phrases, entry.texts, entry.names)
             if document.aliases:
                 self._aliases[name] = document.aliases
             if document.is_imported:
                 self._foreign.add(name)
             self._is_changing = False
 
-    def _put(self, name: str, words: dict[str, float], texts: tuple[str, ...], names: tuple[str, ...]) -> None:
-        self._words[name], self._texts[name], self._names[name] = words, texts, names
+    def _put(
+        self, name: str, words: dict[str, float], phrases: str, texts: tuple[str, ...], names: tuple[str, ...]
+    ) -> None:
+        self._words[name], self._phrases[name], self._texts[name], self._names[name] = words, phrases, texts, names
         worth_by_word = self._worth_by_word
         for key, worth in words.items():
             worth_by_word[key][name] = worth
         for spelling in names:
             self._tools_by_name.setdefault(spelling, {})[name] = None
-        self._vocabulary.add(name, texts)
+        self._vocabulary.add(texts)
 
     def remove(self, name: str) -> None:
         """
@@ -206,7 +200,7 @@ class Index:
             return []
         if ranker is not None:
             return self._search_with_ranker(query, limit, predicate, ranker)
-        parsed, matches = self._find(query, limit if predicate is None else max(limit, CANDIDATES))
+        parsed, matches = self._find(query, limit if predicate is None else 2 * limit)
         if predicate is not None:
             allowed = [match for match in matches if predicate(match.name)]
             if len(allowed) < min(limit, len(matches)):
@@ -249,7 +243,8 @@ class Index:
         with self._lock:
             words, foreign = self._words, self._foreign
             parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words))
-            shares = self._shares(parsed, max_tools)
+            scores = self._score_by_words(parsed, max_tools)
+            shares = self._refine(self._choose_best(scores, max_tools, MAX_REFINED_TOOLS), parsed)
             named = self._tools_by_name.get(normalise_name(literal), ()) if len(literal) <= MAX_NAME_CHARS else ()
             shares.update(dict.fromkeys(named, 1.0))
             inexact_names = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
@@ -257,52 +252,59 @@ class Index:
             places.sort()
             return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:max_tools]]
 
-    def _shares(self, parsed: ParsedQuery, max_tools: int | None) -> dict[str, float]:
-        """Return the share of the full score for each tool that may be among the best *max_tools*."""
-        scores = self._scores(parsed.terms, max_tools)
-        if parsed.exact:
-            least_before_exact = _min_score(scores, max_tools, MIN_RATIO_BEFORE_EXACT_FORMS)
-            scores = {name: score for name, score in scores.items() if score >= least_before_exact}
-            for text, key, weight in parsed.exact:
-                worth_by_tool = self._worth_by_word[key]
-                for name in scores.keys() & self._vocabulary.tools_using(text):
-                    scores[name] += worth_by_tool[name] * weight
-        full = parsed.full_score
-        least = max(MIN_SHARE_OF_FULL * full, _min_score(scores, max_tools, MIN_RATIO_OF_TIES))
-        return {name: round(score / full, SCORE_DIGITS) for name, score in scores.items() if score >= least}
-
-    def _scores(self, terms: list[tuple[str, float]], max_tools: int | None) -> dict[str, float]:
-        """Return the score of each tool. With *max_tools*, tools that cannot be among so many best may be left out."""
-        lists = [(self._worth_by_word[key], weight) for key, weight in terms]
+    def _score_by_words(self, parsed: ParsedQuery, max_tools: int | None) -> dict[str, float]:
+        """Return the score of each tool by its words. With *max_tools*, a tool that has only common words may miss."""
         scores: dict[str, float] = {}
-        rare_count, looked_up = 0, 0
-        for worth_by_tool, weight in lists:
-            looked_up += len(worth_by_tool)
-            if max_tools is not None and looked_up > CANDIDATE_LOOKUPS and len(scores) >= max(max_tools, CANDIDATES):
-                break
-            if not scores:
-                scores = {name: worth * weight for name, worth in worth_by_tool.items()}
-            else:
+        lookups = 0
+        for number, (key, weight) in enumerate(parsed.terms):
+            worth_by_tool = self._worth_by_word[key]
+            lookups += len(worth_by_tool)
+            if max_tools is not None and lookups > MAX_LOOKUPS and len(scores) >= max(max_tools, MIN_FOUND_TOOLS):
+                if len(scores) * (len(parsed.terms) - number) > MAX_FURTHER_LOOKUPS:
+                    scores = self._choose_best(scores, max_tools, MAX_RANKED_TOOLS)
+                worth_by_tool = {name: worth_by_tool[name] for name in scores.keys() & worth_by_tool.keys()}
+            if parsed.is_request:
+                worth_by_tool = {name: min(worth, MAX_REQUEST_WORTH) for name, worth in worth_by_tool.items()}
+            if scores:
                 for name, worth in worth_by_tool.items():
                     scores[name] = scores.get(name, 0.0) + worth * weight
-            rare_count += 1
-        if len(lists) - rare_count > MAX_COMMON_WORDS_FOR_ALL:
-            least = _min_score(scores, max_tools and max(max_tools, CANDIDATES), MIN_RATIO_BEFORE_COMMON_WORDS)
-            scores = {name: score for name, score in scores.items() if score >= least}
-            if max_tools is not None and len(scores) > max(max_tools, MAX_RANKED_TOOLS):
-                ordered = sorted((-score, name in self._foreign, name) for name, score in scores.items())
-                scores = {name: -score for score, _, name in ordered[: max(max_tools, MAX_RANKED_TOOLS)]}
-        for worth_by_tool, weight in lists[rare_count:]:
-            for name in scores.keys() & worth_by_tool.keys():
-                scores[name] += worth_by_tool[name] * weight
+            else:
+                scores = {name: worth * weight for name, worth in worth_by_tool.items()}
         return scores
+
+    def _choose_best(self, scores: dict[str, float], max_tools: int | None, usual_count: int) -> dict[str, float]:
+        """Return the best *usual_count* of *scores*, or *max_tools* if that is more, or all of them if it is None."""
+        count = len(scores) if max_tools is None else max(max_tools, usual_count)
+        if len(scores) <= count:
+            return scores
+        least = nlargest(count, scores.values())[-1]
+        foreign = self._foreign
+        best = sorted((-score, name in foreign, name) for name, score in scores.items() if score >= least)
+        return {name: -score for score, _, name in best[:count]}
+
+    def _refine(self, scores: dict[str, float], parsed: ParsedQuery) -> dict[str, float]:
+        """Return the shares of the full score, after neighbouring words and exact forms of words have been added."""
+        shares: dict[str, float] = {}
+        for name, score in scores.items():
+            phrases, extra = self._phrases[name], 0.0
+            for pair, weight in parsed.pairs:
+                if pair in phrases:
+                    extra += weight
+            for text, key, weight in parsed.exact:
+                if text in self._texts[name]:
+                    extra += self._words[name][key] * weight
+            share = round((score + extra) / parsed.full_score, SCORE_DIGITS)
+            if share >= MIN_SHARE_OF_FULL:
+                shares[name] = share
+        return shares
 
     def _forget(self, name: str) -> None:
         self._foreign.discard(name)
         self._aliases.pop(name, None)
+        del self._phrases[name]
         _discard(self._worth_by_word, self._words.pop(name), name)
         _discard(self._tools_by_name, self._names.pop(name), name)
-        self._vocabulary.remove(name, self._texts.pop(name))
+        self._vocabulary.remove(self._texts.pop(name))
 
 
 def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:
@@ -311,13 +313,6 @@ def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
         del tools[name]
         if not tools:
             del table[key]
-
-
-def _min_score(scores: dict[str, float], max_tools: int | None, share: float) -> float:
-    """Return the score that a tool needs beside the best *max_tools*: *share* times the lowest score of these."""
-    if max_tools is None or len(scores) <= max_tools:
-        return 0.0
-    return nlargest(max_tools, scores.values())[-1] * share
 
 
 def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:

@@ -25,7 +25,7 @@ from .words import read_run, split_runs, stem
 __all__ = ["ParsedQuery", "parse_query"]
 
 PAIR_WEIGHT = 0.3
-"""The weight of a pair of words, relative to a single word that is as rare."""
+"""The weight of a pair of words, relative to the sum of their weights. It is bounded, as that of a word is."""
 
 EXACT_FORM_WEIGHT = 0.33
 """The extra weight, relative to the word's weight, if a tool has the word in exactly the form that the query has."""
@@ -38,6 +38,9 @@ PATH_FACTOR = 0.7
 
 SHORT_QUERY_WORDS = 4
 """In a query of at most this many words, known words are completed as well: "repo" may mean `repository`."""
+
+REQUEST_WORDS = 7
+"""A query of at least this many words is a whole request, and not a choice of words."""
 
 MAX_ABBREVIATION_LETTERS = 6
 """The most letters of a known word that is completed. A longer word means itself."""
@@ -52,7 +55,7 @@ MAX_RUNS = (MAX_CHARS_AT_START + MAX_CHARS_AT_END) // 2
 """The most runs of letters that are read. Normalisation can turn one character into a whole sentence."""
 
 MAX_TERMS = 64
-"""The most words and pairs that are looked up: those with the greatest weights."""
+"""The most words that are looked up, and the most pairs: those with the greatest weights."""
 
 MAX_UNKNOWN = 16
 """The most unknown words for which other words are looked up."""
@@ -66,7 +69,8 @@ class ParsedQuery(NamedTuple):
     The parsed form of a query.
 
     Attributes:
-        terms: The stems and pairs to look up, each with its weight. The term that the fewest tools have is first.
+        terms: The stems to look up, each with its weight. The stem that the fewest tools have is first.
+        pairs: The neighbouring stems, with a space around each, and the extra weight for them as neighbours.
         exact: The words as they were spelt, each with its term and the extra weight for exactly this form. Only words
             that some tools have in this form and others in another form are here.
         text_by_term: The text of the query for each term that is a word, in the order of the query; "wether -> weather"
@@ -74,17 +78,20 @@ class ParsedQuery(NamedTuple):
         text_by_joined_word: The text of the query for two neighbouring words that are also looked up as one word, if a
             tool has the second of them as a word of its own.
         full_score: The score of a tool that has everything in the query.
+        is_request: Whether the query is a whole request, and not a few words.
     """
 
     terms: list[tuple[str, float]]
+    pairs: list[tuple[str, float]]
     exact: list[tuple[str, str, float]]
     text_by_term: dict[str, str]
     text_by_joined_word: dict[str, str]
     full_score: float
+    is_request: bool
 
 
 def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tool_count: int) -> ParsedQuery:
-    """Parse *query* into the terms to look up. *tools_with* has the tools that have each stem and each pair."""
+    """Parse *query* into the terms to look up. *tools_with* has the tools that have each stem."""
     if len(query) > MAX_CHARS_AT_START + MAX_CHARS_AT_END:
         query = f"{query[:MAX_CHARS_AT_START]} {query[-MAX_CHARS_AT_END:]}"
     runs = split_runs(query)[:MAX_RUNS]
@@ -93,11 +100,12 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
     for run in runs:
         reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
     weights = {key: factor * _rarity(len(tools_with[key]), tool_count) for key, factor in reader.factors.items()}
-    for pair in [key for key in weights if " " in key]:
-        # A pair says no more than its two words, however rare it is.
-        limit = PAIR_WEIGHT * sum(_rarity(len(tools_with[word]), tool_count) for word in pair.split(" "))
-        weights[pair] = min(weights[pair], limit)
-    full_score = sum(weights.values()) + min(len(reader.unknown), MAX_COUNTED_UNKNOWN) * _rarity(0, tool_count)
+    pairs: dict[str, float] = {}
+    for pair in reader.pairs:
+        weight = sum(_rarity(len(tools_with[word]), tool_count) for word in pair.split())
+        pairs[pair] = PAIR_WEIGHT * min(weight, _rarity(1, tool_count))
+    full_score = sum(weights.values()) + sum(pairs.values())
+    full_score += min(len(reader.unknown), MAX_COUNTED_UNKNOWN) * _rarity(0, tool_count)
     for key, word in reader.word_by_relative.items():
         if key not in weights:
             count = max(len(tools_with[key]), len(tools_with[word]) if word in tools_with else 0)
@@ -106,14 +114,19 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
     for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
         weight = EXACT_FORM_WEIGHT * weights[key]
         full_score += weight
-        user_count = len(vocabulary.tools_using(text))
+        user_count = vocabulary.count_tools(text)
         if user_count == len(tools_with[key]):
             weights[key] += weight  # no tool has another form of it
         elif user_count:
             exact.append((text, key, weight))
-    terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
-    terms.sort(key=lambda term: len(tools_with[term[0]]))
-    return ParsedQuery(terms, exact, reader.text_by_term, reader.text_by_joined_word, full_score or 1.0)
+    terms = sorted(_take_weightiest(weights), key=lambda term: len(tools_with[term[0]]))
+    shown, shown_joined = reader.text_by_term, reader.text_by_joined_word
+    is_request = len(runs) >= REQUEST_WORDS
+    return ParsedQuery(terms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0, is_request)
+
+
+def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
+    return list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
 
 
 class _TermReader:
@@ -125,6 +138,7 @@ class _TermReader:
         self._is_short = is_short
         self._last = "", "", ""  # the run, the text and the stem of the word before
         self.factors: dict[str, float] = {}
+        self.pairs: dict[str, None] = {}
         self.stem_by_text: dict[str, str] = {}
         self.text_by_term: dict[str, str] = {}
         self.text_by_joined_word: dict[str, str] = {}
@@ -176,9 +190,9 @@ class _TermReader:
     def _add_neighbours(self, run: str, text: str, word_stem: str) -> None:
         """Add the pair that this word makes with the word before it, and the two as one word, if a tool has them."""
         last_run, last_text, last_stem = self._last
-        pair, joined_word = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
-        if pair in self._tools_with:
-            self.factors[pair] = PAIR_WEIGHT
+        joined_word = last_text + word_stem
+        if last_stem in self._tools_with and word_stem in self._tools_with:
+            self.pairs[f" {last_stem} {word_stem} "] = None  # no stem contains a space
         if joined_word in self._tools_with and joined_word != word_stem:
             self.factors[joined_word] = 1.0
             shown = self.text_by_joined_word if word_stem in self._tools_with else self.text_by_term

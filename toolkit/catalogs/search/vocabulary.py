@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right, insort
-from collections import defaultdict
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 
 from .spelling import Spelling
 from .word_families import find_root
@@ -30,56 +28,58 @@ MAX_SCANNED = 256
 
 _ENDINGS = ("ing", "es", "ed", "s")
 
-_NO_TOOLS: dict[str, None] = {}
-
 
 class Vocabulary:
-    """The words as they are spelt, and the tools that use each of them."""
+    """The words as they are spelt, and how many tools use each of them."""
 
     def __init__(self) -> None:
-        self._tools_by_word: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._tool_counts: dict[str, int] = {}
         self._words_by_beginning: dict[str, list[str]] | None = None
         self._spelling: Spelling | None = None
         self._words_by_root: dict[str, tuple[str, ...]] | None = None
 
-    def add(self, tool: str, texts: Iterable[str]) -> None:
-        """Record that *tool* uses these words."""
-        users, beginning, spelling = self._tools_by_word, self._words_by_beginning, self._spelling
-        families = self._words_by_root
+    def add(self, texts: Iterable[str]) -> None:
+        """Record that one more tool uses these words."""
+        counts = self._tool_counts
         for text in texts:
-            tools = users[text]
-            if not tools:
-                if beginning is not None:
-                    insort(beginning.setdefault(_beginning(text), []), text)
-                if spelling is not None:
-                    spelling.learn(text)
-                if families is not None:
-                    _join_family(families, text)
-            tools[tool] = None
+            count = counts.get(text, 0)
+            counts[text] = count + 1
+            if not count:
+                self._learn(text)
 
-    def remove(self, tool: str, texts: Iterable[str]) -> None:
-        """Record that *tool* does not use these words any more."""
+    def _learn(self, text: str) -> None:
+        if self._words_by_beginning is not None:
+            insort(self._words_by_beginning.setdefault(_beginning(text), []), text)
+        if self._spelling is not None:
+            self._spelling.learn(text)
+        if self._words_by_root is not None:
+            _join_family(self._words_by_root, text)
+
+    def remove(self, texts: Iterable[str]) -> None:
+        """Record that one tool does not use these words any more."""
         for text in texts:
-            users = self._tools_by_word[text]
-            del users[tool]
-            if not users:
-                del self._tools_by_word[text]
-                if self._words_by_beginning is not None:
-                    words = self._words_by_beginning[_beginning(text)]
-                    del words[bisect_left(words, text)]
-                    if not words:
-                        del self._words_by_beginning[_beginning(text)]
-                if self._spelling is not None:
-                    self._spelling.forget(text)
-                if self._words_by_root is not None:
-                    root = find_root(text)
-                    self._words_by_root[root] = tuple(word for word in self._words_by_root[root] if word != text)
-                    if not self._words_by_root[root]:
-                        del self._words_by_root[root]
+            self._tool_counts[text] -= 1
+            if not self._tool_counts[text]:
+                del self._tool_counts[text]
+                self._forget(text)
 
-    def tools_using(self, text: str) -> AbstractSet[str]:
-        """Return the tools that use the word in exactly this form."""
-        return self._tools_by_word.get(text, _NO_TOOLS).keys()
+    def _forget(self, text: str) -> None:
+        if self._words_by_beginning is not None:
+            words = self._words_by_beginning[_beginning(text)]
+            del words[bisect_left(words, text)]
+            if not words:
+                del self._words_by_beginning[_beginning(text)]
+        if self._spelling is not None:
+            self._spelling.forget(text)
+        if self._words_by_root is not None:
+            root = find_root(text)
+            self._words_by_root[root] = tuple(word for word in self._words_by_root[root] if word != text)
+            if not self._words_by_root[root]:
+                del self._words_by_root[root]
+
+    def count_tools(self, text: str) -> int:
+        """Return how many tools use the word in exactly this form."""
+        return self._tool_counts.get(text, 0)
 
     def find_relatives(self, text: str) -> list[str]:
         """
@@ -89,7 +89,7 @@ class Vocabulary:
         """
         if self._words_by_root is None:
             families: dict[str, tuple[str, ...]] = {}
-            for word in self._tools_by_word:
+            for word in self._tool_counts:
                 _join_family(families, word)
             self._words_by_root = families
         own_stem = stem(text)
@@ -106,7 +106,7 @@ class Vocabulary:
             return []
         if self._words_by_beginning is None:
             beginning: dict[str, list[str]] = {}
-            for word in sorted(self._tools_by_word):
+            for word in sorted(self._tool_counts):
                 beginning.setdefault(_beginning(word), []).append(word)
             # The table is assigned only when it is complete, because a forked child may see the state that another
             # thread has reached.
@@ -114,14 +114,14 @@ class Vocabulary:
         words = self._words_by_beginning.get(_beginning(text), [])
         start = bisect_right(words, text)
         end = bisect_left(words, text + chr(sys.maxunicode), start, min(start + MAX_SCANNED, len(words)))
-        least = len(self.tools_using(text))
-        longer = [word for word in words[start:end] if len(self._tools_by_word[word]) > least]
+        least = self.count_tools(text)
+        longer = [word for word in words[start:end] if self._tool_counts[word] > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._most_common(longer)]
 
     def find_repairs(self, text: str) -> list[tuple[str, float]]:
         """Return the most common words that *text* may be a slip of, each with its weight from 0 to 1."""
         if self._spelling is None:
-            self._spelling = Spelling(self._tools_by_word)
+            self._spelling = Spelling(self._tool_counts)
         edits, near = self._spelling.nearest(text)
         for ending in _ENDINGS if not near else ():  # a slip in `emails`, where the tools only have `email`
             if not near and text.endswith(ending):
@@ -129,7 +129,7 @@ class Vocabulary:
         return [(word, _likeness(edits, text)) for word in self._most_common(near)]
 
     def _most_common(self, words: list[str]) -> list[str]:
-        return sorted(words, key=lambda word: (-len(self._tools_by_word[word]), word))[:MAX_ALTERNATIVES]
+        return sorted(words, key=lambda word: (-self._tool_counts[word], word))[:MAX_ALTERNATIVES]
 
 
 def _join_family(families: dict[str, tuple[str, ...]], word: str) -> None:

@@ -21,10 +21,9 @@ def find_root(word: str) -> str:
     if not root.isascii():
         return root
     for _ in range(_MAX_ENDINGS):
-        shorter = _remove_ending(root)
-        if shorter == root:
+        if not root.endswith(_ENDING_TEXTS):
             break
-        root = shorter
+        root = _remove_ending(root)
     return root[:-1] + "i" if root.endswith("y") else root  # as in a stem: `deployment` has the root of `deploy`
 
 
@@ -60,3 +59,5 @@ _ENDINGS = (
     ("is", "iz", 6),  # optimise, optimize
 )
 """The endings of stems, the longest first: the ending, its replacement, and the number of letters that must remain."""
+
+_ENDING_TEXTS = tuple(ending for ending, _, _ in _ENDINGS)

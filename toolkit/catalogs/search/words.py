@@ -36,24 +36,26 @@ def split_runs(text: str) -> list[str]:
     """
     Return the unbroken runs of letters, digits and underscores in *text*, in order.
 
-    Text in a script without spaces is a run of its own.
+    Text in a script without spaces is a run of its own. What no word can be is cut.
     """
     if text.isascii():
         return _ASCII_RUN.findall(text)
+    return [run[:MAX_RUN_CHARS] for run in _split_whole_runs(text)]
+
+
+def _split_whole_runs(text: str) -> list[str]:
     # The time to sort accents grows with the square of their number, so a long text is normalised in slices. If a cut
     # separates characters that belong together, `fold_text` joins them again.
     slices = [text[at : at + SLICE_CHARS] for at in range(0, len(text), SLICE_CHARS)]
     return _RUN.findall("".join([unicodedata.normalize("NFKC", part) for part in slices]))
 
 
-def read_run(run: str) -> RunReading:
-    """Return the reading of one run from `split_runs`. What no word can be is cut."""
-    return _parse_run(run[:MAX_RUN_CHARS])
-
-
 def normalise_name(text: str) -> str:
     """Return *text* without case, accents, spaces and punctuation. Two texts with equal results are the same name."""
-    plain = text.translate(_PLAIN) if text.isascii() else "".join(map(fold_text, split_runs(text))).replace("_", "")
+    if text.isascii():
+        plain = text.translate(_PLAIN)
+    else:
+        plain = "".join(map(fold_text, _split_whole_runs(text))).replace("_", "")
     return plain or text  # the name `_` must not become an empty text
 
 
@@ -76,7 +78,7 @@ _MARKS = (
 """Accents, and the vowels of Hebrew, Arabic and the Indic scripts. `re` takes them for the end of a word."""
 
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{MAX_RUN_CHARS}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
-_ASCII_RUN = re.compile("[A-Za-z0-9_]+")
+_ASCII_RUN = re.compile(f"([A-Za-z0-9_]{{1,{MAX_RUN_CHARS}}})[A-Za-z0-9_]*")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _PROPER_NAME = re.compile("([A-Z][a-z]+){2}")
 _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
@@ -90,7 +92,8 @@ _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 @lru_cache(maxsize=1 << 13)
-def _parse_run(run: str) -> RunReading:
+def read_run(run: str) -> RunReading:
+    """Return the reading of one run from `split_runs`."""
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
         return _parse_word(run.lower())
     if run.isupper() and not run.isascii():

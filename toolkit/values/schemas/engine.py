@@ -103,6 +103,8 @@ def iter_mappings(schema: Any) -> Iterator[Mapping[str, Any]]:
     waiting = [schema]
     while waiting:
         part = waiting.pop()
+        if type(part) is str:  # as most values are
+            continue
         if is_mapping(part):
             yield part
             waiting += part.values()

@@ -44,6 +44,8 @@ _REMEDIES = {
 """What to write instead of a value that older drafts allow, or that the meta-schema refuses without a reason."""
 
 _ADDRESS_KEYWORDS = frozenset(["$id", "$ref", "$dynamicRef"])
+_PART_KEYWORDS = _ADDRESS_KEYWORDS | {"$schema", "pattern", "patternProperties"}
+"""The keywords whose values need more than the meta-schema. Most schemas have none of them."""
 
 _NEVER_APPLIED = ("contentSchema", "dependencies")
 # No check uses the schemas under these keywords, so they need not be enforceable. A `$ref` may still lead to them.
@@ -63,7 +65,8 @@ def check_schema(schema: Any, subject: str) -> None:
     try:
         # The meta-schema only requires that a pattern is a regular expression; the code below checks the same.
         check_against_metaschema(schema)
-        _check_parts(schema, subject)
+        if any(not _PART_KEYWORDS.isdisjoint(part) for part in iter_mappings(schema)):
+            _check_parts(schema, subject)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         remedy = _REMEDIES.get((error.absolute_path or [""])[-1], "")
@@ -115,7 +118,8 @@ def _check_parts(schema: Any, subject: str) -> None:
         waiting += [("/".join([place, *map(str, steps)]), subschema, resolver) for steps, subschema in inner]
         in_place_schemas[id(part)] = [target for _, target, _ in targets]
         in_place_schemas[id(part)] += [subschema for steps, subschema in inner if steps[0] in KEYWORDS_FOR_SAME_VALUE]
-    _check_loops(in_place_schemas, subject)
+    if has_addresses:
+        _check_loops(in_place_schemas, subject)
     if any("unevaluatedProperties" in part for part in parts.values()):
         _check_key_patterns(patterns, subject)
 
