@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ mcp/ durable/ flows/ telemetry/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ web_server/ mcp/ durable/ flows/ telemetry/ testing/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks generated_ids markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run model_requests hand_overs answer_checks lifecycle summarizer run_model loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
@@ -49,7 +49,7 @@ ORDER = {
     "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
     "mcp": "importing/ sdk serving/ __init__",
-    "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling prompts resources changes tool_server strict_messages stdio auth_error issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app web_protocol __init__",
+    "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling prompts resources changes tool_server strict_messages stdio auth_error issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app __init__",
     "mcp/importing": "remote_server private_json call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers remote_resources __init__",
     "openapi": "documents patterns schemas operations parameters requests credentials responses calls loading __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements judgement __init__",
@@ -77,6 +77,7 @@ ORDER = {
     "values/patterns": "charsets syntax_tree automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
+    "web_server": "request_guard web_protocol running __init__",
     "workspace": "open_beneath borders entries os_errors writing space __init__",
 }
 """The files and sub-folders of each folder, in the order in which they may import each other. A slash marks a folder."""
