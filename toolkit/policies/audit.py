@@ -23,7 +23,7 @@ from ..errors import ToolkitError
 from ..values.rendering import as_json, is_strict_json
 from .redaction import Redaction, RedactionRule
 
-__all__ = ["AuditError", "AuditLog"]
+__all__ = ["AuditError", "AuditLog", "decode_line", "encode_line"]
 
 _log = logging.getLogger("toolkit")
 
@@ -90,7 +90,7 @@ class AuditLog:
             if self._is_closed:
                 raise ValueError("it is closed")
             masked_fields = self._redaction.mask_value(fields) if self._redaction else fields
-            text = _encode_line({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
+            text = encode_line({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
             with self._open_locked() as handle:
                 _append(handle, text.encode("ascii") + b"\n")
                 if self._sync and event in _SYNCED_EVENTS:
@@ -116,7 +116,7 @@ class AuditLog:
         """
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                entry = _decode_line(line)
+                entry = decode_line(line)
                 if isinstance(entry, dict):
                     yield entry
                 elif line.endswith(b"\n"):
@@ -202,7 +202,7 @@ def _sync_folder(path: str) -> None:
         os.close(handle)
 
 
-def _encode_line(line: dict[str, Any]) -> str:
+def encode_line(line: dict[str, Any]) -> str:
     """Return *line* as JSON in ASCII, so that no value can add a line feed, and a single surrogate is kept."""
     try:
         if is_strict_json(line):
@@ -212,7 +212,7 @@ def _encode_line(line: dict[str, Any]) -> str:
     return _ENCODER.encode(as_json(line))
 
 
-def _decode_line(line: bytes) -> dict[str, Any] | str:
+def decode_line(line: bytes) -> dict[str, Any] | str:
     """Return the object in *line*, or the reason why it cannot be read."""
     try:
         entry = json.loads(line)

@@ -20,22 +20,19 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ..command import SECONDS, read_prompt, subcommand
-from ..output import Output
-from ..run_database import (
+from ...durable.run_reports import (
     AGENT,
-    database_option,
-    find_database,
     iterate_runs,
     open_existing_journal,
-    queue_option,
+    read_report,
     read_requests,
-    require_run,
-    run_argument,
-    use_host,
+    row_to_json,
 )
+from ..command import SECONDS, read_prompt, subcommand
+from ..output import Output
+from ..run_database import database_option, find_database, queue_option, require_run, run_argument, use_host
 from .run_decisions import read_answers, select_requests
-from .run_report import RunReport, describe_row, describe_worker_row, row_to_json
+from .run_report import describe_report, describe_row, describe_worker_row
 
 if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
     from ...durable import DurableHost
@@ -99,16 +96,11 @@ def show_command(output: Output, run_id: str, database: str | None) -> None:
     address = find_database(database)
     with open_existing_journal(address) as journal:
         row = require_run(journal, run_id, address)
-        report = RunReport(
-            row=row,
-            steps=journal.read_steps(run_id),
-            events=journal.read_events(run_id),
-            workers=journal.list_workers(),
-        )
+        report = read_report(journal, row)
     if output.is_json:
         output.json(report.to_json())
         return
-    output.show(*report.describe())
+    output.show(*describe_report(report))
     screen = Screen(cast("TextIO", output.console.file))
     requests = read_requests(row)
     for request in requests:
