@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ web_server/ mcp/ durable/ flows/ telemetry/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ web_server/ mcp/ durable/ flows/ telemetry/ testing/ inspector/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks generated_ids markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run model_requests hand_overs answer_checks lifecycle summarizer run_model loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
@@ -35,7 +35,7 @@ ORDER = {
     "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports tool_objects sources __init__",
     "catalogs/search": "words word_families documents fusion embeddings spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures client_files call_policy command run_database commands/ main __init__",
-    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve settings show trust mcp workloads worker __init__",
+    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project inspector_page list run_report run_decisions runs schema search serve settings show trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines usage_parts agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop time_limits uninterrupted __init__",
@@ -48,6 +48,7 @@ ORDER = {
     "functions": "injected_types tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
     "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
+    "inspector": "event_log call_rows live_runs history audit_history guard tool_views api_requests approval_desk run_desk application __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling prompts resources changes tool_server strict_messages stdio auth_error issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app __init__",
     "mcp/importing": "remote_server private_json call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers remote_resources __init__",
