@@ -31,7 +31,7 @@ def test_call_is_seen_live_in_two_pages(inspect, shop):
     assert future.result(60).kind == "ok"
     for page in pages:
         page.get_by_role("option", name="ok brew").click()
-        page.get_by_text("tea after 3 minutes").wait_for()
+        page.get_by_text("tea after 3 minutes", exact=True).wait_for()
 
 
 def test_parallel_calls_lie_side_by_side(inspect, shop):
@@ -69,14 +69,14 @@ def test_filters_leave_what_fits(inspect, shop):
 
 @pytest.fixture
 def long_log(tmp_path):
-    """An audit log with a hundred thousand calls, four in each turn."""
+    """An audit log with a hundred thousand calls, forty in each conversation."""
     path = tmp_path / "calls.jsonl"
     start = time.time() - MANY
     with path.open("w", encoding="utf-8") as file:
         for number in range(MANY):
             call = {"call_id": f"c{number}", "tool": f"tool_{number % 50}", "session": f"s{number // 40}"}
-            ended = {"at": start + number + 0.5, "event": "ended", "kind": "ok", "seconds": 0.5, **call}
-            file.write(json.dumps(ended) + "\n")
+            outcome = {"event": "outcome", "kind": "ok", "duration_seconds": 0.5, "attempts": 1, **call}
+            file.write(json.dumps({"version": 1, "at": start + number, **outcome}) + "\n")
     return path
 
 
@@ -101,6 +101,6 @@ def test_hundred_thousand_calls_scroll_without_a_blocked_second(inspect, long_lo
         timeout=120_000,
     )
     page.evaluate("document.querySelector('.virtual').scrollTop = document.querySelector('.virtual').scrollHeight")
-    page.get_by_role("option", name="tool_0").first.wait_for()
+    page.get_by_role("option", name="tool_39").last.wait_for()  # the last of the oldest conversation
     assert page.get_by_role("option").count() < 80
     assert page.evaluate("longest") < 1000

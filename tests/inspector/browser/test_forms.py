@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -44,25 +45,24 @@ def schemas_with_values(draw: Any) -> tuple[dict[str, Any], Any]:
 def probe_page(inspect):
     """A page that shows the form of a tool for any schema, and what arrives there."""
     catalog = Catalog()
-    catalog.add(Tool.from_schema("probe", "Take anything.", {"type": "object"}, lambda arguments: None))
     inspected = inspect(Dispatcher(catalog, repair=False))
     page = inspected.open("/catalog")
     arrived: list[Any] = []
+    names = (f"probe_{number}" for number in itertools.count(1))
 
     def ask(schema: dict[str, Any], fill: Any) -> Any:
         """Return what arrives at a tool with *schema* after *fill* has filled in its form."""
-        arrived.clear()
-        catalog.add(Tool.from_schema("probe", "Take it.", schema, arrived.append, read_only=True), replace=True)
-        page.goto(f"{inspected.url}/#/catalog")
-        page.goto(f"{inspected.url}/#/catalog/probe")
-        panel = page.get_by_role("form", name="Call probe")
+        name = next(names)
+        catalog.add(Tool.from_schema(name, "Take it.", schema, arrived.append, read_only=True))
+        page.goto(f"{inspected.url}/#/catalog/{name}")
+        panel = page.get_by_role("form", name=f"Call {name}", exact=True)
         panel.wait_for()
         fill(panel.locator(".form").first)
         with page.expect_response("**/api/call") as response:
             panel.get_by_role("button", name="Call", exact=True).click()
         call = response.value.json()["call"]
         assert call["kind"] == "ok", call["result"]["text"]
-        return arrived[0]
+        return arrived.pop()
 
     ask.page = page
     return ask

@@ -5,16 +5,13 @@
  * with a carriage return in a text field, is shown as JSON text in its place.
  */
 
+import { makeChoice, makeConstant, makeJsonControl, makeNumber, makeSwitch, makeText } from "./controls.js";
 import { button, h, muted, replace, uniqueId } from "./dom.js";
-import { formatJson, parseJson, parseNumber, sameJson, typeOf } from "./json.js";
+import { formatJson, sameJson, typeOf } from "./json.js";
 import { describeType, fits, furtherSchema, itemSchema, membersOf, memberName, plainType, resolve } from "./schemas.js";
 
 const MAX_DEPTH = 12;
 const NO_PLACE = "The form cannot show this value, because the schema has no place for all of it.";
-const EXAMPLES = {
-  "date-time": "2026-05-01T12:30:00Z", date: "2026-05-01", time: "12:30", duration: "P1DT2H30M", uri: "https://…",
-  email: "name@example.com", uuid: "00000000-0000-0000-0000-000000000000", ipv4: "192.0.2.1", decimal: "12.50",
-};
 
 /**
  * Make a form with a switch to raw JSON.
@@ -107,74 +104,6 @@ function makeControl(schema, context) {
     null: () => makeConstant(null), any: () => makeJsonControl(context),
   };
   return (makers[plainType(schema)] ?? makers.any)(schema, context);
-}
-
-function makeConstant(value) {
-  return { element: h("code", { class: "constant" }, formatJson(value)), read: () => value, write: () => {} };
-}
-
-function makeJsonControl(context, rows = "2") {
-  const classes = context.secret ? "code secret" : "code";
-  const control = h("textarea", { class: classes, rows, spellcheck: "false", autocomplete: "off" });
-  return {
-    element: control,
-    control,
-    read(problems) {
-      try {
-        return parseJson(control.value);
-      } catch (error) {
-        const words = control.value.trim() ? `not JSON: ${error.message}` : "write a JSON value";
-        problems.push({ control, words });
-        return undefined;
-      }
-    },
-    write: (value) => { control.value = formatJson(value, 2); },
-  };
-}
-
-function makeText(schema, context) {
-  const attributes = { placeholder: EXAMPLES[schema.format], autocomplete: "off", spellcheck: "false" };
-  const control = context.secret
-    ? h("input", { ...attributes, type: "password" })
-    : h("textarea", { ...attributes, rows: "1", class: "text" });
-  return {
-    element: control,
-    control,
-    read: () => control.value,
-    write: (value) => { control.value = typeof value === "string" ? value : ""; },
-  };
-}
-
-function makeNumber(schema, context) {
-  const type = context.secret ? "password" : "text";
-  const control = h("input", { type, inputmode: "decimal", autocomplete: "off", class: "number" });
-  return {
-    element: control,
-    control,
-    read(problems) {
-      const value = parseNumber(control.value);
-      if (value === undefined) problems.push({ control, words: "write a number" });
-      return value;
-    },
-    write: (value) => { control.value = typeOf(value) === "number" ? formatJson(value) : ""; },
-  };
-}
-
-function makeSwitch() {
-  const control = h("input", { type: "checkbox", class: "switch" });
-  const write = (value) => { control.checked = value === true; };
-  return { element: control, control, read: () => control.checked, write };
-}
-
-function makeChoice(choices) {
-  const options = choices.map((choice, index) => h("option", { value: String(index) }, formatJson(choice)));
-  const control = h("select", {}, options);
-  return {
-    element: control,
-    control,
-    read: () => choices[control.selectedIndex],
-    write: (value) => { control.selectedIndex = choices.findIndex((choice) => sameJson(choice, value)); },
-  };
 }
 
 /** A union: a choice of its members, and the control of the chosen one. */
