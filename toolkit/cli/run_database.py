@@ -103,8 +103,9 @@ def require_run(journal: Journal, run_id: str, database: str) -> RunRow:
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the ids of the newest runs that begin with *incomplete*; none if the database cannot be read."""
     # Completion is only a convenience, and must not write to the terminal.
-    with contextlib.suppress(Exception), open_existing_journal(find_database(ctx.params.get("database"))) as journal:
-        ids = [row.id for row in iterate_runs(journal)]
+    with contextlib.suppress(Exception):
+        with contextlib.closing(open_existing_journal(find_database(ctx.params.get("database")))) as journal:
+            ids = [row.id for row in iterate_runs(journal)]
         fitting = [run_id for run_id in ids if run_id.startswith(incomplete) and _SAFE_ID.match(run_id)]
         return [CompletionItem(run_id) for run_id in fitting[:_MAX_COMPLETED]]
     return []

@@ -10,6 +10,7 @@ trust the counters alone.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import time
@@ -68,10 +69,9 @@ _SHORT_ID = 8
 _SILENT_SECONDS = 60.0
 
 
-@contextlib.contextmanager
-def open_existing_journal(database: str) -> Iterator[Journal]:
+def open_existing_journal(database: str) -> Journal:
     """
-    Yield the journal in *database* until the end of the block. A database that does not exist is not made.
+    Open the journal in *database*, which the caller closes. A database that does not exist is not made.
 
     Raises:
         DurableError: There is no such database, or it cannot be used.
@@ -83,8 +83,7 @@ def open_existing_journal(database: str) -> Iterator[Journal]:
         raise DurableError(
             f"there is no database {path.absolute()}; name the one that the workers have", why="store"
         ) from None
-    with contextlib.closing(open_journal(database)) as journal:
-        yield journal
+    return open_journal(database)
 
 
 @contextlib.asynccontextmanager
@@ -96,7 +95,8 @@ async def open_host(database: str, *, queue: str = "toolkit", kind: str | None =
     """
     from .host import DurableHost
 
-    async with DurableHost(database, name=queue) as host:
+    # It is made in a thread, because a database that others have locked is waited for.
+    async with await asyncio.to_thread(DurableHost, database, name=queue) as host:
         if kind is not None:
             host.register(kind, _refuse_activation, find_requests=read_requests)
         yield host

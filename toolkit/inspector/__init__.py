@@ -18,8 +18,8 @@ from .._plumbing.distribution import install_hint as _install_hint
 from ..errors import ToolkitError as _ToolkitError
 
 if TYPE_CHECKING:
+    from .application import Inspector
     from .history import History
-    from .inspector import Inspector
 
 __all__ = ["History", "Inspector"]
 

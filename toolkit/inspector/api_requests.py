@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ..approvals.records import ApprovalError
 from ..durable.errors import DurableError
-from ..errors import ToolkitError, UnknownTool
+from ..errors import DefinitionError, ToolkitError, UnknownTool
 from ..policies.audit import encode_line
 from ..values.strictjson.checks import loads
 
@@ -55,7 +55,7 @@ class ApiError(ToolkitError):
             return cls(404, str(error))
         if isinstance(error, (ApprovalError, DurableError)):
             return cls(_STATUS_BY_REASON.get(error.why, 409), str(error), why=error.why)
-        return cls(503, str(error))
+        return cls(400 if isinstance(error, DefinitionError) else 503, str(error))
 
     def to_json(self) -> dict[str, Any]:
         """Return the body of the response."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ from .audit_history import AuditHistory
 from .call_rows import CallRow
 from .guard import InspectorGuard
 from .history import History
+from .run_database import RunDatabase
 from .run_desk import RunDesk, describe_flow
 from .tool_views import count_tools, describe_tool, explain_call, list_tools, search_tools
 
@@ -101,10 +103,8 @@ class Inspector:
     ) -> None:
         if not isinstance(dispatcher, Dispatcher):
             raise TypeError(f"an inspector is for a Dispatcher, got {type(dispatcher).__name__}")
-        if token is not None and not (
-            token.isascii() and token.isprintable() and len(token) >= 16 and " " not in token
-        ):
-            raise ValueError("the token has to have at least 16 letters, digits or signs, without spaces")
+        if token is not None and re.fullmatch(r"[A-Za-z0-9_-]{16,}", token) is None:
+            raise ValueError("the token has to have at least 16 letters, digits, `_` or `-`")
         settings = dispatcher.settings
         known = next((hook for hook in settings.chain.hooks if isinstance(hook, History)), None)
         self.history = history = known or History()
@@ -116,13 +116,13 @@ class Inspector:
         self.token = token or secrets.token_urlsafe(24)
         self.read_only = read_only
         self._name = name
-        self._database = database
+        self._database = None if database is None else RunDatabase(database)
         self._flows = tuple(flows)
         self._sources = (dispatcher.catalog, *sources)
         self._session = Session(id=f"inspector-{secrets.token_hex(4)}")
         history.remember(self._session)
-        self._approvals = ApprovalDesk(self.dispatcher, history, database)
-        self._runs = RunDesk(self.dispatcher, history, database, read_only=read_only)
+        self._approvals = ApprovalDesk(self.dispatcher, history, self._database)
+        self._runs = RunDesk(self.dispatcher, history, self._database, read_only=read_only)
         self._audit: AuditHistory | None = None
         if audit is not None:
             own = None if settings.audit is None else os.path.realpath(settings.audit.path)
@@ -147,6 +147,12 @@ class Inspector:
     def drain(self) -> None:
         """End the connections that only wait for news, because the web server is about to stop."""
         self.history.events.close()
+
+    def close(self) -> None:
+        """Close the database, and do what `drain` does. The dispatcher stays open."""
+        self.drain()
+        if self._database is not None:
+            self._database.close()
 
     def _list_routes(self) -> list[Route]:
         readers: dict[str, Endpoint] = {
@@ -208,7 +214,7 @@ class Inspector:
             "mode": permissions[0].mode_of(self._session) if permissions else None,
             "session": self._session.id,
             "read_only": self.read_only,
-            "database": None if self._database is None else shown_value(self._database),
+            "database": None if self._database is None else shown_value(self._database.address),
             "audit": None if self._audit is None else self._audit.path,
             "flows": [flow.name for flow in self._flows],
             "formats": FORMATS,

@@ -7,7 +7,6 @@ database, and a worker goes on with the run. If two people answer, the store or 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import getpass
 from collections.abc import Mapping
@@ -18,10 +17,10 @@ from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..durable.journal.records import RunRow
+from ..durable.journal.run_journal import Journal
 from ..durable.run_reports import (
     format_time,
     iterate_runs,
-    open_existing_journal,
     open_host,
     read_requests,
     row_to_json,
@@ -32,6 +31,7 @@ from ..session import Session
 from .api_requests import ApiError
 from .call_rows import describe_result
 from .history import History
+from .run_database import RunDatabase
 
 __all__ = ["ApprovalDesk"]
 
@@ -44,7 +44,7 @@ _USUAL |= {"alias": None, "cost": 0.0}
 class ApprovalDesk:
     """Lists and answers the requests of *dispatcher*, and of the runs in *database* if there is one."""
 
-    def __init__(self, dispatcher: Dispatcher, history: History, database: str | None) -> None:
+    def __init__(self, dispatcher: Dispatcher, history: History, database: RunDatabase | None) -> None:
         self._dispatcher = dispatcher
         self._history = history
         self._database = database
@@ -61,7 +61,9 @@ class ApprovalDesk:
             problems.append(str(error))
         try:
             for row, request in await self._find_in_runs():
-                requests[request.id] = request, row.id
+                requests.pop(request.id, None)  # the store may have it too
+                if request.id not in row.decisions:
+                    requests[request.id] = request, row.id
         except DurableError as error:
             problems.append(str(error))
         ordered = sorted(requests.values(), key=lambda pair: pair[0].created_at)
@@ -72,20 +74,18 @@ class ApprovalDesk:
         }
 
     async def _find_in_runs(self) -> list[tuple[RunRow, ApprovalRequest]]:
-        """Return the requests of waiting runs that nobody has answered, with the rows of their runs."""
-        database = self._database
-        if database is None:
+        """Return the requests of waiting runs, with the rows of their runs, which have the answers so far."""
+        if self._database is None:
             return []
 
-        def read() -> list[tuple[RunRow, ApprovalRequest]]:
+        def read(journal: Journal) -> list[tuple[RunRow, ApprovalRequest]]:
             found = []
-            with open_existing_journal(database) as journal:
-                for row in iterate_runs(journal, status="waiting", max_runs=_MAX_RUNS):
-                    with contextlib.suppress(DurableError):  # a run of another version is shown among the runs
-                        found += [(row, request) for request in read_requests(row) if request.id not in row.decisions]
+            for row in iterate_runs(journal, status="waiting", max_runs=_MAX_RUNS):
+                with contextlib.suppress(DurableError):  # a run of another version is shown among the runs
+                    found += [(row, request) for request in read_requests(row)]
             return found
 
-        return await asyncio.to_thread(read)
+        return await self._database.read(read)
 
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -98,8 +98,8 @@ class ApprovalDesk:
         if not isinstance(request_id, str):
             raise ApiError(400, "`id` has to be the id of a request")
         for row, request in await self._find_in_runs():
-            if request.id == request_id:
-                return await self._answer_run(row, request, _read_decision(body, request))
+            if request.id == request_id and self._database is not None:
+                return await self._answer_run(self._database, row, request, _read_decision(body, request))
         record = await self._find_record(request_id)
         if record is None:
             raise ApiError(404, f"there is no open request {request_id[:64]!r}; it may be over", why="unknown")
@@ -111,19 +111,19 @@ class ApprovalDesk:
         except ApprovalError as error:
             raise await self._explain(error, request_id) from error
         shown, _ = describe_result(result)
-        return {"decided": _describe_decision(request, decision, self._dispatcher), "result": shown, "run": None}
+        at = self._dispatcher.approvals.clock()
+        return {"decided": {**_describe_decision(request, decision), "at": at}, "result": shown, "run": None}
 
-    async def _answer_run(self, row: RunRow, request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
-        async with open_host(self._database or "", kind=row.kind) as host:
+    async def _answer_run(
+        self, database: RunDatabase, row: RunRow, request: ApprovalRequest, decision: Decision
+    ) -> dict[str, Any]:
+        if request.id in row.decisions:
+            earlier = row.decisions[request.id]
+            first = _describe_first(earlier.get("by"), earlier.get("approved"), earlier.get("decided_at"))
+            raise ApiError(409, f"request {request.id} was answered before: {first}", why="answered")
+        async with open_host(database.address, kind=row.kind) as host:
             changed = await host.decide(row.id, {request.id: decision})
-        decided = self._history.add_decision(
-            id=request.id,
-            tool=request.tool,
-            approved=decision.approved,
-            by=decision.by,
-            reason=decision.reason,
-            run=row.id,
-        )
+        decided = self._history.add_decision(**_describe_decision(request, decision), run=row.id)
         return {"decided": decided, "result": None, "run": row_to_json(changed)}
 
     async def _find_record(self, request_id: str) -> Record | None:
@@ -140,10 +140,8 @@ class ApprovalDesk:
         with contextlib.suppress(ToolkitError):
             record = await self._find_record(request_id)
             if record is not None and record.decided_at is not None:
-                by = record.decided_by or "somebody"
-                word = "denied" if record.state == "denied" else "approved"
-                text = f"{by} has {word} it at {format_time(record.decided_at)} UTC; this answer does not count"
-                return ApiError(refusal.status, f"{error}: {text}", **refusal.fields)
+                first = _describe_first(record.decided_by, record.state != "denied", record.decided_at)
+                return ApiError(refusal.status, f"{error}: {first}", **refusal.fields)
         return refusal
 
 
@@ -152,9 +150,15 @@ def _describe_request(request: ApprovalRequest, run: str | None) -> dict[str, An
     return {**_USUAL, **fields, "run": run}
 
 
-def _describe_decision(request: ApprovalRequest, decision: Decision, dispatcher: Dispatcher) -> dict[str, Any]:
-    at = dispatcher.approvals.clock()
-    return {"id": request.id, "tool": request.tool, "approved": decision.approved, "by": decision.by, "at": at}
+def _describe_first(by: Any, approved: Any, at: Any) -> str:
+    """Return who has answered a request, for a person whose answer comes later."""
+    when = f" at {format_time(at)} UTC" if isinstance(at, (int, float)) else ""
+    return f"{by or 'somebody'} has {'approved' if approved else 'denied'} it{when}; this answer does not count"
+
+
+def _describe_decision(request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
+    words = {name: getattr(decision, name) for name in ("approved", "by", "reason")}
+    return {"id": request.id, "tool": request.tool, **words}
 
 
 def _read_decision(body: Mapping[str, Any], request: ApprovalRequest) -> Decision:

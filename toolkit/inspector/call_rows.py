@@ -52,7 +52,7 @@ class CallRow:
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as plain JSON."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ class InspectorGuard(RequestGuard):
     An ASGI application that passes good requests on to *app*.
 
     Args:
-        token: What every request to `api/` has to bring.
+        token: What every request has to bring, but for those to the page and its files.
         hosts: The names by which the inspector is reached, besides those of the loopback address.
         any_address: Whether every IP address is such a name. A web site cannot make its own name an address.
     """
@@ -62,7 +62,7 @@ class InspectorGuard(RequestGuard):
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refusal = self._check_repetition(scope["headers"], headers) or self._check_addresses(headers)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if refusal is None and path.startswith("/api"):
+        if refusal is None and path not in ("", "/") and not path.startswith("/page/"):
             refusal = self._check_token(headers)
         if refusal is None and scope["method"] not in ("GET", "HEAD"):
             body = self._check_sender(headers) or self._check_length(headers) or await self._read_body(receive)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
@@ -86,7 +86,7 @@ class History:
             if note is not None:
                 note(self, event)
             elif isinstance(event, RUN_EVENTS):
-                self.events.add("run", self.redaction.mask_value(self.runs.note(event).to_row()))
+                self.events.add("run", self.redaction.mask_value(self.runs.note(event)))
             elif isinstance(event, CatalogChanged):
                 names = {"added": event.added, "removed": event.removed}
                 self.events.add("catalog", {key: [tool.name for tool in tools] for key, tools in names.items()})
@@ -221,20 +221,9 @@ class History:
             while self._free_bytes < 0:
                 self._free_bytes += len(self._details.popitem(last=False)[1])
 
-    def add_decision(
-        self,
-        *,
-        id: str,  # noqa: A002 -- the name of the field
-        tool: str,
-        approved: bool,
-        by: str | None,
-        reason: str,
-        at: float | None = None,
-        run: str | None = None,
-    ) -> dict[str, Any]:
-        """Keep what a person has decided, tell the listeners, and return it."""
-        at = time.time() if at is None else at
-        decision = {"id": id, "tool": tool, "approved": approved, "by": by, "at": at, "reason": reason, "run": run}
+    def add_decision(self, **fields: Any) -> dict[str, Any]:
+        """Keep what a person has decided, as `api/approvals` shows it, tell the listeners, and return it."""
+        decision = {"at": time.time(), "run": None, **fields}
         with self._lock:
             self.decisions.append(decision)
             self.events.add("approval", {**decision, "state": "answered"})
@@ -261,25 +250,23 @@ class History:
     def list_calls(
         self, fits: Callable[[CallRow], bool], *, before: int | None, limit: int
     ) -> tuple[list[dict[str, Any]], int | None, int]:
-        """Return the newest *limit* calls that fit, the number to go on before, and how many calls there are."""
+        """Return the newest *limit* calls that fit, the number to go on before, and how many calls fit."""
         with self._lock:
-            older: Iterable[CallRow] = (row for row in reversed(self._rows) if before is None or row.number < before)
-            page: list[dict[str, Any]] = []
-            for row in older:
-                if fits(row):
-                    if len(page) == limit:
-                        return page, page[-1]["number"], len(self._rows)
-                    page.append(row.to_json())
-            return page, None, len(self._rows)
+            rows = [*self._rows]
+        fitting = [row for row in rows if fits(row)]
+        older = fitting if before is None else [row for row in fitting if row.number < before]
+        page = [row.to_json() for row in reversed(older[-limit:])]
+        return page, page[-1]["number"] if len(older) > limit else None, len(fitting)
 
     def read_call(self, number: int) -> bytes | dict[str, Any] | None:
         """Return a call in full: as JSON text once it has ended, as an object while it runs; None if there is none."""
         with self._lock:
             if number in self._details:
                 return self._details[number]
-            row = next((row for row in reversed(self._rows) if row.number == number), None)
-            if row is None:
+            place = number - self._last - 1  # the numbers have no gaps
+            if not -len(self._rows) <= place < 0:
                 return None
+            row = self._rows[place]
             live = next((live for live in self._live.get(row.id, ()) if live.row is row), None)
             if live is None:
                 return {**row.to_json(), "forgotten": True}

@@ -1,32 +1,28 @@
 """
 The runs of agents and flows: those that this process has seen, and those of a database, which may be another process's.
-
-The database is opened for each answer. So one that is locked, gone or of another version is a sentence on the page, and
-works again as soon as it can be used.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
 from ..agent.saved.runs import Run
 from ..dispatcher import Dispatcher
 from ..durable.journal.records import EventRow, RunStatus
+from ..durable.journal.run_journal import Journal
 from ..durable.run_reports import (
     AGENT,
     FLOW,
     RunReport,
     find_prompt,
     iterate_runs,
-    open_existing_journal,
     open_host,
     read_report,
     row_to_json,
     shorten,
 )
-from ..errors import ToolkitError
+from ..errors import DefinitionError, ToolkitError
 from ..flows.flow import Flow
 from ..flows.story import find_steps_done, list_left, tell_events
 from ..hooks.shell.events import mask_secrets
@@ -34,6 +30,7 @@ from ..results import ToolCall
 from .api_requests import ApiError
 from .history import History
 from .live_runs import LiveRun, usage_to_json
+from .run_database import RunDatabase
 
 __all__ = ["RunDesk", "describe_flow"]
 
@@ -50,7 +47,9 @@ Json: TypeAlias = dict[str, Any]
 class RunDesk:
     """Lists, shows, cancels and retries runs. All that is shown is masked as *dispatcher* masks it."""
 
-    def __init__(self, dispatcher: Dispatcher, history: History, database: str | None, *, read_only: bool) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, history: History, database: RunDatabase | None, *, read_only: bool
+    ) -> None:
         self._dispatcher = dispatcher
         self._history = history
         self._database = database
@@ -64,7 +63,7 @@ class RunDesk:
         rows = [] if after is not None else self._history.runs.list_rows(status, kind)[:limit]
         rows, following, problem = [self._mask(row) for row in rows], None, None
         try:
-            found = await asyncio.to_thread(self._read_rows, status, kind, limit + 1, after)
+            found = await self._read_rows(status, kind, limit + 1, after)
         except ToolkitError as error:
             found, problem = [], str(error)
         if len(found) > limit:
@@ -76,11 +75,12 @@ class RunDesk:
             "problem": problem,
         }
 
-    def _read_rows(self, status: Any, kind: str | None, limit: int, after: str | None) -> list[Json]:
+    async def _read_rows(self, status: Any, kind: str | None, limit: int, after: str | None) -> list[Json]:
         if self._database is None:
             return []
-        with open_existing_journal(self._database) as journal:
-            rows = list(iterate_runs(journal, status=status, kind=kind, max_runs=limit, after=after))
+        rows = await self._database.read(
+            lambda journal: [*iterate_runs(journal, status=status, kind=kind, max_runs=limit, after=after)]
+        )
         return [
             self._mask({**row_to_json(row), "about": shorten(find_prompt(row), _MAX_ABOUT), **_FROM_DATABASE})
             for row in rows
@@ -93,47 +93,55 @@ class RunDesk:
         Raises:
             ApiError: There is no such run.
         """
-        report = await asyncio.to_thread(self._read_report, run_id)
-        live = self._history.runs.get(run_id)
+        live, report = self._history.runs.get(run_id), None
+        try:
+            report = await self._read_report(run_id)
+        except ToolkitError:
+            if live is None:
+                raise
         if report is not None:
             return self._mask(self._describe_report(report))
         if live is None:
             raise ApiError(404, f"there is no run {run_id[:200]!r}")
         return self._mask(self._describe_live(live))
 
-    def _read_report(self, run_id: str) -> RunReport | None:
+    async def _read_report(self, run_id: str) -> RunReport | None:
         if self._database is None:
             return None
-        with open_existing_journal(self._database) as journal:
+
+        def read(journal: Journal) -> RunReport | None:
             row = journal.get(run_id)
             return None if row is None else read_report(journal, row)
 
+        return await self._database.read(read)
+
     async def cancel(self, run_id: str, reason: str) -> Json:
         """Cancel a run of the database, and return its row."""
-        async with open_host(self._require_database(run_id)) as host:
+        async with open_host(await self._require_database(run_id)) as host:
             return {"run": row_to_json(await host.cancel(run_id, reason))}
 
     async def retry(self, run_id: str, *, deadline_seconds: float | None, any_version: bool) -> Json:
         """Queue a run of the database again, and return its row."""
-        async with open_host(self._require_database(run_id)) as host:
+        async with open_host(await self._require_database(run_id)) as host:
             row = await host.retry(run_id, deadline_seconds=deadline_seconds, any_version=any_version)
             return {"run": row_to_json(row)}
 
-    def _require_database(self, run_id: str) -> str:
+    async def _require_database(self, run_id: str) -> str:
+        """Return the address of the database, if it can be used. One that is gone is not made."""
         if self._database is None:
             raise ApiError(404, f"there is no run {run_id[:200]!r} of a database; start with --database")
-        with open_existing_journal(self._database):
-            return self._database  # a file that is gone must not be made anew
+        await self._read_report(run_id)
+        return self._database.address
 
     def _describe_live(self, live: LiveRun) -> Json:
         messages = [{**message, "calls": [*map(self._show_call, message["calls"])]} for message in live.messages]
         return {
-            **live.to_row(),
+            **live.row,
             **_EMPTY,
-            "prompt": live.about,
+            "prompt": live.messages[0]["text"] if live.messages else "",
             "messages": messages,
             "usage": usage_to_json(live.usage),
-            "subs": self._history.runs.list_subs(live.id),
+            "subs": self._history.runs.list_subs(live.row["id"]),
         }
 
     def _describe_report(self, report: RunReport) -> Json:
@@ -246,8 +254,11 @@ def _describe_position(kind: str, events: Sequence[EventRow]) -> Json:
 
 
 def describe_flow(flow: Flow[Any]) -> Json:
-    """Return the graph of *flow*, as text for Mermaid and as nodes and edges."""
-    graph = flow.graph
+    """Return the graph of *flow*, as text for Mermaid and as nodes and edges; or what is wrong with it."""
+    try:
+        graph = flow.graph
+    except DefinitionError as error:
+        return {"name": flow.name, "mermaid": "", "nodes": [], "edges": [], "problem": str(error)}
     nodes = [
         {
             "name": node.name,

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import sys
 from dataclasses import replace
@@ -108,7 +109,8 @@ def command(
         output.console.file.flush()
         is_open = host in _EVERY_ADDRESS
         app = inspector.app(hosts=[socket.gethostname() if is_open else host], any_address=is_open)
-        asyncio.run(run_app(app, listener, drain_seconds=_DRAIN_SECONDS, on_stop=inspector.drain))
+        with contextlib.closing(inspector):
+            asyncio.run(run_app(app, listener, drain_seconds=_DRAIN_SECONDS, on_stop=inspector.drain))
 
 
 def _find_flows(target: str) -> list[Flow[Any]]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import getpass
 import shlex
@@ -70,7 +71,7 @@ def list_command(output: Output, status: RunStatus | None, kind: str | None, lim
       toolkit runs list
       toolkit runs list --status waiting --json | jq -r '.[].id'
     """
-    with open_existing_journal(find_database(database)) as journal:
+    with contextlib.closing(open_existing_journal(find_database(database))) as journal:
         rows = list(iterate_runs(journal, status=status, kind=kind, max_runs=limit + 1))
     if output.is_json:
         output.json([row_to_json(row) for row in rows[:limit]])
@@ -94,7 +95,7 @@ def show_command(output: Output, run_id: str, database: str | None) -> None:
       toolkit runs show fix-417 --json | jq .requests
     """
     address = find_database(database)
-    with open_existing_journal(address) as journal:
+    with contextlib.closing(open_existing_journal(address)) as journal:
         row = require_run(journal, run_id, address)
         report = read_report(journal, row)
     if output.is_json:
@@ -140,7 +141,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
         **own_options: Any,
     ) -> None:
         decide, address = prepare(by or _find_user(), **own_options), find_database(database)
-        with open_existing_journal(address) as journal:
+        with contextlib.closing(open_existing_journal(address)) as journal:
             row = require_run(journal, run_id, address)
             requests = select_requests(journal, row, request_ids, selects_all=answers_all)
         decisions = {request.id: decide(request) for request in requests}
@@ -259,7 +260,7 @@ def workers_command(output: Output, database: str | None) -> None:
     Examples:
       toolkit runs workers
     """
-    with open_existing_journal(find_database(database)) as journal:
+    with contextlib.closing(open_existing_journal(find_database(database))) as journal:
         workers = journal.list_workers()
         rows = list(iterate_runs(journal, status="running"))
     runs = {worker.name: [row.id for row in rows if row.worker == worker.name] for worker in workers}
@@ -289,7 +290,7 @@ def purge_command(output: Output, days: float, database: str | None, queue: str)
       toolkit runs purge --days 30
     """
     address = find_database(database)
-    with open_existing_journal(address):
+    with contextlib.closing(open_existing_journal(address)):
         pass  # a mistyped name must not make an empty database
     before = time.time() - days * 86_400
     count = use_host(address, queue, None, lambda host: host.purge(before=before))
@@ -339,7 +340,7 @@ def start_command(
 
 
 def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
-    with open_existing_journal(address) as journal:
+    with contextlib.closing(open_existing_journal(address)) as journal:
         require_run(journal, run_id, address)
     return use_host(address, queue, None, work)
 
