@@ -14,7 +14,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
-.PHONY: demo test test-all test-interpreter lint lint-text lint-mypy lint-pyright format bench conformance docs endurance openapi clean
+.PHONY: demo test test-all test-interpreter inspector-test lint lint-text lint-mypy lint-pyright format bench conformance docs endurance openapi clean
 
 # An agent mends a project, a search among a thousand tools, and a killed run that goes on. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(DEMO)/.ready
@@ -45,6 +45,10 @@ test-all: $(VENV)/.ready compiled
 # The other tests run on the oldest and on the newest interpreter.
 test-interpreter: $(VENV)/.ready compiled
 	$(BIN)/python -m tests $(addprefix tests/,functions values calls concurrency test_decorator.py test_spec.py test_catalog.py test_tracebacks.py)
+
+# The page of the inspector in a real browser, about a minute; `make test-all` runs this too. `PICTURES=1` takes those of the documentation anew.
+inspector-test: $(VENV)/.ready
+	$(BIN)/python -m pytest tests/inspector/browser tests/inspector/test_page_files.py $(ARGS)
 
 # Hundreds of tests start an interpreter, some of them pytest. Without this, each would compile the package again.
 .PHONY: compiled

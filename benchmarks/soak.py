@@ -40,7 +40,6 @@ _M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 128 * 1024
 _TOOLS = 5_000
 _GUEST, _GUESTS = "guest_", 100
 """The tools that come and go."""
-_CALLS_BEFORE_FREEZE = 5_000
 _MAX_LAG_SECONDS = 0.05
 _MAX_GROWTH = 2.0
 """Megabytes by which memory may differ at the end of the second half; what leaks for an hour is more."""
@@ -127,7 +126,6 @@ async def soak(seconds: float, *, tools: int = _TOOLS, seed: int = 7) -> Soaked:
         try:
             async with soaked.lag.measuring(), asyncio.TaskGroup() as group:
                 group.create_task(_weigh(soaked, end, seconds))
-                group.create_task(_freeze_index(soaked, end))
                 for job in jobs:
                     group.create_task(_repeat(job, dispatcher, catalog, random.Random(chance.random()), soaked, end))
         finally:
@@ -153,13 +151,6 @@ async def _warm_up(dispatcher: Dispatcher, catalog: Catalog, chance: random.Rand
     gc.freeze()  # with thousands of tools, a full collection holds up everything
 
 
-async def _freeze_index(soaked: Soaked, end: float) -> None:
-    """Keep the index of the search, which the first search builds, out of full collections as well."""
-    while soaked.kinds["ok"] < _CALLS_BEFORE_FREEZE and time.monotonic() < end:
-        await asyncio.sleep(0.01)
-    gc.freeze()
-
-
 async def _repeat(
     job: Any, dispatcher: Dispatcher, catalog: Catalog, chance: random.Random, soaked: Soaked, end: float
 ) -> None:
@@ -177,6 +168,8 @@ async def _weigh(soaked: Soaked, end: float, seconds: float) -> None:
     started = time.monotonic()
     while time.monotonic() < end:
         await asyncio.sleep(seconds / 60)
+        if not soaked.sizes:
+            gc.freeze()  # the index of the search, which the first search has built
         soaked.sizes.append(((time.monotonic() - started) / 60, megabytes()))
 
 

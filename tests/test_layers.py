@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 ORDER = {
-    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ mcp/ durable/ flows/ telemetry/ testing/ cli/ __main__ __init__",
+    ".": "_plumbing/ errors _lazy_names access content verdicts docstrings/ _option_checks facts questions decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ processes/ storage/ approvals/ permissions/ providers/ hooks/ calls/ dispatcher builtin/ steps/ agent/ settings/ skills/ builders openapi/ web_server/ mcp/ durable/ flows/ telemetry/ testing/ inspector/ cli/ __main__ __init__",
     "_plumbing": "decompression distribution forks generated_ids line_files markdown records regular_files result_attributes tracebacks versioned_json wording __init__",
     "agent": "prompts budgets final_answers conversation/ saved/ events call_watcher plan_mode options toolbox agent_inputs active_run model_requests hand_overs answer_checks lifecycle summarizer loop resume subruns agent_as_tool inner_agents active_run_builder agent stepped_runs __init__",
     "agent/conversation": "valid_messages summaries compaction kept_messages run_conversation run_inbox __init__",
@@ -32,14 +32,14 @@ ORDER = {
     "calls": "resources propagation attempt settings tool_logger plan error_results call_frame listeners argument_check approval/ kept_outputs record_cuts truncation render_result questions attempts tool_run call_end call_failures hook_stages around_hooks call_events pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
     "calls/approval": "case request claim answer stage __init__",
     "calls/background": "jobs detached_calls __init__",
-    "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_objects sources __init__",
+    "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports tool_objects sources __init__",
     "catalogs/search": "words word_families documents fusion embeddings spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures client_files call_policy reloading command run_database commands/ main __init__",
-    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve settings show trace trust mcp workloads worker __init__",
+    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project inspector_page list run_report run_decisions runs schema search serve settings show trace trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop time_limits uninterrupted __init__",
-    "durable": "errors database_address journal/ store_retries journal_steps step_gate engine run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue decisions over_runs takeover activations job_worker host run_input agent_outcomes durable_agent __init__",
+    "durable": "errors database_address journal/ store_retries journal_steps step_gate engine run_kinds dbos_json dbos_tables dbos_engine workers run_jobs run_queue decisions over_runs takeover activations job_worker host run_reports run_input agent_outcomes durable_agent __init__",
     "durable/journal": "records row_texts statements run_changes stored_rows row_access step_journal run_journal __init__",
     "docstrings": "markup sections parsing attributes __init__",
     "flows": "outcomes value_types step_options step_hints graph mistakes graph_builder step_calls visits runner mermaid story durable_runs flow __init__",
@@ -48,8 +48,9 @@ ORDER = {
     "functions": "injected_types tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
     "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
+    "inspector": "event_log call_rows live_runs history audit_history guard tool_views api_requests run_database approval_desk run_desk application __init__",
     "mcp": "importing/ sdk serving/ __init__",
-    "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling tool_tasks prompts resources changes tool_server strict_messages stdio issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app web_protocol __init__",
+    "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling tool_tasks prompts resources changes tool_server strict_messages stdio issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app __init__",
     "mcp/importing": "remote_server private_json call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers remote_content __init__",
     "openapi": "documents patterns schemas operations parameters requests credentials responses calls loading __init__",
     "permissions": "judge modes patterns/ rule_values rule_texts rules grants rule_gaps policy tool_statements judgement __init__",
@@ -77,6 +78,7 @@ ORDER = {
     "values/patterns": "charsets syntax_tree automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
+    "web_server": "request_guard web_protocol running __init__",
     "workspace": "open_beneath borders entries os_errors writing space __init__",
 }
 """The files and sub-folders of each folder, in the order in which they may import each other. A slash marks a folder."""

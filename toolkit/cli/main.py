@@ -19,10 +19,10 @@ from .completion.shell_scripts import register_completion_classes
 __all__ = ["cli", "main"]
 
 _COMMANDS = (
-    *("list", "show", "schema", "search", "call", "explain", "check", "eval", "agent", "chat", "serve"),
+    *("list", "show", "schema", "search", "call", "explain", "check", "eval", "agent", "chat", "serve", "inspect"),
     *("settings", "trust", "mcp", "worker", "runs", "stats", "trace", "init", "completion"),
 )
-_FILE_NAMES = {"stats": "audit_summary", "init": "new_project"}
+_FILE_NAMES = {"stats": "audit_summary", "init": "new_project", "inspect": "inspector_page"}
 """The names of the files that are not called as their commands."""
 
 

@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from ..agent import Run
-from ..decisions import ApprovalRequest
-from ..durable.errors import DurableError
+from ..durable.run_reports import iterate_runs, open_existing_journal, open_host
 from ..errors import find_nearest
 from ..settings.records import shown_value
 from .exit_codes import EXITS
@@ -24,20 +21,16 @@ from .interruptible_loop import run_coroutine
 from .settings_options import load_command_settings
 
 if TYPE_CHECKING:  # they load the engine and drivers of databases, which other commands do not need
-    from ..durable import Activation, ActivationEnd, DurableHost
-    from ..durable.journal.records import RunRow, RunStatus
+    from ..durable import DurableHost
+    from ..durable.journal.records import RunRow
     from ..durable.journal.run_journal import Journal
 
 __all__ = [
-    "AGENT",
     "check_queue",
     "complete_run",
     "database_option",
     "find_database",
-    "iterate_runs",
-    "open_existing_journal",
     "queue_option",
-    "read_requests",
     "require_run",
     "run_argument",
     "use_host",
@@ -45,12 +38,6 @@ __all__ = [
 
 T = TypeVar("T")
 
-AGENT = "agent"
-"""The kind of the runs that an agent works on."""
-
-_SQLITE = "sqlite:///"
-_PAGE = 500
-_MAX_COMPARED = 5_000
 _MAX_COMPLETED = 100
 # Completion must not offer an id with characters that a shell would interpret.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_.:@/+-]{1,200}\Z")
@@ -93,66 +80,14 @@ def find_database(address: str | None) -> str:
     return database
 
 
-@contextlib.contextmanager
-def open_existing_journal(database: str) -> Iterator[Journal]:
-    """Yield the journal in *database* until the end of the block. A database that does not exist is not made."""
-    from ..durable.journal.run_journal import open_journal
-
-    path = Path(database.removeprefix(_SQLITE))
-    if database.startswith(_SQLITE) and not path.exists():
-        raise Failure(f"there is no database {path.absolute()}; name the one that the workers have")
-    with contextlib.closing(open_journal(database)) as journal:
-        yield journal
-
-
 def use_host(database: str, queue: str, kind: str | None, work: Callable[[DurableHost], Awaitable[T]]) -> T:
-    """
-    Return what *work* returns for a host of the runs in *database*. The host works on no run itself.
-
-    *kind* is the kind of the runs. If it is None, the host need not know it, and leaves all that follows to a worker.
-    """
-    from ..durable import DurableHost
+    """Return what *work* returns for a host of the runs in *database*; see `open_host`."""
 
     async def open_and_work() -> T:
-        async with DurableHost(database, name=queue) as host:
-            if kind is not None:
-                host.register(kind, _refuse_activation, find_requests=read_requests)
+        async with open_host(database, queue=queue, kind=kind) as host:
             return await work(host)
 
     return run_coroutine(open_and_work())
-
-
-async def _refuse_activation(activation: Activation) -> ActivationEnd:
-    raise Failure(f"the run {activation.row.id!r} cannot be worked on here; 'toolkit worker' does that")
-
-
-def read_requests(row: RunRow) -> tuple[ApprovalRequest, ...]:
-    """Return the requests that people have to answer before the run goes on, with those that are decided already."""
-    if row.status != "waiting" or row.outcome is None:
-        return ()
-    try:
-        if row.kind == AGENT:
-            return Run.from_json(row.outcome["run"]).requests
-        return tuple(map(ApprovalRequest.from_json, row.outcome["requests"]))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DurableError(
-            f"what the run {row.id!r} waits for cannot be read: {error}; use the version of toolkit that wrote it",
-            why="changed",
-        ) from None
-
-
-def iterate_runs(
-    journal: Journal, *, status: RunStatus | None = None, kind: str | None = None, max_runs: int = _MAX_COMPARED
-) -> Iterator[RunRow]:
-    """Yield the runs in a database, the newest first."""
-    after: str | None = None
-    while max_runs > 0:
-        size = min(_PAGE, max_runs)
-        page = journal.list(status=status, kind=kind, limit=size, after=after)
-        yield from page
-        if len(page) < size:
-            return
-        after, max_runs = page[-1].id, max_runs - len(page)
 
 
 def require_run(journal: Journal, run_id: str, database: str) -> RunRow:
@@ -168,8 +103,9 @@ def require_run(journal: Journal, run_id: str, database: str) -> RunRow:
 def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the ids of the newest runs that begin with *incomplete*; none if the database cannot be read."""
     # Completion is only a convenience, and must not write to the terminal.
-    with contextlib.suppress(Exception), open_existing_journal(find_database(ctx.params.get("database"))) as journal:
-        ids = [row.id for row in iterate_runs(journal)]
+    with contextlib.suppress(Exception):
+        with contextlib.closing(open_existing_journal(find_database(ctx.params.get("database")))) as journal:
+            ids = [row.id for row in iterate_runs(journal)]
         fitting = [run_id for run_id in ids if run_id.startswith(incomplete) and _SAFE_ID.match(run_id)]
         return [CompletionItem(run_id) for run_id in fitting[:_MAX_COMPLETED]]
     return []

@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..errors import ToolkitError
-from ..hooks import ShellHooks
 from ..settings.trust import PROJECT_FOLDER, Trust, configuration_folder
-from ..spec import Tool
 from ..testing.load_target import catalog_of
 from ..values.visible import make_visible
 from .output import Output
@@ -34,20 +31,7 @@ from .targets import Target, open_target, split_targets
 if TYPE_CHECKING:  # it loads the agent, which most commands do not need
     from ..settings import MergedSettings
 
-__all__ = ["name_hooks_before", "open_extended_target"]
-
-
-def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
-    """Yield the name of each of *hooks* that runs before a call of *tool*, and may block or change the call."""
-    names = names_of(tool, {})
-    for hook in hooks:
-        if not isinstance(hook, ShellHooks):
-            if hasattr(hook, "before"):
-                yield f"the hook {type(hook).__name__}"
-            continue
-        for shell_hook in hook.hooks:
-            if "before" in shell_hook.on and shell_hook.is_about(names, tool.facts.group, tool.origin):
-                yield shell_hook.source or "a shell hook"
+__all__ = ["open_extended_target"]
 
 
 @contextlib.contextmanager

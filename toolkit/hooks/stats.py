@@ -88,29 +88,35 @@ class Stats:
     def on_event(self, event: CallEnded) -> None:
         """Count a call that has ended."""
         call, result = event.call, event.result
-        chars, attempts = (0, 0) if result is None else (len(result.text), result.attempts)
+        # A model can invent any number of names that no tool has, so these are counted together.
+        name = _UNKNOWN if call.tool is None else call.tool.name
+        if result is None:
+            self.add(name, event.kind)
+            return
+        self.add(name, event.kind, len(result.text), result.attempts, result.duration_seconds)
+        if result.attempts:
+            cost = self._cost(call, result)  # The user's function must not run while the lock is held.
+            with self._lock:
+                self._counters_for(name).cost += cost
+
+    def add(self, name: str, kind: str, chars: int = 0, attempts: int = 0, seconds: float = 0.0) -> None:
+        """Count a call of the tool *name* that has ended as *kind*, such as one of an audit log."""
         with self._lock:
-            tally = self._counters_for(call)
+            tally = self._counters_for(name)
             tally.calls += 1
             tally.chars += chars
             tally.retries += max(0, attempts - 1)
-            if event.kind not in ("ok", "waiting"):
-                tally.failures[event.kind] += 1
-            if result is not None and attempts:
-                tally.seconds.append(result.duration_seconds)
-        if result is not None and attempts:
-            cost = self._cost(call, result)  # The user's function must not run while the lock is held.
-            with self._lock:
-                tally.cost += cost
+            if kind not in ("ok", "waiting"):
+                tally.failures[kind] += 1
+            if attempts:
+                tally.seconds.append(seconds)
 
     def snapshot(self) -> list[ToolStats]:
         """Return the numbers as they are now, a record for each tool in the order of their first calls."""
         with self._lock:
             return [_build_stats(name, tally) for name, tally in self._counters.items()]
 
-    def _counters_for(self, call: ToolCall) -> _ToolCounters:
-        # A model can invent any number of names that no tool has, so these are counted together.
-        name = _UNKNOWN if call.tool is None else call.tool.name
+    def _counters_for(self, name: str) -> _ToolCounters:
         tally = self._counters.get(name)
         if tally is None:
             # Tools may come and go, so the number of their names has a limit as well.

@@ -21,7 +21,7 @@ from ..errors import ToolkitError
 from ..values.rendering import as_json, is_strict_json
 from .redaction import Redaction, RedactionRule
 
-__all__ = ["AuditError", "AuditLog"]
+__all__ = ["AuditError", "AuditLog", "decode_line", "encode_line"]
 
 _log = logging.getLogger("toolkit")
 
@@ -85,7 +85,7 @@ class AuditLog:
             if self._is_closed:
                 raise ValueError("it is closed")
             masked_fields = self._redaction.mask_value(fields) if self._redaction else fields
-            text = _encode_line({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
+            text = encode_line({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
             self._file.append(text.encode("ascii"), sync=self._sync and event in _SYNCED_EVENTS)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class AuditLog:
         """
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                entry = _decode_line(line)
+                entry = decode_line(line)
                 if isinstance(entry, dict):
                     yield entry
                 elif line.endswith(b"\n"):
@@ -125,7 +125,7 @@ class AuditLog:
             raise AuditError(f"the audit log {self._path} cannot be written: {error}") from error
 
 
-def _encode_line(line: dict[str, Any]) -> str:
+def encode_line(line: dict[str, Any]) -> str:
     """Return *line* as JSON in ASCII, so that no value can add a line feed, and a single surrogate is kept."""
     try:
         if is_strict_json(line):
@@ -135,7 +135,7 @@ def _encode_line(line: dict[str, Any]) -> str:
     return _ENCODER.encode(as_json(line))
 
 
-def _decode_line(line: bytes) -> dict[str, Any] | str:
+def decode_line(line: bytes) -> dict[str, Any] | str:
     """Return the object in *line*, or the reason why it cannot be read."""
     try:
         entry = json.loads(line)

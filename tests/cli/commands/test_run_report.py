@@ -8,8 +8,9 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.cli.commands.run_report import RunReport, describe_key, describe_row
+from toolkit.cli.commands.run_report import describe_report, describe_row
 from toolkit.durable.journal.records import EventRow, RunRow, StepRow
+from toolkit.durable.run_reports import RunReport, describe_key
 
 TEXTS = st.text(max_size=30) | st.sampled_from(["\x1b[2J", "a\nnote: all is well", "\u202eevil", "pаypal"])  # noqa: RUF001 -- it looks like ASCII
 DATA = st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=2) | st.integers(), max_size=3)
@@ -39,7 +40,7 @@ def test_foreign_text_neither_acts_nor_makes_lines(run_id, prompt, principal, pr
     report = RunReport(
         row=row, steps=steps, events=[*events, *(EventRow(number=2, at=2.0, epoch=1, kind="finished", key=key),)]
     )
-    lines = [line.plain for line in report.describe()]
+    lines = [line.plain for line in describe_report(report)]
     lines += [str(cell) for cell in describe_row(row)[2:3]]
     for line in lines:
         assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Zl", "Zp"}, line

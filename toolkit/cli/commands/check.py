@@ -17,6 +17,7 @@ from ..._plumbing.wording import format_count
 from ...catalogs.views import CatalogView
 from ...errors import DefinitionError, ToolkitWarning
 from ...hooks import ShellHooks
+from ...hooks.shell.shell_hooks import name_hooks_before
 from ...testing.laws.checking import broken_laws
 from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
@@ -30,7 +31,6 @@ from ..failures import Failure
 from ..output import Output, to_safe_text
 from ..settings_options import load_command_settings, note_settings
 from ..targets import open_target
-from ..user_extensions import name_hooks_before
 
 __all__ = ["command"]
 

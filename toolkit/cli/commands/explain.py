@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from rich.text import Text
 
 from ..._plumbing.wording import format_dollars
+from ...hooks.shell.shell_hooks import name_hooks_before
 from ...session import Session
 from ...settings import MergedSettings
 from ...verdicts import Verdict
@@ -18,7 +19,7 @@ from ..exit_codes import VERDICT_EXITS
 from ..interruptible_loop import run_coroutine
 from ..output import Output, to_safe_text
 from ..settings_options import settings_options
-from ..user_extensions import name_hooks_before, open_extended_target
+from ..user_extensions import open_extended_target
 from .call import arguments_option, read_arguments
 
 __all__ = ["command"]

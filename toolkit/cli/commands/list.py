@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import click
 
-from ..._plumbing.wording import format_dollars
 from ...catalogs.snapshot import has_foreign
+from ...catalogs.tool_reports import describe_facts
 from ...catalogs.views import CatalogView
 from ...spec import Tool
 from ..command import subcommand, target_argument, undecorated_option
@@ -15,7 +15,7 @@ from ..completion.known_names import save_names
 from ..output import Output
 from ..user_extensions import open_extended_target
 
-__all__ = ["command", "describe_facts", "tools_to_json"]
+__all__ = ["command", "tools_to_json"]
 
 
 @subcommand("list")
@@ -73,26 +73,3 @@ def tools_to_json(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
         {"name": tool.name, "description": tool.description, "origin": tool.origin, "facts": tool.facts.as_json()}
         for tool in tools
     ]
-
-
-def describe_facts(tool: Tool) -> str:
-    """Return in words the facts about *tool* that matter to its caller; "writes" if it states no effect."""
-    facts = tool.facts
-    is_trusted = (facts.metadata or {}).get("mcp", {}).get("trusted") is not False
-    effects = {
-        "not trusted": not is_trusted,
-        "read-only": facts.read_only,
-        "destructive": facts.destructive and is_trusted,
-        "open world": facts.open_world and is_trusted,
-        "deferred": facts.defer,
-        "asks": facts.approval != "never",
-    }
-    cost = facts.cost or 0.0
-    amount = "by its arguments" if callable(cost) else format_dollars(float(cost))
-    manners = {
-        "background": facts.background,
-        "streaming": facts.streaming,
-        f"costs {amount}": facts.cost is not None,
-    }
-    stated = [word for word, holds in effects.items() if holds] or ["writes"]
-    return ", ".join([*stated, *(word for word, holds in manners.items() if holds)])

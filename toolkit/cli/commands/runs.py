@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import getpass
 import shlex
@@ -20,22 +21,19 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ..command import SECONDS, read_prompt, subcommand
-from ..output import Output
-from ..run_database import (
+from ...durable.run_reports import (
     AGENT,
-    database_option,
-    find_database,
     iterate_runs,
     open_existing_journal,
-    queue_option,
+    read_report,
     read_requests,
-    require_run,
-    run_argument,
-    use_host,
+    row_to_json,
 )
+from ..command import SECONDS, read_prompt, subcommand
+from ..output import Output
+from ..run_database import database_option, find_database, queue_option, require_run, run_argument, use_host
 from .run_decisions import read_answers, select_requests
-from .run_report import RunReport, describe_row, describe_worker_row, row_to_json
+from .run_report import describe_report, describe_row, describe_worker_row
 
 if TYPE_CHECKING:  # it loads the engine, which a command that only looks does not need
     from ...durable import DurableHost
@@ -73,7 +71,7 @@ def list_command(output: Output, status: RunStatus | None, kind: str | None, lim
       toolkit runs list
       toolkit runs list --status waiting --json | jq -r '.[].id'
     """
-    with open_existing_journal(find_database(database)) as journal:
+    with contextlib.closing(open_existing_journal(find_database(database))) as journal:
         rows = list(iterate_runs(journal, status=status, kind=kind, max_runs=limit + 1))
     if output.is_json:
         output.json([row_to_json(row) for row in rows[:limit]])
@@ -97,18 +95,13 @@ def show_command(output: Output, run_id: str, database: str | None) -> None:
       toolkit runs show fix-417 --json | jq .requests
     """
     address = find_database(database)
-    with open_existing_journal(address) as journal:
+    with contextlib.closing(open_existing_journal(address)) as journal:
         row = require_run(journal, run_id, address)
-        report = RunReport(
-            row=row,
-            steps=journal.read_steps(run_id),
-            events=journal.read_events(run_id),
-            workers=journal.list_workers(),
-        )
+        report = read_report(journal, row)
     if output.is_json:
         output.json(report.to_json())
         return
-    output.show(*report.describe())
+    output.show(*describe_report(report))
     screen = Screen(cast("TextIO", output.console.file))
     requests = read_requests(row)
     for request in requests:
@@ -148,7 +141,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
         **own_options: Any,
     ) -> None:
         decide, address = prepare(by or _find_user(), **own_options), find_database(database)
-        with open_existing_journal(address) as journal:
+        with contextlib.closing(open_existing_journal(address)) as journal:
             row = require_run(journal, run_id, address)
             requests = select_requests(journal, row, request_ids, selects_all=answers_all)
         decisions = {request.id: decide(request) for request in requests}
@@ -267,7 +260,7 @@ def workers_command(output: Output, database: str | None) -> None:
     Examples:
       toolkit runs workers
     """
-    with open_existing_journal(find_database(database)) as journal:
+    with contextlib.closing(open_existing_journal(find_database(database))) as journal:
         workers = journal.list_workers()
         rows = list(iterate_runs(journal, status="running"))
     runs = {worker.name: [row.id for row in rows if row.worker == worker.name] for worker in workers}
@@ -297,7 +290,7 @@ def purge_command(output: Output, days: float, database: str | None, queue: str)
       toolkit runs purge --days 30
     """
     address = find_database(database)
-    with open_existing_journal(address):
+    with contextlib.closing(open_existing_journal(address)):
         pass  # a mistyped name must not make an empty database
     before = time.time() - days * 86_400
     count = use_host(address, queue, None, lambda host: host.purge(before=before))
@@ -347,7 +340,7 @@ def start_command(
 
 
 def _change(run_id: str, address: str, queue: str, work: Callable[[DurableHost], Awaitable[RunRow]]) -> RunRow:
-    with open_existing_journal(address) as journal:
+    with contextlib.closing(open_existing_journal(address)) as journal:
         require_run(journal, run_id, address)
     return use_host(address, queue, None, work)
 

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import click
 
-from ...catalogs.views import CatalogView
-from ...formats import FORMATS, Definitions, definitions_for
-from ...session import Session
+from ...catalogs.tool_reports import define_tool
+from ...formats import FORMATS
 from ..command import subcommand, target_argument, tool_argument
 from ..failures import Failure
 from ..output import Output
 from ..user_extensions import open_extended_target
 
-__all__ = ["command", "definition_of"]
+__all__ = ["command"]
 
 
 @subcommand("schema")
@@ -45,15 +44,7 @@ def command(output: Output, target: str, name: str, format_: str, strict: bool) 
             return
         if format_ == "plain":
             raise Failure("--strict needs the format of a provider: --format openai --strict")
-        definitions = definition_of(loaded_target.catalog, name, format_, strict=strict)
+        definitions = define_tool(loaded_target.catalog, name, format_, strict=strict)
         for note in definitions.notes:
             output.note(f"note: {note}")
         output.json(definitions[0])
-
-
-def definition_of(catalog: CatalogView, name: str, format_: str, *, strict: bool = False) -> Definitions:
-    """Return the definition of the tool *name* that the provider of *format_* gets, even if the tool is deferred."""
-    tool = catalog[name]
-    session = Session()
-    session.load(tool.name)
-    return definitions_for(format_, catalog.filtered(lambda candidate: candidate is tool), session, strict=strict)

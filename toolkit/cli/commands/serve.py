@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
-import socket
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +22,6 @@ from ..reloading import ReloadableTarget
 if TYPE_CHECKING:
     from ...dispatcher import Dispatcher
     from ...mcp.serving.auth import Auth
-    from ...mcp.serving.http_app import HttpApp
     from ...mcp.serving.tool_server import ToolServer
 
 __all__ = ["command", "parse_address", "read_tokens"]
@@ -176,39 +173,23 @@ def _serve_http(
     output: Output,
     drain_seconds: int,
 ) -> tuple[ToolServer, Coroutine[Any, Any, None]]:
-    """Return the server, and what serves over HTTP. The port is open already, so mistakes are found before that runs."""
+    """Return the server, and what serves over HTTP. The port is open already, so mistakes are found before."""
+    from sse_starlette.sse import AppStatus
+
     from ...mcp.serving.http_app import http_app
+    from ...web_server.running import open_listener, run_app
 
     host, port = parse_address(address)
     app = http_app(dispatcher, host=host, **options)
     try:
-        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        listener = open_listener(host, port)
     except OSError as error:
         raise Failure(f"--http: cannot listen on {address}: {error.strerror or error}; choose another port") from error
     port = listener.getsockname()[1]
     output.note(f"serving {options['name']} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
-    return app.server, _run(app, listener, drain_seconds)
-
-
-async def _run(app: HttpApp, listener: socket.socket, drain_seconds: int) -> None:
-    import uvicorn
-    from sse_starlette.sse import AppStatus
-
-    from ...mcp.serving.web_protocol import ImpatientProtocol
-
-    class WebServer(uvicorn.Server):
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            # uvicorn waits for its connections, and a subscription would last for as long as its client.
-            app.drain()
-            # Calls that are cut off from here on are no errors, and their tracebacks would hide what is one.
-            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-            await super().shutdown(sockets)
-
     # The SDK's responses would end at once when the server is told to stop, and those of calls under way with them.
     AppStatus.enable_automatic_graceful_drain = False
-    options: dict[str, Any] = {"http": ImpatientProtocol, "timeout_graceful_shutdown": drain_seconds}
-    config = uvicorn.Config(app, log_level="warning", access_log=False, **options)
-    await WebServer(config).serve([listener])
+    return app.server, run_app(app, listener, drain_seconds=drain_seconds, on_stop=app.drain)
 
 
 def parse_address(text: str) -> tuple[str, int]:

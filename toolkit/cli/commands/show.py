@@ -14,6 +14,7 @@ from rich.tree import Tree
 
 from ..._plumbing.wording import format_count
 from ...catalogs.snapshot import describe_place, is_foreign
+from ...catalogs.tool_reports import describe_facts, tool_to_json
 from ...spec import Tool
 from ...values.rendering import as_json
 from ...values.schemas.messages import describe_expectation
@@ -24,9 +25,8 @@ from ...values.visible import make_visible
 from ..command import subcommand, target_argument, tool_argument, undecorated_option
 from ..output import Output, to_safe_text
 from ..user_extensions import open_extended_target
-from .list import describe_facts
 
-__all__ = ["command", "describe_type", "render_schema_tree", "render_signature", "tool_to_json"]
+__all__ = ["command", "describe_type", "render_schema_tree", "render_signature"]
 
 _MAX_DEPTH = 6
 _MAX_CHOICES = 6
@@ -80,16 +80,6 @@ def command(output: Output, target: str, name: str, undecorated: bool) -> None:
         output.show(Text())
         for label, text in _label_facts(tool).items():
             output.show(Text.assemble((f"{label}: ", "dim"), to_safe_text(text)))
-
-
-def tool_to_json(tool: Tool) -> dict[str, Any]:
-    """Return *tool* as plain JSON: its definition, its examples, its origin and its place in the source code."""
-    return {
-        **tool.definition,
-        "examples": [dict(example) for example in tool.facts.examples],
-        "origin": tool.origin,
-        "place": describe_place(tool),
-    }
 
 
 def _label_facts(tool: Tool) -> dict[str, str]:

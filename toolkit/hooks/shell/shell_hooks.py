@@ -19,6 +19,7 @@ from typing import Any
 from ...catalogs.snapshot import names_of
 from ...results import Kind, ToolCall, ToolResult
 from ...session import Session
+from ...spec import Tool
 from ...values.rendering import as_text
 from ...values.visible import make_visible
 from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
@@ -37,7 +38,7 @@ from .events import (
 from .process import HookCommand, NotRun, build_environment, run_command
 from .records import POINTS, ShellHook
 
-__all__ = ["ShellHook", "ShellHooks"]
+__all__ = ["ShellHook", "ShellHooks", "name_hooks_before"]
 
 _log = logging.getLogger("toolkit.hooks")
 
@@ -236,3 +237,16 @@ def _add_note(result: ToolResult, note: dict[str, Any]) -> ToolResult:
         "hooks": [*(earlier_notes if isinstance(earlier_notes, list) else []), note],
     }
     return copied
+
+
+def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
+    """Yield the name of each of *hooks* that runs before a call of *tool*, and may block or change the call."""
+    names = names_of(tool, {})
+    for hook in hooks:
+        if not isinstance(hook, ShellHooks):
+            if hasattr(hook, "before"):
+                yield f"the hook {type(hook).__name__}"
+            continue
+        for shell_hook in hook.hooks:
+            if "before" in shell_hook.on and shell_hook.is_about(names, tool.facts.group, tool.origin):
+                yield shell_hook.source or "a shell hook"

@@ -21,9 +21,10 @@ from ...approvals.records import ApprovalError
 from ...context import ClientRequest, current_request
 from ...dispatcher import Dispatcher
 from ...errors import ToolkitWarning
+from ...web_server.request_guard import is_loopback
 from .auth import METADATA_PATH, Auth, FindUser
 from .conversations import RequestContext, SessionOwners
-from .http_guard import HttpGuard, is_loopback
+from .http_guard import HttpGuard
 from .request_page import RequestPage
 from .tool_server import ServerOptions, ToolServer, build_judged_server
 

@@ -1,8 +1,8 @@
 """
-HTTP as `toolkit serve` speaks it: that of uvicorn, with a time limit for the head of a request.
+HTTP as our servers speak it: that of uvicorn, with a time limit for the head of a request.
 
 uvicorn waits without end for a client that has connected and never sends the last line of its headers. The time for the
-body is limited by `http_app`, under every web server.
+body is limited by `RequestGuard`, under every web server.
 """
 
 from __future__ import annotations

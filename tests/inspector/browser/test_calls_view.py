@@ -1,0 +1,106 @@
+"""Calls in the browser: live in two pages, filtered, and by the hundred thousand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from tests.inspector.browser.shop import Shop, run_beside
+from toolkit import Catalog, Dispatcher
+
+MANY = 100_000
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Shop(tmp_path)
+
+
+def test_call_is_seen_live_in_two_pages(inspect, shop):
+    """It appears while it runs, and changes when it ends, without a click."""
+    inspected = inspect(shop.dispatcher)
+    pages = [inspected.open("/calls") for _ in range(2)]
+    future = run_beside(lambda: inspected.inspector.dispatcher.call_sync("brew", {"minutes": 3}))
+    assert shop.running.wait(60)
+    for page in pages:
+        page.get_by_role("option", name="running brew").wait_for()
+    shop.released.set()
+    assert future.result(60).kind == "ok"
+    for page in pages:
+        page.get_by_role("option", name="ok brew").click()
+        page.get_by_text("tea after 3 minutes", exact=True).wait_for()
+
+
+def test_parallel_calls_lie_side_by_side(inspect, shop):
+    """Their bars begin at the same place of the turn, and overlap."""
+    inspected = inspect(shop.dispatcher)
+    page = inspected.open("/calls")
+    calls = [("brew", {"minutes": 1}), ("brew", {"minutes": 2})]
+    future = run_beside(lambda: asyncio.run(inspected.inspector.dispatcher.call_many(calls)))
+    assert shop.running.wait(60)
+    page.get_by_role("option", name="running brew").nth(1).wait_for()
+    shop.released.set()
+    future.result(60)
+    page.get_by_role("option", name="ok brew").nth(1).wait_for()
+    bars = [page.locator(".bar").nth(index).bounding_box() for index in range(2)]
+    assert bars[0]["x"] < bars[1]["x"] + bars[1]["width"]
+    assert bars[1]["x"] < bars[0]["x"] + bars[0]["width"]
+
+
+def test_filters_leave_what_fits(inspect, shop):
+    inspected = inspect(shop.dispatcher)
+    for tool, arguments in (("add", {"a": 1}), ("add", {"a": "x"}), ("greet", {"name": "ada"})):
+        inspected.call(tool, arguments)
+    page = inspected.open("/calls")
+    calls = page.locator(".list-row:not(.header)")
+    page.get_by_text("3 of 3 calls").wait_for()
+    page.get_by_label("Tool", exact=True).fill("greet")
+    page.get_by_text("1 of 1 calls").wait_for()
+    assert "greet" in calls.inner_text()
+    page.get_by_label("Tool", exact=True).fill("")
+    page.get_by_text("3 of 3 calls").wait_for()
+    page.get_by_label("Failed").check()
+    page.get_by_text("1 of 1 calls").wait_for()
+    assert "bad_args" in calls.inner_text()
+
+
+@pytest.fixture
+def long_log(tmp_path):
+    """An audit log with a hundred thousand calls, forty in each conversation."""
+    path = tmp_path / "calls.jsonl"
+    start = time.time() - MANY
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(MANY):
+            call = {"call_id": f"c{number}", "tool": f"tool_{number % 50}", "session": f"s{number // 40}"}
+            outcome = {"event": "outcome", "kind": "ok", "duration_seconds": 0.5, "attempts": 1, **call}
+            file.write(json.dumps({"version": 1, "at": start + number, **outcome}) + "\n")
+    return path
+
+
+def test_hundred_thousand_calls_scroll_without_a_blocked_second(inspect, long_log):
+    """The end is reached, few rows exist at any time, and no task of the page takes a second."""
+    inspected = inspect(Dispatcher(Catalog()), audit=long_log)
+    page = inspected.open("/calls")
+    page.get_by_text(f"of {MANY:,} calls").wait_for()
+    page.evaluate(
+        """() => {
+            window.longest = 0;
+            const watch = (list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); };
+            new PerformanceObserver(watch).observe({ entryTypes: ["longtask"] });
+        }"""
+    )
+    page.wait_for_function(
+        """() => {
+            const list = document.querySelector(".virtual");
+            list.scrollTop = list.scrollHeight;
+            return document.querySelector(".side").innerText.includes("100,000 of 100,000 calls");
+        }""",
+        timeout=120_000,
+    )
+    page.evaluate("document.querySelector('.virtual').scrollTop = document.querySelector('.virtual').scrollHeight")
+    page.get_by_role("option", name="tool_39").last.wait_for()  # the last of the oldest conversation
+    assert page.get_by_role("option").count() < 80
+    assert page.evaluate("longest") < 1000

@@ -1,0 +1,191 @@
+"""What holds in every view: names for all controls, contrast, small screens, no markup of others, and the pictures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.inspector.browser.shop import HOSTILE, Shop
+
+VIEWS = [
+    "catalog",
+    "catalog/write",
+    "calls",
+    "calls/1",
+    "approvals",
+    "runs",
+    "search?q=write",
+    "rules/write",
+    "numbers",
+]
+SCREENS = [("light", 1280, 800), ("dark", 1280, 800), ("light", 360, 740), ("dark", 360, 740)]
+IMAGES = Path(__file__).parents[3] / "docs" / "images"
+NAMED_ROLES = {
+    *("button", "checkbox", "combobox", "link", "listbox", "option", "radio", "searchbox", "spinbutton", "textbox"),
+    *("form", "navigation", "region"),
+}
+
+
+@pytest.fixture
+def inspected(inspect, tmp_path):
+    """A shop with two calls, of which one waits."""
+    inspected = inspect(Shop(tmp_path).dispatcher)
+    change = {"path": "menu.txt", "text": "tea\ncocoa\n"}
+    for tool, arguments in (("add", {"a": 40, "b": "2"}), ("greet", {"name": HOSTILE}), ("write", change)):
+        inspected.call(tool, arguments)
+    return inspected
+
+
+def settle(page: Any, inspected: Any, view: str) -> None:
+    """Open *view*, and wait until the page asks for nothing more."""
+    page.goto(f"{inspected.url}/#/{view}")
+    page.locator(f"main > .{view.partition('/')[0].partition('?')[0]} h2").first.wait_for()
+    with_content = ".detail > *:not(.empty)" if "/" in view and "rules" not in view else "main"
+    page.locator(with_content).first.wait_for()
+    page.wait_for_timeout(300)  # a frame for the list, and the pause before a call is explained
+
+
+def test_every_control_has_a_name(inspected):
+    """The tree is the one that the browser gives to a screen reader."""
+    page = inspected.open()
+    devtools = page.context.new_cdp_session(page)
+    for view in VIEWS:
+        settle(page, inspected, view)
+        nodes = devtools.send("Accessibility.getFullAXTree")["nodes"]
+        shown = [node for node in nodes if not node["ignored"]]
+        roles = [node["role"]["value"] for node in shown]
+        unnamed = [
+            node["role"]["value"]
+            for node in shown
+            if node["role"]["value"] in NAMED_ROLES and not node.get("name", {}).get("value", "").strip()
+        ]
+        assert unnamed == [], view
+        assert {"banner", "main", "navigation"} <= set(roles), view
+        assert roles.count("heading") >= 2, view
+
+
+def test_ids_are_unique(inspected):
+    page = inspected.open()
+    for view in VIEWS:
+        settle(page, inspected, view)
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
+        assert len(ids) == len(set(ids)), view
+
+
+CONTRAST = """() => {
+    const parse = (colour) => (colour.match(/[0-9.]+/g) ?? []).map(Number);
+    const light = ([red, green, blue]) => {
+        const part = (value) => { const c = value / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+        return 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
+    };
+    const behind = (element) => {
+        for (let box = element; box; box = box.parentElement) {
+            const colour = parse(getComputedStyle(box).backgroundColor);
+            if ((colour[3] ?? 1) === 1 && colour.length >= 3) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const low = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest(":disabled, svg")) continue;
+        const [one, two] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+        const ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+        if (ratio < 4.5) low.push(`${ratio.toFixed(2)}: ${walker.currentNode.data.slice(0, 40)}`);
+    }
+    return low;
+}"""
+
+
+@pytest.mark.parametrize(("scheme", "width", "height"), SCREENS)
+def test_views_fit_every_screen(inspected, scheme, width, height):
+    """Nothing is wider than the screen, and every text has a contrast of 4.5 to 1."""
+    page = inspected.open(color_scheme=scheme, viewport={"width": width, "height": height})
+    for view in VIEWS:
+        settle(page, inspected, view)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        wide = "[...document.querySelectorAll('.side, .detail, .view, main')].filter((box) => box.scrollWidth > box.clientWidth)"
+        assert page.evaluate(f"{wide}.map((box) => box.className)") == [], view
+        assert page.evaluate(CONTRAST) == [], view
+
+
+def test_small_screen_has_a_way_back(inspected):
+    page = inspected.open("/catalog/add", viewport={"width": 360, "height": 740})
+    assert not page.get_by_role("listbox").is_visible()
+    page.get_by_role("link", name="Back to the list").click()
+    page.get_by_role("listbox").wait_for()
+
+
+def test_nothing_moves_if_the_user_wants_that(inspected):
+    page = inspected.open("/calls", reduced_motion="reduce")
+    moving = page.evaluate("document.getAnimations().length")
+    assert moving == 0
+
+
+def test_token_leaves_the_address(inspected):
+    """Neither the address bar nor the history of the browser has it."""
+    page = inspected.open("/search")
+    assert inspected.token not in page.url
+    assert page.evaluate("history.length") <= 2
+
+
+def test_wrong_token_is_told(inspected):
+    inspected.allowed.append("401")
+    page = inspected.new_page(inspected)
+    page.goto(f"{inspected.url}/#token=wrong")
+    page.get_by_text("Open the address that the command printed").wait_for()
+
+
+def test_page_that_only_reads_has_no_buttons(inspect, tmp_path):
+    inspected = inspect(Shop(tmp_path).dispatcher, read_only=True)
+    page = inspected.open("/catalog/add")
+    page.get_by_text("This page only reads").wait_for()
+    assert page.get_by_role("button", name="Call", exact=True).count() == 0
+
+
+def test_search_shows_scores_words_and_what_the_model_is_told(inspected):
+    page = inspected.open("/search")
+    page.get_by_label("Search for").fill("wriet a file")
+    page.keyboard.press("Enter")
+    page.get_by_role("cell", name="write", exact=True).wait_for()
+    page.get_by_text("What the model is told").click()
+    assert "Write a file." in page.locator("details pre").inner_text()
+
+
+def test_rules_show_what_decides(inspected):
+    page = inspected.open("/rules")
+    page.get_by_label("Tool", exact=True).fill("write")
+    page.get_by_label("path", exact=True).fill("menu.txt")
+    page.get_by_role("button", name="Which rule decides?").click()
+    page.get_by_text("would ask").wait_for()
+    assert "mode `default`" in page.get_by_role("region", name="Findings").inner_text()
+    page.get_by_label("path", exact=True).fill("../../outside.txt")
+    page.get_by_role("button", name="Which rule decides?").click()
+    page.get_by_text("would be denied").wait_for()
+
+
+def test_numbers_have_percentiles(inspected):
+    page = inspected.open("/numbers")
+    row = page.get_by_role("row", name="add")
+    assert row.get_by_role("cell").nth(1).inner_text() == "1"
+    assert row.get_by_role("cell").nth(6).inner_text().endswith("s")
+
+
+def test_pictures_of_the_documentation(inspected):
+    """Take them anew with `PICTURES=1`; without it, the test only shows that the views can be drawn."""
+    page = inspected.open(viewport={"width": 1080, "height": 680}, device_scale_factor=1)
+    for view, name in (("catalog/write", "catalog"), ("calls/1", "calls"), ("approvals", "approvals")):
+        settle(page, inspected, view)
+        if view == "catalog/write":
+            panel = page.get_by_role("form", name="Call write")
+            panel.get_by_label("path", exact=True).fill("menu.txt")
+            panel.get_by_label("text", exact=True).fill("tea")
+            panel.get_by_text("would ask").wait_for()
+        picture = page.screenshot(animations="disabled")
+        assert picture.startswith(b"\x89PNG")
+        if "PICTURES" in os.environ:
+            (IMAGES / f"inspector-{name}.png").write_bytes(picture)

@@ -1,0 +1,126 @@
+"""
+`toolkit inspect`: look at the tools of a target in the browser, call them, and answer what waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from ...approvals import SQLiteApprovals
+from ...inspector import Inspector
+from ...testing.load_target import load_module
+from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
+from ..command import subcommand, target_argument
+from ..completion.known_names import BUILTIN
+from ..failures import Failure
+from ..openapi_targets import is_document
+from ..output import Output
+from ..run_database import database_option
+from ..server_targets import is_server
+from ..targets import split_targets
+from ..user_extensions import open_extended_target
+
+if TYPE_CHECKING:  # it loads all of the flows
+    from ...flows import Flow
+
+__all__ = ["command"]
+
+_DRAIN_SECONDS = 2
+_EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 -- they are compared with what the user has given
+
+
+@subcommand("inspect", piped="text")
+@target_argument
+@database_option
+@click.option(
+    "--approvals", "store_path", type=click.Path(dir_okay=False), help="Show the requests for approval in this file."
+)
+@click.option("--read-only", is_flag=True, help="Only look: the page calls, answers, cancels and retries nothing.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 for any.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Let other machines reach the page here.")
+@call_options()
+def command(
+    output: Output,
+    target: str,
+    database: str | None,
+    store_path: str | None,
+    read_only: bool,
+    port: int,
+    host: str,
+    options: CallOptions,
+) -> None:
+    """Look at the tools of TARGET in the browser.
+
+    The page shows the tools with their schemas, calls them through all rules and hooks,
+    and shows the calls, the requests for approval, the runs of the database, the search,
+    the rules and numbers. It is at the address that is printed, which ends in a token:
+    whoever has the address may use the page. Ctrl-C ends it. Loading TARGET runs its code.
+
+    With --audit, the calls of the page are added to this log, and the page shows all
+    calls in it. With --read-only, the page changes nothing.
+
+    \b
+    Examples:
+      toolkit inspect tools.py
+      toolkit inspect shop.flows --database sqlite:///runs.sqlite --read-only
+      toolkit inspect https://docs.example/mcp
+    """
+    from ...web_server.running import open_listener, run_app
+
+    with open_extended_target(target, output, settings=options.settings) as loaded_target:
+        own = loaded_target.dispatcher
+        for option, value in (("--approvals", store_path), ("--with", options.resource_names)):
+            if own is not None and value:
+                raise Failure(f"{option}: a dispatcher has its own; write it in the program, or name the catalog")
+        own_log = None if own is None else own.settings.audit
+        audit = options.audit or (None if own_log is None else own_log.path)
+        if read_only or own is not None:
+            options = replace(options, audit=None)  # the log is read, and not written
+        store = None if store_path is None else SQLiteApprovals(store_path)
+        resources = load_resources(options.resource_names)
+        # A tool whose resources are not given can be looked at.
+        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, store=store, needed_by=())
+        inspector = Inspector(
+            dispatcher,
+            database or options.settings["database"],
+            audit,
+            read_only,
+            name=target,
+            flows=_find_flows(target),
+            sources=(loaded_target.catalog, *loaded_target.servers),
+        )
+        try:
+            listener = open_listener(host, port)
+        except OSError as error:
+            reason = error.strerror or error
+            raise Failure(f"--port: cannot listen on {host}:{port}: {reason}; choose another port") from error
+        shown_host = f"[{host}]" if ":" in host else host
+        output.show(
+            Text(f"the inspector is at http://{shown_host}:{listener.getsockname()[1]}/#token={inspector.token}")
+        )
+        output.console.file.flush()
+        is_open = host in _EVERY_ADDRESS
+        app = inspector.app(hosts=[socket.gethostname() if is_open else host], any_address=is_open)
+        with contextlib.closing(inspector):
+            asyncio.run(run_app(app, listener, drain_seconds=_DRAIN_SECONDS, on_stop=inspector.drain))
+
+
+def _find_flows(target: str) -> list[Flow[Any]]:
+    """Return the flows of the modules that *target* names."""
+    module = sys.modules.get("toolkit.flows.flow")
+    if module is None:  # loading the target has not loaded it, so there is none
+        return []
+    found: dict[int, Flow[Any]] = {}
+    for part in split_targets(target):
+        if part != BUILTIN and not is_server(part) and not is_document(part):
+            values = vars(load_module(part.partition(":")[0])).values()
+            found |= {id(value): value for value in values if isinstance(value, module.Flow)}
+    return [*found.values()]

@@ -1,0 +1,202 @@
+"""
+The requests that people have to answer: those of the dispatcher's store, and those of runs that wait in a database.
+
+The answer to a request of the store lets the call go on here. The answer to a request of a run is written to the
+database, and a worker goes on with the run. If two people answer, the store or the database lets one answer count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+from collections.abc import Mapping
+from typing import Any
+
+from ..approvals.records import ApprovalError, Record
+from ..decisions import ApprovalRequest, Decision
+from ..dispatcher import Dispatcher
+from ..durable.errors import DurableError
+from ..durable.journal.records import RunRow
+from ..durable.journal.run_journal import Journal
+from ..durable.run_reports import (
+    format_time,
+    iterate_runs,
+    open_host,
+    read_requests,
+    row_to_json,
+)
+from ..errors import ToolkitError
+from ..questions import DECLINED
+from ..session import Session
+from .api_requests import ApiError
+from .call_rows import describe_result
+from .history import History
+from .run_database import RunDatabase
+
+__all__ = ["ApprovalDesk"]
+
+_MAX_RUNS = 500
+_UNSENT = ("version", "seal", "digest", "trace_parent")
+_USUAL: dict[str, Any] = {"questions": [], "auth": None, "edits": [], "repairs": [], "answers": [], "origin": "python"}
+_USUAL |= {"alias": None, "cost": 0.0}
+
+
+class ApprovalDesk:
+    """Lists and answers the requests of *dispatcher*, and of the runs in *database* if there is one."""
+
+    def __init__(self, dispatcher: Dispatcher, history: History, database: RunDatabase | None) -> None:
+        self._dispatcher = dispatcher
+        self._history = history
+        self._database = database
+
+    async def list_all(self) -> dict[str, Any]:
+        """Return the open requests, the oldest first, and what was decided, the newest first."""
+        requests, problems = dict[str, tuple[ApprovalRequest, str | None]](), list[str]()
+        approvals = self._dispatcher.approvals
+        try:
+            runner = self._dispatcher.settings.store_runner
+            pending = await runner.run("list requests", "", lambda store: store.pending(now=approvals.clock()))
+            requests |= {request.id: (request, None) for request in pending}
+        except ApprovalError as error:
+            problems.append(str(error))
+        try:
+            for row, request in await self._find_in_runs():
+                requests.pop(request.id, None)  # the store may have it too
+                if request.id not in row.decisions:
+                    requests[request.id] = request, row.id
+        except DurableError as error:
+            problems.append(str(error))
+        ordered = sorted(requests.values(), key=lambda pair: pair[0].created_at)
+        return {
+            "open": [_describe_request(request, run) for request, run in ordered],
+            "decided": [*reversed(self._history.decisions)],
+            "problem": "; ".join(problems) or None,
+        }
+
+    async def _find_in_runs(self) -> list[tuple[RunRow, ApprovalRequest]]:
+        """Return the requests of waiting runs, with the rows of their runs, which have the answers so far."""
+        if self._database is None:
+            return []
+
+        def read(journal: Journal) -> list[tuple[RunRow, ApprovalRequest]]:
+            found = []
+            for row in iterate_runs(journal, status="waiting", max_runs=_MAX_RUNS):
+                with contextlib.suppress(DurableError):  # a run of another version is shown among the runs
+                    found += [(row, request) for request in read_requests(row)]
+            return found
+
+        return await self._database.read(read)
+
+    async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Answer the request that *body* names, and return what came of it.
+
+        Raises:
+            ApiError: The request is not open, or the answer does not fit it.
+        """
+        request_id = body.get("id")
+        if not isinstance(request_id, str):
+            raise ApiError(400, "`id` has to be the id of a request")
+        for row, request in await self._find_in_runs():
+            if request.id == request_id and self._database is not None:
+                return await self._answer_run(self._database, row, request, _read_decision(body, request))
+        record = await self._find_record(request_id)
+        if record is None:
+            raise ApiError(404, f"there is no open request {request_id[:64]!r}; it may be over", why="unknown")
+        request = record.request
+        decision = _read_decision(body, request)
+        session = None if request.session is None else self._find_session(request.session, request.principal)
+        try:
+            result = await self._dispatcher.resume(request_id, decision, session=session, principal=request.principal)
+        except ApprovalError as error:
+            raise await self._explain(error, request_id) from error
+        shown, _ = describe_result(result)
+        at = self._dispatcher.approvals.clock()
+        return {"decided": {**_describe_decision(request, decision), "at": at}, "result": shown, "run": None}
+
+    async def _answer_run(
+        self, database: RunDatabase, row: RunRow, request: ApprovalRequest, decision: Decision
+    ) -> dict[str, Any]:
+        if request.id in row.decisions:
+            earlier = row.decisions[request.id]
+            first = _describe_first(earlier.get("by"), earlier.get("approved"), earlier.get("decided_at"))
+            raise ApiError(409, f"request {request.id} was answered before: {first}", why="answered")
+        async with open_host(database.address, kind=row.kind) as host:
+            changed = await host.decide(row.id, {request.id: decision})
+        decided = self._history.add_decision(**_describe_decision(request, decision), run=row.id)
+        return {"decided": decided, "result": None, "run": row_to_json(changed)}
+
+    async def _find_record(self, request_id: str) -> Record | None:
+        runner = self._dispatcher.settings.store_runner
+        return await runner.run("find request", request_id, lambda store: store.get(request_id))
+
+    def _find_session(self, session_id: str, principal: str | None) -> Session:
+        """Return the conversation of a request. One of another process has no grants here."""
+        return self._history.find_session(session_id) or Session(id=session_id, principal=principal)
+
+    async def _explain(self, error: ApprovalError, request_id: str) -> ApiError:
+        """Return *error*, with who has answered before if somebody has."""
+        refusal = ApiError.of(error)
+        with contextlib.suppress(ToolkitError):
+            record = await self._find_record(request_id)
+            if record is not None and record.decided_at is not None:
+                first = _describe_first(record.decided_by, record.state != "denied", record.decided_at)
+                return ApiError(refusal.status, f"{error}: {first}", **refusal.fields)
+        return refusal
+
+
+def _describe_request(request: ApprovalRequest, run: str | None) -> dict[str, Any]:
+    fields = {name: value for name, value in request.to_json().items() if name not in _UNSENT}
+    return {**_USUAL, **fields, "run": run}
+
+
+def _describe_first(by: Any, approved: Any, at: Any) -> str:
+    """Return who has answered a request, for a person whose answer comes later."""
+    when = f" at {format_time(at)} UTC" if isinstance(at, (int, float)) else ""
+    return f"{by or 'somebody'} has {'approved' if approved else 'denied'} it{when}; this answer does not count"
+
+
+def _describe_decision(request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
+    words = {name: getattr(decision, name) for name in ("approved", "by", "reason")}
+    return {"id": request.id, "tool": request.tool, **words}
+
+
+def _read_decision(body: Mapping[str, Any], request: ApprovalRequest) -> Decision:
+    """Return the decision that *body* states about *request*; raise `ApiError` if it states none."""
+    action, by = body.get("action"), body.get("by") or _find_user()
+    try:
+        if action == "deny":
+            return Decision.deny(body.get("reason") or "", by=by, principal=request.principal)
+        if action == "approve":
+            return Decision.approve(
+                arguments=body.get("arguments"),
+                grant=_find_grant(body.get("grant"), request),
+                answers=_read_answers(body),
+                by=by,
+                principal=request.principal,
+            )
+    except (TypeError, ValueError) as error:
+        raise ApiError(400, str(error)) from error
+    raise ApiError(400, f'`action` has to be "approve" or "deny", got {action!r:.60}')
+
+
+def _find_grant(place: Any, request: ApprovalRequest) -> Any:
+    if place is None:
+        return None
+    if type(place) is not int or not 0 <= place < len(request.grants):
+        raise ValueError(f"`grant` has to be the place of one of its {len(request.grants)} grants, got {place!r:.60}")
+    return request.grants[place]
+
+
+def _read_answers(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    answers, declined = body.get("answers") or {}, body.get("declined") or []
+    if not isinstance(answers, dict) or not isinstance(declined, list):
+        raise TypeError("`answers` are an object by the keys of the questions, and `declined` is a list of keys")
+    return {**answers, **dict.fromkeys(map(str, declined), DECLINED)} or None
+
+
+def _find_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "the inspector"

@@ -1,0 +1,1 @@
+"""What the MCP server and the inspector share as web servers: the checks on a request, and how uvicorn runs them."""
