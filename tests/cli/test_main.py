@@ -28,6 +28,7 @@ COMMANDS = [
     "agent",
     "chat",
     "serve",
+    "inspect",
     "settings",
     "trust",
     "mcp",

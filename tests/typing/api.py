@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hypothesis.strategies import SearchStrategy
+from starlette.applications import Starlette
 from typing_extensions import Unpack, assert_type
 
 from toolkit import (
@@ -120,6 +121,7 @@ from toolkit.hooks import (
     Stats,
     ToolStats,
 )
+from toolkit.inspector import History, Inspector
 from toolkit.mcp import Auth, http_app
 from toolkit.permissions import MODES, Mode, PermissionRequest, read_rule
 from toolkit.providers import (
@@ -708,3 +710,10 @@ def command_line(result: ToolResult, verdict: Verdict, run: Run, folder: Path) -
     with AgentDisplay(requests=False) as display:
         Agent(ScriptedProvider([]), [bare], on_event=display.show)
         Approvals(ask=display.asking(TerminalPrompt()))
+
+
+def inspect_in_a_browser(dispatcher: Dispatcher) -> None:
+    inspector = Inspector(dispatcher, "sqlite:///runs.sqlite", read_only=True, name="shop")
+    assert_type(inspector.app(hosts=["tools.example"]), Starlette)
+    assert_type((inspector.token, inspector.dispatcher), tuple[str, Dispatcher])
+    assert_type(inspector.history, History)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 from .._plumbing.forks import unlock_in_children
+from ..concurrency.thread_pool import ThreadPool
 from ..durable.errors import DurableError
 from ..durable.journal.run_journal import Journal
 from ..durable.run_reports import open_existing_journal
@@ -15,6 +15,8 @@ from ..durable.run_reports import open_existing_journal
 __all__ = ["RunDatabase"]
 
 T = TypeVar("T")
+
+_MAX_THREADS = 4
 
 
 class RunDatabase:
@@ -28,11 +30,14 @@ class RunDatabase:
     def __init__(self, address: str) -> None:
         self.address = address
         self._journal: Journal | None = None
+        # One that is locked is waited for, and nothing else may wait with it.
+        self._threads = ThreadPool(_MAX_THREADS, name="toolkit-inspector")
         self._lock = unlock_in_children(threading.Lock())
 
     async def read(self, work: Callable[[Journal], T]) -> T:
         """Return what *work* returns, in a thread; raise `DurableError` if the database cannot be used."""
-        return await asyncio.to_thread(self._read, work)
+        result: T = await self._threads.run(lambda: self._read(work))
+        return result
 
     def _read(self, work: Callable[[Journal], T]) -> T:
         with self._lock:
@@ -43,11 +48,15 @@ class RunDatabase:
             return work(journal)
         except DurableError as error:
             if error.why == "store":
-                self.close()
+                self._close_journal()
             raise
 
     def close(self) -> None:
-        """Close the database. It is opened again if it is needed."""
+        """Close the database, and end the threads."""
+        self._threads.close()
+        self._close_journal()
+
+    def _close_journal(self) -> None:
         with self._lock:
             journal, self._journal = self._journal, None
         if journal is not None:

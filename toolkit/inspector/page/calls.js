@@ -147,7 +147,7 @@ function callLine(call, group) {
   bar.style.width = `${Math.max(Math.min(call.seconds / span, 1 - left), 0.01) * 100}%`;
   const { progress } = call;
   const notes = [
-    call.attempts > 1 && `${call.attempts} attempts`, call.repairs > 0 && `${call.repairs} repairs`,
+    call.attempts > 1 && `${call.attempts} attempts`, call.repairs > 0 && "repaired",
     progress && `${progress.current}${progress.total ? ` of ${progress.total}` : ""} ${progress.message ?? ""}`,
   ];
   return [
