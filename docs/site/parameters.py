@@ -11,13 +11,14 @@ import ast
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import griffe
 
 __all__ = ["CompleteParameters", "list_objects"]
 
-_UNKNOWN = {"", "Any", "..."}
+_UNKNOWN = {"None", "Any"}
 _ATTRIBUTES = griffe.DocstringSectionKind.attributes
 _PARAMETERS = griffe.DocstringSectionKind.parameters
 
@@ -51,16 +52,13 @@ def _expand(function: griffe.Function) -> list[griffe.Parameter]:
     parameters = {}
     for parameter in function.parameters:
         others = [o.parameters[parameter.name] for o in function.overloads or () if parameter.name in o.parameters]
-        parameter.annotation = _choose(parameter.annotation, [other.annotation for other in others])
+        annotations = [parameter.annotation, *(other.annotation for other in others[::-1])]
+        parameter.annotation = next((a for a in annotations if str(a) not in _UNKNOWN), parameter.annotation)
         if any(other.default is None for other in others):
             parameter.default = None  # the one that is there is for a message
         keys = _read_keys(function, parameter)
         parameters.update({key.name: key for key in keys} or {parameter.name: parameter})
     return list(parameters.values())
-
-
-def _choose(first: Any, others: list[Any]) -> Any:
-    return next((option for option in [first, *others[::-1]] if str(option or "") not in _UNKNOWN), first)
 
 
 def _read_keys(function: griffe.Function, parameter: griffe.Parameter) -> list[griffe.Parameter]:
@@ -85,6 +83,7 @@ def _read_keys(function: griffe.Function, parameter: griffe.Parameter) -> list[g
     return list(keys.values())
 
 
+@cache
 def _read_defaults(module: griffe.Module) -> dict[str, Any]:
     """Return the defaults of options in *module*: of the fields of records, and of `options.get("name", default)`."""
     defaults = {}

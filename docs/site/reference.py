@@ -44,13 +44,10 @@ def list_exports(package: griffe.Module, documentation: str) -> Exports:
     for module in list_objects(package, griffe.Module):
         is_open_folder = module.is_init_module and module.path.count(".") < 2 and "._" not in module.path
         if module.exports and (is_open_folder or module.path in imported or module.path in _list_modules(exports)):
-            items = {str(name): module[str(name)] for name in map(_name_of, module.exports)}
+            names = [str(getattr(name, "name", name)) for name in module.exports]
+            items = {name: module[name] for name in names}
             exports[module.path] = {n: item.final_target if item.is_alias else item for n, item in items.items()}
     return exports
-
-
-def _name_of(export: Any) -> Any:
-    return getattr(export, "name", export)
 
 
 def _list_modules(exports: Exports) -> set[str]:
@@ -74,12 +71,11 @@ def find_undocumented(exports: Exports) -> list[str]:
 
 def write_reference(exports: Exports, folder: Path) -> dict[str, list[str]]:
     """Write a page for each module and each class, and return their paths by the name of the module."""
+    pages: dict[str, list[str]] = {}
     homes: dict[str, str] = {}
     for module, items in exports.items():
         for name, item in items.items():
-            page = f"{module}/index.md" if item.is_module else f"{module}/{name}.md"
-            homes.setdefault(item.path, f"{item.path}/index.md" if item.is_module else page)
-    pages = {}
+            homes.setdefault(item.path, f"{item.path}/index.md" if item.is_module else f"{module}/{name}.md")
     for module, items in exports.items():
         (folder / module).mkdir(parents=True)
         own = [name for name, item in items.items() if item.is_class and homes[item.path] == f"{module}/{name}.md"]
