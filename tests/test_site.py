@@ -180,6 +180,23 @@ SAMPLE = {
             log: bool
             name: str | None
             other: int
+            rest: str
+
+
+        @dataclass(frozen=True)
+        class RunnerOptions:
+            """The options after they were checked."""
+
+            log: bool = True
+            other: int = 7
+            name: str | None = "plain"
+
+
+        @dataclass(frozen=True)
+        class Unrelated:
+            """Something else, with a field of the same name."""
+
+            seconds: float = 99.0
 
 
         @dataclass(frozen=True)
@@ -254,9 +271,10 @@ def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sam
         ("limits", "Limits", "None", "What it may do."),
         ("output", "str", "None", ""),
         ("seconds", "float", "2.5", "How long it may take."),
-        ("log", "bool", "False", "Whether it writes."),
-        ("name", "str | None", "None", "How it is called."),
-        ("other", "int", "not given", ""),
+        ("log", "bool", "True", "Whether it writes."),
+        ("name", "str | None", "'plain'", "How it is called."),
+        ("other", "int", "7", ""),
+        ("rest", "str", "not given", ""),
     ]
     assert list_rows(package["Limits"]) == [
         ("size", "int", "None", "How large."),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from docs.site.checks import find_broken_links
+from toolkit.agent.options import AgentOptions
+from toolkit.calls.settings import Settings
 
 pytestmark = pytest.mark.long
 
@@ -122,3 +126,19 @@ def test_each_page_has_a_markdown_copy_and_is_in_the_list_for_models(site):
     assert [path for path in listed if not (site / path).exists()] == []
     copy = (site / "reference" / "toolkit" / "Permissions.md").read_text(encoding="utf-8")
     assert "| `rules` | `Iterable[Rule \\| str]` |" in copy
+
+
+@pytest.mark.parametrize(
+    ("name", "read_defaults"),
+    [
+        ("Dispatcher", lambda: vars(Settings())),
+        ("Agent", lambda: {field.name: field.default for field in fields(AgentOptions)}),
+    ],
+)
+def test_a_default_is_the_one_that_counts(site, name, read_defaults):
+    real = read_defaults()
+    copy = (site / "reference" / "toolkit" / f"{name}.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|.*\| `([^`]+)` \|$", copy, flags=re.MULTILINE)
+    shown = {key: value for key, value in rows if key in real and re.match(r"[\d'TF]", value)}
+    assert len(shown) > 5
+    assert {key: ast.literal_eval(value) for key, value in shown.items()} == {key: real[key] for key in shown}

@@ -23,6 +23,8 @@ __all__ = ["build"]
 ROOT = Path(__file__).parents[2]
 OWN = Path(__file__).parent
 
+_SIZE = re.compile(r'width="100%"(.*?viewBox="0 0 ([\d.]+) ([\d.]+)")', flags=re.DOTALL)
+
 
 def build(folder: Path, root: Path = ROOT) -> list[str]:
     """Build the site below *folder*, and return what is wrong; the last build stays if the pages are not complete."""
@@ -67,8 +69,10 @@ def _draw(text: str, staged: Path) -> str:
 
             made.mkdir(exist_ok=True)
             render(match[1]).save(str(made / name))
+        # A picture without a size of its own has no size in a page.
+        sized = _SIZE.sub(r'width="\2" height="\3"\1', (made / name).read_text(encoding="utf-8"), count=1)
         staged.mkdir(exist_ok=True)
-        shutil.copy(made / name, staged)
+        (staged / name).write_text(sized, encoding="utf-8")
         return f"![A drawing; the Markdown copy of this page has it as text.](drawings/{name})\n"
 
     return re.sub(r"^```mermaid\n(.*?)^```\n", draw, text, flags=re.MULTILINE | re.DOTALL)

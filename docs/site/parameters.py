@@ -69,7 +69,8 @@ def _read_keys(function: griffe.Function, parameter: griffe.Parameter) -> list[g
     options = function.modules_collection[annotation.slice.canonical_path]
     keys = {}
     for cls in [*reversed(options.mro()), options]:
-        defaults = _read_defaults(function.module) | _read_defaults(cls.module)
+        names = frozenset(cls.attributes)
+        defaults = _read_defaults(function.module, names) | _read_defaults(cls.module, names)
         explained = _explain(cls)
         for key in cls.attributes.values():
             default = defaults.get(key.name, "None" if "None" in str(key.annotation) else "not given")
@@ -84,16 +85,22 @@ def _read_keys(function: griffe.Function, parameter: griffe.Parameter) -> list[g
 
 
 @cache
-def _read_defaults(module: griffe.Module) -> dict[str, Any]:
-    """Return the defaults of options in *module*: of the fields of records, and of `options.get("name", default)`."""
+def _read_defaults(module: griffe.Module, names: frozenset[str]) -> dict[str, Any]:
+    """Return the defaults of the options *names*: of `options.get("name", default)`, and of the record of options."""
     defaults = {}
     for call in ast.walk(ast.parse(module.source)):
         match call:
-            case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(name)), default]):
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="options"), attr="get" | "pop"),
+                args=[ast.Constant(value=str(name)), default],
+            ):
                 defaults[name] = ast.unparse(default)
-    for cls in module.classes.values():
-        if "__init__" in cls.members and "dataclass" in cls.labels:
-            defaults |= {key.name: key.default for key in cls.members["__init__"].parameters if key.default is not None}
+    records = [cls.members["__init__"].parameters for cls in module.classes.values() if "dataclass" in cls.labels]
+    shared = [[field for field in record if field.name in names] for record in records]
+    # A record of options has most of their names; another record may have a field of the same name.
+    fields = max(shared, key=len, default=[])
+    if len(fields) > len(names) / 2:
+        defaults |= {field.name: field.default for field in fields if field.default is not None}
     private = {name: constant.value for name, constant in module.attributes.items() if name.startswith("_")}
     return {name: private.get(str(default), default) for name, default in defaults.items()}
 
