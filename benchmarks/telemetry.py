@@ -1,7 +1,8 @@
 """
 What `Telemetry` costs: a call with it, beside the same call in a bare span of OpenTelemetry with the same attributes.
 
-The candidates take turns in one event loop, and the best round counts. `python -m benchmarks telemetry` prints it.
+The candidates take turns in one event loop, and the best round counts, in time of the processor. It needs the SDK of
+OpenTelemetry, which `make bench` does not have: `python -m benchmarks.telemetry`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from toolkit import Catalog, Dispatcher
 from toolkit.telemetry import Telemetry
 
-from .timing import Row
+from .timing import Row, print_table
 
 __all__ = ["rows"]
 
@@ -98,3 +99,7 @@ async def _best_of(
             clear()
     gc.enable()
     return best
+
+
+if __name__ == "__main__":
+    print_table("One call with telemetry", rows())

@@ -77,8 +77,8 @@ class SpanSink(Protocol):
         """
         ...
 
-    def leave_span(self, context: Any) -> None:
-        """Make the *context* around a span the current one again."""
+    def leave_span(self, around: Any) -> None:
+        """Make the context *around* a span the current one again."""
         ...
 
     def set_error(self, span: Any, text: str) -> None:

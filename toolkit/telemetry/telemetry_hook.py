@@ -138,7 +138,7 @@ def _find_variables(module: Any, name: str, ask: Callable[[], Any]) -> dict[str,
     They are read, because *ask* looks into the environment first, which takes longer than all else that a call without
     telemetry needs. If a version of the API has no such variable, what *ask* returns now stands for it: a proxy.
     """
-    variables = vars(module)
+    variables: dict[str, Any] = vars(module)
     return variables if name in variables else {name: ask()}
 
 

@@ -82,8 +82,8 @@ class _FileSink:
         _current_span.set(span)
         return span, parent
 
-    def leave_span(self, context: _FileSpan | None) -> None:
-        _current_span.set(context)
+    def leave_span(self, around: _FileSpan | None) -> None:
+        _current_span.set(around)
 
     def set_error(self, span: _FileSpan, text: str) -> None:
         span.status = {"code": _ERROR, "message": text} if text else {"code": _ERROR}
