@@ -304,6 +304,8 @@ async def test_a_task_belongs_to_its_user(bench):
         for method in ("tasks/get", "tasks/cancel"):
             assert "there is no task" in (await send(bob, method, taskId=task_id))["error"]["message"]
         assert (await send(ada, "tasks/get", taskId=task_id))["result"]["status"] == "working"
+        mismatch = await send(ada, "tasks/get", name="another", taskId=task_id)
+        assert mismatch["error"]["code"] == types.HEADER_MISMATCH
         await send(ada, "tasks/cancel", taskId=task_id)
         await bench.cancelled.wait()
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from mcp import MCPError
 from mcp_types import (
+    HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -192,6 +193,8 @@ class ToolTasks(ToolCaller):
         if not _has_extension(context):
             needed: Any = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the request lacks the extension {EXTENSION}", needed)
+        if context.request is not None and context.request.headers.get("mcp-name") != task_id:
+            raise MCPError(HEADER_MISMATCH, "the header Mcp-Name has to be the name of the task")
         task = self._tasks.get(task_id)
         if task is None or task.exchange.principal != self._conversations.principal_of(context):
             raise MCPError(INVALID_PARAMS, f"there is no task {task_id[:64]!r}; it may have expired")
