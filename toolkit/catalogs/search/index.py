@@ -120,11 +120,11 @@ class Index:
         if not self._is_changing:
             return
         self._is_changing = False
-        tables = self._words, self._phrases, self._texts, self._names
+        words, phrases, texts, names = self._words, self._phrases, self._texts, self._names
         aliases, foreign = self._aliases, self._foreign
         self._clear()
-        for name in [name for name in tables[0] if all(name in table for table in tables)]:
-            self._put(name, *(table[name] for table in tables))
+        for name in [name for name in words if name in phrases and name in texts and name in names]:
+            self._put(name, words[name], phrases[name], texts[name], names[name])
             if name in aliases:
                 self._aliases[name] = aliases[name]
             if name in foreign:
