@@ -38,6 +38,7 @@ def convert(schema, version="3.0.0", direction="request", **schemas):
         ({"type": "string", "format": "binary"}, BINARY),
         ({"type": "string", "contentMediaType": "application/octet-stream"}, BINARY),
         ({"type": "string", "format": "byte"}, {"type": "string", "contentEncoding": "base64"}),
+        ({"type": "string", "default": "<|endoftext|>", "example": "<system>x</system>"}, {"type": "string"}),
         ({"properties": {"a": {"type": "string", "title": "A"}}}, {"properties": {"a": {"type": "string"}}}),
         ({"type": "string", "xml": {"name": "x"}, "x-internal": 1}, {"type": "string"}),
         ({"type": "string", "required": True}, {"type": "string"}),

@@ -131,7 +131,7 @@ class SchemaConverter:
             for keyword, value in schema.items()
             if keyword not in _DROPPED and not keyword.startswith("x-")
         }
-        for rewrite in (_rewrite_limits, _rewrite_file, _rewrite_required, _rewrite_example):
+        for rewrite in (_rewrite_limits, _rewrite_file, _rewrite_required, _rewrite_example, _leave_out_unclean):
             rewrite(converted, schema)
         self._leave_out_properties(converted, schema)
         return _rewrite_nullable(converted, schema)
@@ -272,6 +272,16 @@ def _rewrite_example(converted: dict[str, Any], schema: Mapping[str, Any]) -> No
         converted["examples"] = [example]
     elif not isinstance(converted.get("examples", []), list):
         del converted["examples"]
+
+
+def _leave_out_unclean(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    """Remove a default and examples that pose as a message of the system: no call depends on them."""
+    for keyword in ("default", "examples"):
+        if keyword in converted:
+            try:
+                clean_schema({keyword: converted[keyword]})
+            except DefinitionError:
+                del converted[keyword]
 
 
 def _rewrite_nullable(converted: dict[str, Any], schema: Mapping[str, Any]) -> Json:

@@ -34,7 +34,8 @@ def command(output: Output, target: str, group: str | None, undecorated: bool) -
 
     All tools are listed. A "deferred" tool is shown to a model only after a search
     has found it. A tool that is "not trusted" comes from a server whose word does not
-    count here; it is treated as destructive and open-world, whatever the server says.
+    count here. It is treated as destructive and open-world, even if the server says
+    that it only reads.
 
     The names are saved in your cache folder, for tab completion.
 
