@@ -38,10 +38,13 @@ PROGRAMS = {
     "jiter": "three functions in Rust",
     "opentelemetry-sdk": "classes in a namespace of several packages",
     "opentelemetry-util-genai": "the same",
+    "opentelemetry-exporter-otlp-proto-http": "the same",
+    "opentelemetry-proto": "classes that are made from a protocol",
+    "playwright": "classes that drive a browser",
 }
 """The packages of the development group that are not decorated, and why."""
 
-MODULES = {"attrs": "attr", "google-genai": "google.genai", "pyyaml": "yaml"}
+MODULES = {"attrs": "attr", "google-genai": "google.genai", "griffelib": "griffe", "pyyaml": "yaml"}
 """The module of a package, where it has another name."""
 
 

@@ -56,7 +56,7 @@ def test_what_a_package_exports_counts_wherever_it_was_written(write_module):
         "from inner_tools import shout\n__all__ = ['shout']\ndef helper(a: int) -> int:\n    'Help.'\n    return a\n",
     )
     assert catalog_of(name, undecorated=True).names() == ["shout"]
-    with pytest.raises(CatalogError, match="check --all"):
+    with pytest.raises(CatalogError, match="with `--all`"):
         catalog_of(name)
 
 
