@@ -326,7 +326,7 @@ async def test_a_forged_or_altered_state_is_refused(dispatcher, runs):
         middle = len(state) // 2
         altered = state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :]
         question = OpenQuestion(
-            request="0" * 32, digest=digest_request("ToolCaller", "pay", {"amount": 5}), principal=None, session=None
+            request="0" * 32, digest=digest_request("tool", "pay", {"amount": 5}), principal=None, session=None
         )
         other = StateSeal(b"z" * 32).seal(question)
         for forged in (altered, other, "", "v1.", "x", state + "=", state[:-1], "v1." + "A" * 200):
@@ -387,7 +387,7 @@ async def test_of_answers_that_come_at_once_one_counts(dispatcher, runs):
 async def test_an_expired_state_is_refused(dispatcher, runs):
     """The person's yes was for then, not for now."""
     question = OpenQuestion(
-        request="0" * 32, digest=digest_request("ToolCaller", "pay", {"amount": 5}), principal=None, session=None
+        request="0" * 32, digest=digest_request("tool", "pay", {"amount": 5}), principal=None, session=None
     )
     old = StateSeal(KEY, max_age_seconds=600, clock=lambda: 1_000_000.0).seal(question)
     async with connected(dispatcher, NEW, Person(NO), key=KEY) as client:

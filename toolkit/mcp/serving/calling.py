@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 from mcp import MCPError
@@ -97,6 +97,8 @@ class ToolCaller:
     into its conversation. A client of an older revision may take *answer_seconds* to answer a question. Calls whose
     client cannot be asked are left to *waiting*, if it is given.
     """
+
+    kind: ClassVar[str] = "tool"
 
     def __init__(
         self,
@@ -305,7 +307,7 @@ class ToolCaller:
 
     def _digest(self, params: CallToolRequestParams) -> str:
         """Return the digest of a call. A caller of another kind, with a function of the same name, has another one."""
-        return digest_request(type(self).__name__, params.name, params.arguments)
+        return digest_request(self.kind, params.name, params.arguments)
 
     async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
         if not isinstance(question.request, str):

@@ -139,6 +139,8 @@ class FunctionCaller(ToolCaller):
 class PromptCaller(FunctionCaller):
     """Answers `prompts/get` requests with the functions of a dispatcher, as `ToolCaller` answers `tools/call`."""
 
+    kind = "prompt"
+
     async def get(self, context: RequestContext, params: GetPromptRequestParams) -> dict[str, Any]:
         """Return the messages of the prompt, or the question that it asks first."""
         return await self._call_function(context, params, params.name, params.arguments or {})

@@ -148,6 +148,8 @@ def _describe_part(uri: str, part: ResourcePart) -> dict[str, Any]:
 class ResourceCaller(FunctionCaller):
     """Answers `resources/read` requests: fixed contents at once, functions as `ToolCaller` answers `tools/call`."""
 
+    kind = "resource"
+
     def __init__(self, *arguments: Any, book: ResourceBook, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._book = book
