@@ -261,11 +261,11 @@ class History:
     def read_call(self, number: int) -> bytes | dict[str, Any] | None:
         """Return a call in full: as JSON text once it has ended, as an object while it runs; None if there is none."""
         with self._lock:
-            if number in self._details:
-                return self._details[number]
             place = number - self._last - 1  # the numbers have no gaps
             if not -len(self._rows) <= place < 0:
                 return None
+            if number in self._details:
+                return self._details[number]
             row = self._rows[place]
             live = next((live for live in self._live.get(row.id, ()) if live.row is row), None)
             if live is None:
