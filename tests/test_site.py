@@ -262,13 +262,13 @@ def list_rows(item):
     (section,) = [
         section for section in item.docstring.parsed if section.kind is griffe.DocstringSectionKind.parameters
     ]
-    return [(row.name, str(row.annotation), str(row.value), row.description) for row in section.value]
+    return [(row.name, str(row.annotation), row.value and str(row.value), row.description) for row in section.value]
 
 
 def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sample):
     package = sample()
     assert list_rows(package["Runner"]) == [
-        ("limits", "Limits", "None", "What it may do."),
+        ("limits", "Limits", None, "What it may do."),
         ("output", "str", "None", ""),
         ("seconds", "float", "2.5", "How long it may take."),
         ("log", "bool", "True", "Whether it writes."),
@@ -277,12 +277,12 @@ def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sam
         ("rest", "str", "not given", ""),
     ]
     assert list_rows(package["Limits"]) == [
-        ("size", "int", "None", "How large."),
+        ("size", "int", None, "How large."),
         ("names", "list[str]", "list()", "How it may be called."),
     ]
     assert list_rows(package["run"]) == [
         ("limits", "Limits | None", "None", "What is allowed."),
-        ("first", "Runner", "None", "Runs things."),
+        ("first", "Runner", None, "Runs things."),
     ]
 
 

@@ -54,8 +54,8 @@ def _expand(function: griffe.Function) -> list[griffe.Parameter]:
         others = [o.parameters[parameter.name] for o in function.overloads or () if parameter.name in o.parameters]
         annotations = [parameter.annotation, *(other.annotation for other in others[::-1])]
         parameter.annotation = next((a for a in annotations if str(a) not in _UNKNOWN), parameter.annotation)
-        if any(other.default is None for other in others):
-            parameter.default = None  # the one that is there is for a message
+        if others and all(other.default is None for other in others) and len(others) == len(function.overloads):
+            parameter.default = None  # it is required; the default that is there is for a message
         keys = _read_keys(function, parameter)
         parameters.update({key.name: key for key in keys} or {parameter.name: parameter})
     return list(parameters.values())
