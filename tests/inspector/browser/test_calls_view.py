@@ -98,7 +98,7 @@ def test_hundred_thousand_calls_scroll_without_a_blocked_second(inspect, long_lo
             list.scrollTop = list.scrollHeight;
             return document.querySelector(".side").innerText.includes("100,000 of 100,000 calls");
         }""",
-        timeout=120_000,
+        timeout=5 * 60_000,
     )
     page.evaluate("document.querySelector('.virtual').scrollTop = document.querySelector('.virtual').scrollHeight")
     page.get_by_role("option", name="tool_39").last.wait_for()  # the last of the oldest conversation

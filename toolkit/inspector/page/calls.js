@@ -8,7 +8,7 @@ import { attempt, clock, duration, makeSplit } from "./layout.js";
 import { makeList } from "./list.js";
 import { get, getRows } from "./server.js";
 
-const PAGE_ROWS = 2000;
+const PAGE_ROWS = 5000;
 const DRAW_MS = 200;
 const BURST_SECONDS = 2;
 

@@ -241,20 +241,7 @@ function makeField(name, part, context, isRequired) {
   const schema = resolve(part, context.root);
   const isSecret = context.secret || schema.writeOnly === true || schema.format === "password";
   const inside = { ...context, secret: isSecret, label: name || context.label };
-  const [labelId, hintId] = [uniqueId(), uniqueId()];
-  const label = h("label", { id: labelId }, name);
-  const problem = h("p", { class: "problem", role: "alert" });
-  const body = h("div", { class: "body" });
-  const asJson = button("{ }", () => changeMode(), "ghost json", { "aria-label": `${name} as JSON` });
-  const sent = isRequired ? null : h("input", { type: "checkbox", "aria-label": `Send ${name}` });
-  const notes = [
-    describeType(schema, context.root), isSecret && "secret", schema.deprecated && "deprecated",
-    "default" in schema && `default ${formatJson(schema.default)}`,
-  ];
-  const type = muted(notes.filter(Boolean).join(", "));
-  const hint = h("p", { class: "hint", id: hintId }, schema.description ?? "");
-  const head = h("div", { class: "field-head" }, sent, label, type, asJson);
-  const element = h("div", { class: "field", "data-name": name }, head, schema.description && hint, body, problem);
+  const { element, label, sent, asJson, body, problem, hintId } = makeFrame(name, schema, inside, isRequired);
   let control;
 
   function use(next) {
@@ -266,7 +253,7 @@ function makeField(name, part, context, isRequired) {
       label.htmlFor = target.id;
     } else if (target.tagName !== "CODE") {
       target.setAttribute("role", "group");
-      target.setAttribute("aria-labelledby", labelId);
+      target.setAttribute("aria-labelledby", label.id);
     }
     if (schema.description) target.setAttribute("aria-describedby", hintId);
     replace(body, next.element);
@@ -306,9 +293,7 @@ function makeField(name, part, context, isRequired) {
       body.hidden = asJson.hidden = !field.isSent();
     },
     rename(text) {
-      field.name = text;
-      inside.label = text;
-      element.dataset.name = text;
+      field.name = inside.label = element.dataset.name = text;
       replace(label, text);
       asJson.setAttribute("aria-label", `${text} as JSON`);
     },
@@ -320,16 +305,33 @@ function makeField(name, part, context, isRequired) {
     field.send(sent.checked);
     if (isFirst && "default" in schema) field.write(schema.default);
   });
-  function changeMode() {
+  asJson.addEventListener("click", () => {
     const problems = [];
     const value = field.read(problems);
-    if (control.isJson && problems.length) return;
-    if (control.isJson) return field.write(value);
+    if (control.isJson) return problems.length ? undefined : field.write(value);
     useJson();
     return problems.length ? undefined : control.write(value);
-  }
-  if ("const" in schema) asJson.remove();
+  });
   field.clear();
   field.send(false);
   return field;
+}
+
+/** The elements of a field around its control. */
+function makeFrame(name, schema, context, isRequired) {
+  const hintId = uniqueId();
+  const label = h("label", { id: uniqueId() }, name);
+  const problem = h("p", { class: "problem", role: "alert" });
+  const body = h("div", { class: "body" });
+  const asJson = button("{ }", null, "ghost json", { "aria-label": `${name} as JSON` });
+  const sent = isRequired ? null : h("input", { type: "checkbox", "aria-label": `Send ${name}` });
+  const notes = [
+    describeType(schema, context.root), context.secret && "secret", schema.deprecated && "deprecated",
+    "default" in schema && `default ${formatJson(schema.default)}`,
+  ];
+  const about = muted(notes.filter(Boolean).join(", "));
+  const head = h("div", { class: "field-head" }, sent, label, about, !("const" in schema) && asJson);
+  const hint = schema.description && h("p", { class: "hint", id: hintId }, schema.description);
+  const element = h("div", { class: "field", "data-name": name }, head, hint, body, problem);
+  return { element, label, sent, asJson, body, problem, hintId };
 }
