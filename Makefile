@@ -27,7 +27,7 @@ ifndef PROVIDER
 	@$(DEMO)/bin/python examples/26_killed_run.py
 	@echo && echo "=== That is the demo. More, each a short file: $(DEMO)/bin/python examples/01_decorate.py"
 	@cd examples && echo [0-9]*.py
-	@echo "=== To look at tools in the browser, and call them there: $(DEMO)/bin/toolkit inspect examples/20_service_module.py"
+	@echo "=== To look at tools in the browser, and call them there: $(DEMO)/bin/toolkit inspect examples/07_permissions.py"
 endif
 
 # All tests but the long ones. Ends with what was skipped and why.
