@@ -112,7 +112,7 @@ def test_spelling_finds_what_comparing_with_every_word_finds(known, word):
             2
             if len(word) >= MIN_LETTERS_FOR_TWO_EDITS
             and len(other) >= MIN_LETTERS_FOR_TWO_EDITS
-            and word[:2] == other[:2]
+            and word[0] == other[0]
             else 1
         )
 
