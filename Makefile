@@ -49,7 +49,7 @@ test-interpreter: $(VENV)/.ready compiled
 
 # The page of the inspector in a real browser, about a minute; `make test-all` runs this too. `PICTURES=1` takes those of the documentation anew.
 inspector-test: $(VENV)/.ready
-	$(BIN)/python -m pytest tests/inspector/browser tests/inspector/test_page_files.py $(ARGS)
+	$(BIN)/python -m pytest tests/inspector/page tests/inspector/test_page_files.py $(ARGS)
 
 # Hundreds of tests start an interpreter, some of them pytest. Without this, each would compile the package again.
 .PHONY: compiled

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.inspector.browser.shop import run_beside
+from tests.inspector.page.shop import run_beside
 from toolkit import Dispatcher
 from toolkit._plumbing.distribution import install_hint
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.inspector.browser.shop import Shop
+from tests.inspector.page.shop import Shop
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.inspector.browser.shop import Shop, run_beside
+from tests.inspector.page.shop import Shop, run_beside
 from toolkit import Agent, ToolCall
 from toolkit.durable.journal.run_journal import open_journal
 from toolkit.flows import Flow

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.inspector.browser.form_driver import fill_form, is_same_json
+from tests.inspector.page.form_driver import fill_form, is_same_json
 from tests.properties.types import typed
 from tests.properties.values import json_values
 from toolkit import Catalog, Dispatcher, Tool

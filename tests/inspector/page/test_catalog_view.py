@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.inspector.browser.shop import HOSTILE, Shop
+from tests.inspector.page.shop import HOSTILE, Shop
 from toolkit import Catalog, Tool
 
 

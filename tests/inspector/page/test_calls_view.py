@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.inspector.browser.shop import Shop, run_beside
+from tests.inspector.page.shop import Shop, run_beside
 from toolkit import Catalog, Dispatcher
 
 MANY = 100_000

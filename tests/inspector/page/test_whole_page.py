@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.inspector.browser.shop import HOSTILE, Shop
+from tests.inspector.page.shop import HOSTILE, Shop
 
 VIEWS = [
     "catalog",
