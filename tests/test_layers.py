@@ -204,6 +204,6 @@ def test_no_module_shares_a_name_with_an_export():
 def test_the_tests_mirror_the_package():
     """A folder of tests is named like the folder that it tests, but for those that test the whole, and a page."""
     tests = Path(__file__).parent
-    others = {Path(), Path("properties"), Path("inspector/page")}
+    others = {Path(), Path("properties")}
     folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")} - others
     assert [str(folder) for folder in sorted(folders) if not (PACKAGE / folder).is_dir()] == []
