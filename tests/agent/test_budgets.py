@@ -146,7 +146,9 @@ async def test_a_stopped_run_goes_on_where_it_stopped():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"tokens": 0}, "`tokens` has to be above 0"),
+        ({"tokens": 0}, "`tokens` has to be a number above 0"),
+        ({"calls": "5"}, "`calls` has to be a number above 0, or None; got '5'"),
+        ({"seconds": "5"}, "`seconds` has to be a number above 0"),
         ({"calls": True}, "`calls`"),
         ({"seconds": float("nan")}, "`seconds`"),
         ({"seconds": "soon"}, "`seconds`"),

@@ -73,8 +73,9 @@ async def test_a_decision_alone_answers_the_one_request_of_a_run(tmp_path):
         await durable.run("pay", id="r1")
         assert (await durable.resume("r1", Decision.approve())).status == "waiting"
         assert (await durable.resume("r1", Decision.approve())).text == "done"
-        with pytest.raises(TypeError, match="in a dictionary, by the ids of the requests"):
+        with pytest.raises(DurableError, match="the run 'r1' is done, and takes no decision any more") as caught:
             await durable.resume("r1", Decision.approve())
+    assert caught.value.why == "over"
     assert shop.paid == ["A", "B"]
 
 

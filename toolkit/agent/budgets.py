@@ -81,8 +81,9 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("tokens", "calls", "seconds", "cost"):
             limit = getattr(self, name)
-            if limit is not None and not _is_above_zero(limit):
-                raise ValueError(f"Budget: `{name}` has to be above 0, or None; got {limit!r}")
+            is_text = isinstance(limit, str) and name != "cost"
+            if limit is not None and (is_text or not _is_above_zero(limit)):
+                raise ValueError(f"Budget: `{name}` has to be a number above 0, or None; got {limit!r}")
         if not _is_count(self.depth):
             raise ValueError(f"Budget: `depth` has to be 0 or more, got {self.depth!r}")
         if self.retries is not None and not _is_count(self.retries):
@@ -103,8 +104,6 @@ class Budget:
     def from_json(cls, data: Any) -> Budget:
         """Return the budget that `to_json` wrote; raise `ValueError` if *data* is something else."""
         try:
-            if any(isinstance(data[name], str) for name in ("tokens", "calls", "seconds")):
-                raise ValueError("not a budget: a number is a text")
             prices = data["prices"] and {model: Price(**price) for model, price in data["prices"].items()}
             return cls(**{**data, "prices": prices})
         except (TypeError, KeyError, AttributeError) as error:

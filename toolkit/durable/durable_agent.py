@@ -162,7 +162,10 @@ class DurableAgent(Generic[T]):
     async def _name_request(self, run_id: str, decisions: Mapping[str, Decision] | Decision) -> Mapping[str, Decision]:
         if not isinstance(decisions, Decision):
             return decisions
-        requests = self.read_run(await self.get(run_id)).requests
+        row = await self.get(run_id)
+        if row.status in OVER:
+            raise DurableError(f"the run {run_id!r} is {row.status}, and takes no decision any more", why="over")
+        requests = self.read_run(row).requests
         named = name_request(decisions, requests)
         check_answers(named, requests, f"the run {run_id!r}", f"resume({run_id!r}, {{}})")
         return cast("Mapping[str, Decision]", named)

@@ -150,6 +150,9 @@ def read_signature(
         bind = _build_record_binder(bind, flat)
     output = read_output(returns, scope, subject)
     schema = assemble_schema(codec.schema, reading.reader.definitions)
+    if reading.extras is not None and "additionalProperties" not in schema:
+        # Left open, a schema may be closed for a provider; `**fields` is meant to be sent.
+        schema = {**schema, "additionalProperties": True}
     if is_complete:
         schema = options.describe(schema, subject, is_handwritten=has_schema)
     omissions = reading.describe_omissions()

@@ -359,3 +359,17 @@ def test_a_condition_on_what_is_declared_is_said_in_words():
     kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
     inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}
     assert "`anyOf`" in rewrite({"q": inner})["q"]["description"]
+
+
+@pytest.mark.parametrize("format_", ["openai", "openai_responses", "anthropic", "mistral"])
+def test_a_tool_that_takes_any_keyword_is_not_closed(format_):
+    """`**fields` without a type takes any name, and a strict schema would let the model send none."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    def change(isbn: str, **fields):
+        """Change a book."""
+
+    definitions = catalog.definitions(format_, strict=True)
+    assert "additionalProperties': False" not in str(list(definitions))
+    assert [note for note in definitions.notes if "any keys" in str(note)]
