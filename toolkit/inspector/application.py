@@ -106,12 +106,12 @@ class Inspector:
         if token is not None and re.fullmatch(r"[A-Za-z0-9_-]{16,}", token) is None:
             raise ValueError("the token has to have at least 16 letters, digits, `_` or `-`")
         settings = dispatcher.settings
-        known = next((hook for hook in settings.chain.hooks if isinstance(hook, History)), None)
-        self.history = history = known or History()
+        given_history = next((hook for hook in settings.chain.hooks if isinstance(hook, History)), None)
+        self.history = history = given_history or History()
         history.redaction = settings.redaction
         is_told = settings.on_progress == history.on_progress
         self.dispatcher = dispatcher.extended(
-            hooks=() if known else (history,), on_progress=None if is_told else history.on_progress
+            hooks=() if given_history else (history,), on_progress=None if is_told else history.on_progress
         )
         self.token = token or secrets.token_urlsafe(24)
         self.read_only = read_only

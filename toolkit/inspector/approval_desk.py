@@ -79,11 +79,11 @@ class ApprovalDesk:
             return []
 
         def read(journal: Journal) -> list[tuple[RunRow, ApprovalRequest]]:
-            found = []
+            requests = []
             for row in iterate_runs(journal, status="waiting", max_runs=_MAX_RUNS):
                 with contextlib.suppress(DurableError):  # a run of another version is shown among the runs
-                    found += [(row, request) for request in read_requests(row)]
-            return found
+                    requests += [(row, request) for request in read_requests(row)]
+            return requests
 
         return await self._database.read(read)
 
@@ -110,9 +110,9 @@ class ApprovalDesk:
             result = await self._dispatcher.resume(request_id, decision, session=session, principal=request.principal)
         except ApprovalError as error:
             raise await self._explain(error, request_id) from error
-        shown, _ = describe_result(result)
+        outcome, _ = describe_result(result)
         at = self._dispatcher.approvals.clock()
-        return {"decided": {**_describe_decision(request, decision), "at": at}, "result": shown, "run": None}
+        return {"decided": {**_describe_decision(request, decision), "at": at}, "result": outcome, "run": None}
 
     async def _answer_run(
         self, database: RunDatabase, row: RunRow, request: ApprovalRequest, decision: Decision
@@ -135,7 +135,7 @@ class ApprovalDesk:
         return self._history.find_session(session_id) or Session(id=session_id, principal=principal)
 
     async def _explain(self, error: ApprovalError, request_id: str) -> ApiError:
-        """Return *error*, with who has answered before if somebody has."""
+        """Return *error*, with who has answered before, if it was answered."""
         refusal = ApiError.of(error)
         with contextlib.suppress(ToolkitError):
             record = await self._find_record(request_id)
@@ -153,7 +153,7 @@ def _describe_request(request: ApprovalRequest, run: str | None) -> dict[str, An
 def _describe_first(by: Any, approved: Any, at: Any) -> str:
     """Return who has answered a request, for a person whose answer comes later."""
     when = f" at {format_time(at)} UTC" if isinstance(at, (int, float)) else ""
-    return f"{by or 'somebody'} has {'approved' if approved else 'denied'} it{when}; this answer does not count"
+    return f"{by or 'another user'} has {'approved' if approved else 'denied'} it{when}; this answer does not count"
 
 
 def _describe_decision(request: ApprovalRequest, decision: Decision) -> dict[str, Any]:

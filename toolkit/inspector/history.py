@@ -172,12 +172,12 @@ class History:
         live.add_step(now, "ended", event.kind)
         self._forget_live(live)
         arguments, cut = show_arguments(event.call)
-        shown, cut_fields = describe_result(result)
+        outcome, cut_fields = describe_result(result)
         details = {
             "arguments": arguments,
             "principal": event.call.principal,
             "verdict": describe_verdict(event.verdict),
-            "result": shown,
+            "result": outcome,
             "cut": [*cut, *cut_fields],
             "steps": live.steps,
         }

@@ -104,8 +104,8 @@ class LiveRuns:
         """Note the result of a call in the run that is under way in its conversation."""
         for run in reversed(self._runs.values()):
             if (run.row["session"], run.row["status"], run.row["kind"]) == (call.session_key, "running", "agent"):
-                shown = {"id": call.id, "tool": result.tool, "kind": result.kind, "text": result.text[:_MAX_TEXT]}
-                run.add_message("tool", "", results=[shown])
+                row = {"id": call.id, "tool": result.tool, "kind": result.kind, "text": result.text[:_MAX_TEXT]}
+                run.add_message("tool", "", results=[row])
                 return
 
     def _find(self, event: Any) -> LiveRun:
@@ -134,5 +134,5 @@ class LiveRuns:
 def _describe_call(call: ToolCall) -> dict[str, Any]:
     """Return a call that a model asks for. Its tool is not known here, so secrets are masked where it is shown."""
     arguments, _ = show_arguments(call)
-    shown = arguments if fits(arguments, _MAX_TEXT) else None
-    return {"id": call.id, "name": call.name, "arguments": shown}
+    sent = arguments if fits(arguments, _MAX_TEXT) else None
+    return {"id": call.id, "name": call.name, "arguments": sent}

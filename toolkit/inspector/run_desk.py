@@ -63,14 +63,14 @@ class RunDesk:
         rows = [] if after is not None else self._history.runs.list_rows(status, kind)[:limit]
         rows, following, problem = [self._mask(row) for row in rows], None, None
         try:
-            found = await self._read_rows(status, kind, limit + 1, after)
+            kept_rows = await self._read_rows(status, kind, limit + 1, after)
         except ToolkitError as error:
-            found, problem = [], str(error)
-        if len(found) > limit:
-            found, following = found[:limit], found[limit - 1]["id"]
-        known = {row["id"] for row in found}
+            kept_rows, problem = [], str(error)
+        if len(kept_rows) > limit:
+            kept_rows, following = kept_rows[:limit], kept_rows[limit - 1]["id"]
+        kept_ids = {row["id"] for row in kept_rows}
         return {
-            "runs": [*(row for row in rows if row["id"] not in known), *found],
+            "runs": [*(row for row in rows if row["id"] not in kept_ids), *kept_rows],
             "next": following,
             "problem": problem,
         }
@@ -147,26 +147,26 @@ class RunDesk:
     def _describe_report(self, report: RunReport) -> Json:
         row = report.row
         data = report.to_json()
-        kept = {name: data[name] for name in ("waits", "requests")}
+        waiting = {name: data[name] for name in ("waits", "requests")}
         steps = [
-            {**shown, "uncertain": report.is_uncertain(step)}
-            for shown, step in zip(data["steps"], report.order_steps(), strict=True)
+            {**step_data, "uncertain": report.is_uncertain(step)}
+            for step_data, step in zip(data["steps"], report.order_steps(), strict=True)
         ]
         about = {"about": shorten(find_prompt(row), _MAX_ABOUT), "prompt": find_prompt(row)[:_MAX_TEXT]}
         events = report.events[-_MAX_EVENTS:]
         is_flow = row.kind.startswith(FLOW)
-        told = [str(line) for line in tell_events(events)] if is_flow else [_tell(report, event) for event in events]
+        texts = [str(line) for line in tell_events(events)] if is_flow else [_tell(report, event) for event in events]
         return {
             **row_to_json(row),
             **_EMPTY,
             **_FROM_DATABASE,
             **about,
-            **kept,
+            **waiting,
             **(self._describe_conversation(report) if row.kind == AGENT else {}),
             "steps": steps,
             "events": [
                 {"at": event.at, "kind": event.kind, "text": text, "key": event.key}
-                for event, text in zip(events, told, strict=True)
+                for event, text in zip(events, texts, strict=True)
             ],
             "flow": _describe_position(row.kind, report.events) if is_flow else None,
             "can": [] if self._read_only else _list_actions(row.status),
@@ -178,8 +178,8 @@ class RunDesk:
             run = Run.from_json((report.row.outcome or {})["run"])
         except (KeyError, ValueError, TypeError):  # there is none yet, or another version wrote it
             records = [step.record for step in report.order_steps() if step.record is not None]
-            found = [self._show_record(record) for record in records]
-            return {"messages": [message for message in found if message is not None]}
+            messages = [self._show_record(record) for record in records]
+            return {"messages": [message for message in messages if message is not None]}
         cost = float(run.spent.cost + run.spent.tool_cost)
         subs = [{"id": sub.run.id, "call_id": sub.call_id, "status": sub.run.status} for sub in run.subs]
         return {
@@ -211,8 +211,8 @@ class RunDesk:
     def _show_call(self, call: Mapping[str, Any]) -> Json:
         """Return a call that a model asked for, without the secrets of its tool."""
         name, arguments = str(call.get("name")), call.get("arguments")
-        shown = ToolCall(name, arguments, tool=self._dispatcher.catalog.get(name))
-        return {"id": call.get("id"), "name": name, "arguments": mask_secrets(shown, arguments)}
+        masked_call = ToolCall(name, arguments, tool=self._dispatcher.catalog.get(name))
+        return {"id": call.get("id"), "name": name, "arguments": mask_secrets(masked_call, arguments)}
 
     def _mask(self, data: Json) -> Json:
         redaction = self._dispatcher.settings.redaction
@@ -243,12 +243,12 @@ def _show_result(result: Mapping[str, Any]) -> Json:
 def _describe_position(kind: str, events: Sequence[EventRow]) -> Json:
     """Return where a run of a flow is: the steps that began and have not ended, what is done, and what is left."""
     open_steps: dict[str, None] = {}
-    for event, told in zip(events, tell_events(events), strict=True):
+    for event, line in zip(events, tell_events(events), strict=True):
         result = event.data.get("record", {}).get("result", {}) if event.kind == "finished" else {}
-        if told.step and (event.kind == "began" or result.get("kind") == "waiting"):
-            open_steps[told.step] = None
-        elif told.step and event.kind == "finished":
-            open_steps.pop(told.step, None)
+        if line.step and (event.kind == "began" or result.get("kind") == "waiting"):
+            open_steps[line.step] = None
+        elif line.step and event.kind == "finished":
+            open_steps.pop(line.step, None)
     about = {"position": [*open_steps], "left": [*list_left(events)], "done": [*find_steps_done(events)]}
     return {"name": kind.removeprefix(FLOW), **about}
 

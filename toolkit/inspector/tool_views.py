@@ -125,7 +125,7 @@ async def explain_call(dispatcher: Dispatcher, name: str, arguments: Any, sessio
 def search_tools(catalog: CatalogView, query: str, limit: int, group: str | None) -> dict[str, Any]:
     """Return what a search finds, with scores and matching words, and what `tool_search` tells a model."""
     results = catalog.search(query, min(limit, _MAX_FOUND), group=group)
-    found = [
+    rows = [
         {
             "name": result.tool.name,
             "score": round(result.score, 4),
@@ -137,4 +137,4 @@ def search_tools(catalog: CatalogView, query: str, limit: int, group: str | None
     search: Any = tool_search_for(catalog)
     context = Context(facts=search.facts, call=ToolCall("tool_search", session=Session()))
     told = search.function(query, limit=_MAX_DEFAULT_TOLD, group=group or "", context=context)
-    return {"results": found, "advice": results.advice, "told": told}
+    return {"results": rows, "advice": results.advice, "told": told}

@@ -383,14 +383,17 @@ def test_searching_while_tools_come_and_go_is_safe(index):
 
 def count_tracked_objects(root):
     """Return how many containers that belong to *root* a full collection visits."""
-    waiting, seen, count = [vars(root)], set(), 0
+    waiting, seen, count = list(vars(root).values()), set(), 0
     while waiting:
         part = waiting.pop()
-        if id(part) not in seen:
-            seen.add(id(part))
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Vocabulary):
+            waiting += vars(part).values()
+        elif isinstance(part, (dict, set, list, tuple)):
             count += gc.is_tracked(part)
-            parts = [vars(item) if isinstance(item, Vocabulary) else item for item in gc.get_referents(part)]
-            waiting += [item for item in parts if isinstance(item, (dict, set, list, tuple))]
+            waiting += gc.get_referents(part)
     return count
 
 
