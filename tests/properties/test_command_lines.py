@@ -115,7 +115,7 @@ def test_a_line_that_was_there_before_is_counted_but_not_judged_again():
         return "echo" in line and is_harmless(line)
 
     verdicts: dict[int, bool] = {}
-    tally, again = (fuzz(3, 100, harmless=judge, verdicts=verdicts) for _ in range(2))
+    tally, again = (fuzz(3, 500, harmless=judge, verdicts=verdicts) for _ in range(2))
     assert len(judged) == len(set(judged)) == len(verdicts) < tally.lines == again.lines
     assert tally.harmless == again.harmless > 0
 
