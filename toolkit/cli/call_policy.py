@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from ..approvals import Approvals, ApprovalStore, Asker
+from ..approvals import Approvals, ApprovalStore, Asker, MemoryApprovals
 from ..builders import dispatcher_options
 from ..calls.resources import PER_CALL, missing_resources
 from ..catalogs.views import CatalogView
@@ -144,6 +144,10 @@ def dispatcher_for(
             raise Failure("--audit: a dispatcher has its own audit log; write Dispatcher(..., audit=AuditLog(path))")
         note_unused(options.settings, _OWN_TO_A_DISPATCHER, "the target is a dispatcher, which has its own", output)
         permissions, hooks = from_settings["permissions"], from_settings["hooks"]
+        own = target.dispatcher.settings.approvals
+        if store is not None and isinstance(own.store, MemoryApprovals):
+            # A request in memory would be lost with this command, and could not be resumed.
+            others["approvals"] = own.with_store(store)
         return target.dispatcher.extended(target.catalog, permissions=permissions, hooks=hooks, **others)
     return Dispatcher(
         target.catalog,

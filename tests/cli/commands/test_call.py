@@ -5,9 +5,12 @@ Calls from the command line, and who decides about them.
 from __future__ import annotations
 
 import json
+import runpy
 
 import pytest
 
+from toolkit import Decision, Dispatcher
+from toolkit.approvals import Approvals, SQLiteApprovals
 from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
 from toolkit.policies.audit import AuditLog
 from toolkit.results import KINDS, ToolResult
@@ -319,6 +322,22 @@ def saved_call(shop):
     assert ran.code == 7
     assert "answer in a terminal with --resume call.json, or permit it with --mode or --rule" in ran.err
     return shop.folder / "call.json"
+
+
+def test_a_saved_call_of_a_dispatcher_outlives_the_command(shop):
+    """A dispatcher without a store of its own keeps its requests in memory, so they are kept beside the saved call."""
+    shop.write(
+        "program.py",
+        "from toolkit import Catalog, Dispatcher\n\ncatalog = Catalog()\n\n\n"
+        "@catalog.tool(destructive=True)\ndef wipe() -> str:\n    'Remove all.'\n    return 'gone'\n\n\n"
+        "dispatcher = Dispatcher(catalog)\n",
+    )
+    ran = shop.run("call", "program.py:dispatcher", "wipe", "--no-ask", "--save", "call.json")
+    assert ran.code == 7
+    catalog = runpy.run_path(str(shop.folder / "program.py"))["catalog"]
+    store = SQLiteApprovals(shop.folder / "call.json.approvals.sqlite")
+    dispatcher = Dispatcher(catalog, approvals=Approvals(store))
+    assert dispatcher.resume_sync(ran.json["request"]["id"], Decision.approve()).value == "gone"
 
 
 @pytest.mark.parametrize("words", [(), ("--mode", "bypass"), ("--rule", "allow cancel")])
