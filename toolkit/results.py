@@ -28,19 +28,9 @@ if TYPE_CHECKING:  # not loaded here, because most calls ask no person
 __all__ = ["KINDS", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
 
 Kind = Literal[
-    "ok",
-    "failed",
-    "bad_args",
-    "safety",
-    "transient",
-    "not_found",
-    "denied",
-    "timeout",
-    "cancelled",
-    "halted",
-    "internal",
-    "waiting",
-]
+    "ok", "failed", "bad_args", "safety", "transient", "not_found", "denied", "timeout", "cancelled", "halted",
+    "internal", "waiting",
+]  # fmt: skip
 """How a call ended, named by what happens next."""
 
 KINDS: frozenset[str] = frozenset(get_args(Kind))

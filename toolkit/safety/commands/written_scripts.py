@@ -157,7 +157,7 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
             if content is not None:
                 names_others = content.language is None and _names_any(content.text, files)
                 # `>> out*` and `>> "$x"` may add to the file `out`.
-                is_added_to = any(_fits_pattern(name, other) for other in files)
+                is_added_to = any(_PATTERN.search(other) and fnmatchcase(name, other) for other in files)
                 content = _FileContent(None) if names_others or is_added_to else content
                 yield from ((command, outcome) for outcome in _outcomes_of_run(command, content))
             elif any(_names_any(code, (name,)) for code in codes) or _may_be_written(name, args, arguments, files):
@@ -184,8 +184,7 @@ def _names_of(target: str, *, may_split: bool) -> Iterator[str]:
     """
     Yield the names of the files that a word may become. A `*` stands for a part that the line does not show.
 
-    Whether the word was quoted is not known here. Quoted, it is the name itself. Otherwise the shell may split what it
-    inserts (*may_split*), but not in the target of a redirection.
+    Quoted, the word is the name itself. Otherwise the shell may split it, but not the target of a redirection.
     """
     for word in (target, *target.split()) if may_split else (target,):
         yield _last_name(word)
@@ -211,12 +210,11 @@ def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
 
 def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iterable[str]) -> bool:
     """
-    Return whether the line writes a file whose name it works out, and which may be *name*.
+    Return whether the line writes a file whose name it works out, and which may be *name*: `echo x > s"$1"; sh s1`.
 
-    The part of the name that the line shows has to fit: `echo x > s"$1"; sh s1`. If it shows no part, it has to show
-    *name* elsewhere: `f() { echo x > "$1"; }; f name; sh name`.
+    If it shows no part of the name, it has to show *name* elsewhere: `f() { echo x > "$1"; }; f name; sh name`.
     """
-    if any(other.strip("*") and _fits_pattern(name, other) for other in files):
+    if any(other.strip("*") and _PATTERN.search(other) and fnmatchcase(name, other) for other in files):
         return True
     is_open = any(not other.strip("*") for other in files) or any(
         _COMPUTED_OUTPUT.search(word) for args in arguments if args.command.name in AWKS for word in args.words
@@ -227,10 +225,6 @@ def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iter
         *(redirection.target for command in others for redirection in command.redirections),
     ]
     return is_open and any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for text in shown)
-
-
-def _fits_pattern(name: str, other: str) -> bool:
-    return _PATTERN.search(other) is not None and fnmatchcase(name, other)
 
 
 def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
@@ -245,11 +239,7 @@ def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
 
 
 def _names_any(text: str | None, files: Iterable[str]) -> bool:
-    """
-    Return whether a script names a file that the line also writes.
-
-    Then the script's own text does not show all it runs.
-    """
+    """Return whether a script names a file that the line also writes, so that its text does not show all it runs."""
     patterns = (re.escape(name).replace(r"\*", r"[\w.-]*") for name in files if name.strip("*"))
     return any(re.search(rf"(?<![\w.-]){pattern}(?![\w.-])", text or "") for pattern in patterns)
 
