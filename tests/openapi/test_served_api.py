@@ -33,7 +33,8 @@ def path(tmp_path):
 def connect(path, address, person=None, *options):
     words = ["-m", "toolkit", "serve", str(path), "--base-url", address, *options]
     server = StdioServerParameters(command=sys.executable, args=words)
-    return Client(stdio_client(server), elicitation_callback=person)
+    # The default of `errlog` is the standard error of the moment at which the SDK was imported, perhaps in another test.
+    return Client(stdio_client(server, errlog=sys.__stderr__), elicitation_callback=person)
 
 
 async def test_a_client_lists_and_calls_the_operations(path, address):
