@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..._plumbing.wording import in_backticks
-from .records import Assignment, CannotParse, Redirection, SimpleCommand
+from .records import Assignment, CannotParse, Redirection, SimpleCommand, without_input
 from .words import ShellWord, read_word
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ class NodeContext(NamedTuple):
     def for_words(self) -> NodeContext:
         """Return the value for the words of a command. They do not share the command's input and its redirections."""
         return NodeContext(self.nesting, self.level, self.parent, self.quoted)
+
+    def behind_pipe(self) -> NodeContext:
+        """Return the value for a later stage of a pipeline. It reads the pipe, whatever the statements around read."""
+        return self._replace(redirections=without_input(self.redirections)) if self.redirections else self
 
     def for_statements(self) -> NodeContext:
         """Return the value for the statements inside a compound. Each gets the redirections of the whole compound."""

@@ -23,7 +23,7 @@ from .evaluation import refuse_late_texts
 from .known_input import reads_like_bash
 from .nodes import MAX_COMMANDS
 from .outline import read_outline
-from .records import Assignment, CannotParse, Redirection, Script, SimpleCommand
+from .records import Assignment, CannotParse, Redirection, Script, SimpleCommand, without_input
 from .tree import StatementReader
 from .wrappers import ShellText, find_wrapped_commands
 
@@ -201,7 +201,11 @@ def _inherit(command: SimpleCommand, wrapper: SimpleCommand, is_one_of_many: boo
         wrapper=wrapper if command.wrapper is None else command.wrapper,
         fed_by=command.fed_by or wrapper.fed_by,
         substitutions=(*command.substitutions, *wrapper.substitutions),
-        redirections=(*wrapper.redirections, *command.redirections),
+        # A pipe inside the text is nearer than the input of the wrapper.
+        redirections=(
+            *(without_input(wrapper.redirections) if command.fed_by else wrapper.redirections),
+            *command.redirections,
+        ),
         shares_input=command.shares_input or (not has_own_input and (is_one_of_many or wrapper.shares_input)),
     )
 

@@ -14,6 +14,7 @@ __all__ = [
     "SimpleCommand",
     "WrappedCommand",
     "slice_command",
+    "without_input",
 ]
 
 
@@ -71,6 +72,11 @@ class Redirection:
     def moves(self) -> bool:
         """Whether the target is a descriptor and not a file."""
         return self.operator.endswith("-") or self.target.rstrip("-").isdigit() or self.target == "-"
+
+
+def without_input(redirections: tuple[Redirection, ...]) -> tuple[Redirection, ...]:
+    """Return *redirections* without those of standard input, which a command at the end of a pipe does not inherit."""
+    return tuple(redirection for redirection in redirections if not redirection.is_standard_input)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

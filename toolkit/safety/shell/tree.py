@@ -127,19 +127,20 @@ class StatementReader(SimpleCommandReader):
     def visit_pipeline(self, node: Node, context: NodeContext) -> None:
         self.refuse_text_between(node, SPACE)
         stages = [child for child in node.children if child.is_named]
-        before = context.fed_by
+        before, outer = context.fed_by, context
         for stage in stages:
             mark = len(self.commands)
-            tail = context.tail if stage == stages[-1] else None
+            tail = outer.tail if stage == stages[-1] else None
             if stage.type == "list" and stage != stages[0]:
                 # The grammar reads `a | b && c` as `a | (b && c)`. Only `b` is at the end of the pipe.
                 self.refuse_text_between(stage, SPACE)
                 self.visit(stage.children[0], context._replace(fed_by=before, tail=None))
                 for child in stage.children[1:]:
-                    self.visit(child, context._replace(tail=tail if child == stage.children[-1] else None))
+                    self.visit(child, outer._replace(tail=tail if child == stage.children[-1] else None))
             else:
                 self.visit(stage, context._replace(fed_by=before, tail=tail))
-            before = (*before, *self.commands_at_level(mark, context))
+            before = (*before, *self.commands_at_level(mark, outer))
+            context = outer.behind_pipe()
 
     def visit_redirected_statement(self, node: Node, context: NodeContext) -> None:
         self.refuse_text_between(node, _BEFORE_REDIRECTION)
@@ -182,7 +183,7 @@ class StatementReader(SimpleCommandReader):
             if child.type == "pipeline":
                 self.refuse_text_between(child, SPACE)
                 for grandchild in child.children:
-                    self.visit(grandchild, context._replace(fed_by=(*context.fed_by, *fed_by)))
+                    self.visit(grandchild, context.behind_pipe()._replace(fed_by=(*context.fed_by, *fed_by)))
             elif child.is_named and child.type not in HEREDOC_PARTS and not self.is_word(child):
                 self.visit(child, context)
 
