@@ -143,8 +143,9 @@ async def _warm_up(dispatcher: Dispatcher, catalog: Catalog, chance: random.Rand
     for name in catalog.names():
         if name[-1].isdigit():
             await dispatcher.call(name, {"name": "warm"})
-    for job in (_plain_calls, _approvals, _unknown_names):
-        await job(dispatcher, catalog, chance, Soaked(), "warm")
+    for number in range(10):  # so that one request at least is approved, and another is denied
+        for job in (_plain_calls, _approvals, _unknown_names):
+            await job(dispatcher, catalog, chance, Soaked(), f"warm{number}")
     catalog.definitions("anthropic", session=Session())
     catalog.finish()
     gc.collect()

@@ -317,11 +317,13 @@ def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) ->
     import difflib
     import heapq
 
+    from ._plumbing.pauses import iterate_with_pauses
+
     # A long name is cut, because difflib takes quadratic time and no near name could be that long.
     folded_name = _fold(name[:100])
     shortest, longest = len(folded_name) - 10, len(folded_name) + 10
     folded: dict[str, str] = {}
-    for known_name in candidates:
+    for known_name in iterate_with_pauses(candidates, 1000):
         candidate = _fold(known_name[:100])
         if shortest <= len(candidate) <= longest:
             folded.setdefault(candidate, known_name)
@@ -330,7 +332,10 @@ def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) ->
     matcher = difflib.SequenceMatcher()
     matcher.set_seq2(folded_name)
     matches: list[tuple[float, str]] = []
-    for candidate in _select_most_alike(folded_name, list(folded)):
+    likely = list(folded)
+    if len(folded) > _MAX_COMPARED:
+        likely = _select_most_alike(folded_name, iterate_with_pauses(folded, 500))
+    for candidate in iterate_with_pauses(likely, 20):
         matcher.set_seq1(candidate)
         is_possible = matcher.real_quick_ratio() >= _MIN_RATIO and matcher.quick_ratio() >= _MIN_RATIO
         if is_possible and (ratio := matcher.ratio()) >= _MIN_RATIO:
@@ -338,10 +343,8 @@ def find_nearest(name: str, candidates: Iterable[str], *, max_items: int = 3) ->
     return [folded[candidate] for _, candidate in heapq.nlargest(max_items, matches)]
 
 
-def _select_most_alike(folded_name: str, candidates: list[str]) -> list[str]:
+def _select_most_alike(folded_name: str, candidates: Iterable[str]) -> list[str]:
     """Return the candidates that share the most pairs of letters with *folded_name*, the best first."""
-    if len(candidates) <= _MAX_COMPARED:
-        return candidates
     # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
     padded_name, length = f" {folded_name} ", len(folded_name) + 2
     pairs = set(map(operator.add, padded_name, padded_name[1:]))

@@ -135,9 +135,16 @@ class Naming:
         Raises:
             CatalogError: A tool that is not deferred has a name that is too long, or two would be sent under one name.
         """
+        # Two names become one only if a dot is sent as `--`. Among thousands of tools, few have either.
+        max_chars, has_marks = self.max_chars, not self.allows_dots
+        suspects = [
+            tool
+            for name, tool in ((tool.name, tool) for tool in tools)
+            if len(name) > max_chars or (has_marks and ("." in name or _DOT in name))
+        ]
         senders: dict[str, Tool] = {}
         unsendable: set[str] = set()
-        for tool in sorted(tools, key=self._rank):
+        for tool in sorted(suspects, key=self._rank):
             name, wire = tool.name, self.wire(tool.name)
             sender = senders.setdefault(wire, tool)
             if len(wire) > self.max_chars:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 from ..._plumbing.forks import renew_in_children
+from ..._plumbing.pauses import iterate_with_pauses
 from ...errors import DefinitionError
 from ...spec import Tool
 from ...values.visible import make_visible
@@ -51,7 +51,6 @@ _MIN_BLENDED = 20
 """The number of tools for a query among which a request may change the order."""
 _TOOLS_PER_PAUSE = 10
 """The number of tools that are indexed in about a millisecond."""
-_PAUSE_SECONDS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +191,16 @@ class Finder:
         tools, aliases = table.tools, table.group_aliases()
         if self._index is None:
             _warn_of_stall(len(tools))
-            return Index(document_of(tools[name], aliases[name]) for name in _iterate_with_pauses(tools))
+            return Index(
+                document_of(tools[name], aliases[name]) for name in iterate_with_pauses(tools, _TOOLS_PER_PAUSE)
+            )
         change = diff_tables(self._table, table)
-        for name in _iterate_with_pauses(tool.name for tool in change.removed if tool.name not in tools):
+        removed = [tool.name for tool in change.removed if tool.name not in tools]
+        for name in iterate_with_pauses(removed, _TOOLS_PER_PAUSE):
             self._index.remove(name)
         added = [tool.name for tool in change.added]
         renamed = {name for _, name in self._table.aliases.items() ^ table.aliases.items() if name in tools}
-        for name in _iterate_with_pauses(dict.fromkeys((*added, *renamed))):
+        for name in iterate_with_pauses(dict.fromkeys((*added, *renamed)), _TOOLS_PER_PAUSE):
             self._index.add(document_of(tools[name], aliases[name]))
         return self._index
 
@@ -228,20 +230,6 @@ def _warn_of_stall(count: int) -> None:
         "write `await asyncio.to_thread(catalog.search, ...)`, or call `tool_search` through a dispatcher",
         f"{count:,}",
     )
-
-
-def _iterate_with_pauses(names: Iterable[str]) -> Iterator[str]:
-    """
-    Yield *names*, with a short pause after every few names if this is not the main thread.
-
-    A thread that computes keeps an event loop waiting for 5 ms each time that the loop releases the interpreter lock.
-    The loop releases it many times in one turn. During a pause, the loop continues at once.
-    """
-    may_pause = threading.current_thread() is not threading.main_thread()
-    for number, name in enumerate(names, 1):
-        yield name
-        if may_pause and not number % _TOOLS_PER_PAUSE:
-            time.sleep(_PAUSE_SECONDS)
 
 
 def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
