@@ -143,6 +143,8 @@ class LagMeter:
     Attributes:
         longest: The longest lag in seconds, without the time in which others had the processor.
         longest_at_all: The longest lag with that time.
+        longest_run: The longest lag for which the loop's thread itself ran. The rest of `longest` it waited for the
+            interpreter's lock, because other threads of this process were at work.
         place: Where the loop was during the longest lag, as far as it was seen.
         ticks: How often the loop was looked at.
     """
@@ -151,6 +153,7 @@ class LagMeter:
         self._times_class = times_class
         self.longest = 0.0
         self.longest_at_all = 0.0
+        self.longest_run = 0.0
         self.place = ""
         self.ticks = 0
         self._due = float("inf")
@@ -194,6 +197,7 @@ class LagMeter:
             own = min(lag, own_seconds(before, after, self._looks))
             self.ticks += 1
             self.longest_at_all = max(self.longest_at_all, lag)
+            self.longest_run = max(self.longest_run, min(own, after.ran - before.ran))
             if own > self.longest:
                 self.longest, self.place = own, self._describe_place()
 

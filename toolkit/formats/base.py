@@ -136,11 +136,9 @@ class Naming:
             CatalogError: A tool that is not deferred has a name that is too long, or two would be sent under one name.
         """
         # Two names become one only if a dot is sent as `--`. Among thousands of tools, few have either.
-        max_chars, has_marks = self.max_chars, not self.allows_dots
+        max_chars, sends_dots = self.max_chars, self.allows_dots
         suspects = [
-            tool
-            for name, tool in ((tool.name, tool) for tool in tools)
-            if len(name) > max_chars or (has_marks and ("." in name or _DOT in name))
+            tool for tool in tools if len(tool.name) > max_chars or not (sends_dots or tool.name.isidentifier())
         ]
         senders: dict[str, Tool] = {}
         unsendable: set[str] = set()
