@@ -15,15 +15,16 @@ from functools import cache
 
 from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
+from ..shell.evaluation import prints_into_variable
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
 from .dangers import command_dangers
 from .data_flows import flow_dangers, script_dangers
 from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
-from .inline_code import AWKS, find_awk_program
+from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .targets import Danger, writing_danger
-from .variable_values import collect_values, count_turns, fill_in_text, fill_in_turn
+from .variable_values import FILLERS, collect_values, count_turns, fill_in_text, fill_in_turn
 from .written_scripts import WrittenText, find_runs_of_written_files
 
 __all__ = ["CommandFiles", "check_command"]
@@ -34,8 +35,11 @@ _MAX_REASONS = 3
 _MAX_READINGS = 2_000
 _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
-_FILL_VARIABLES = frozenset({"read", "mapfile", "readarray", "printf", "getopts"})
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*])")
+_COMPUTES = re.compile(r"`|\$[(\[]|\$\{(?!\w+\}|[@*]\})")
+# The variables that the shell itself sets, to texts of the line.
+_SHELL_VARIABLE = re.compile(r"_|PWD|OLDPWD|DIRSTACK|FUNCNAME|BASH\w*")
 _PARAMETER = re.compile(r"\d+|[@*]")
 
 
@@ -113,12 +117,30 @@ def _command_dangers(
 
 
 def _takes_code_from_line(command: SimpleCommand, script: Script) -> bool:
-    """Return whether the program of awk has a variable that the line fills without an assignment: `read p`, or `$1`."""
-    words = {word for other in script.commands if other.name in _FILL_VARIABLES for word in other.plain[1:]}
-    words.update(word.removeprefix("-v") for word in tuple(words))  # `printf -vname`
+    """
+    Return whether the line computes a part of the program of awk.
+
+    A variable is harmless if the line only assigns texts to it that it shows, or does not set it at all. If anything
+    is read into a variable, all of them count as computed.
+    """
     expanded = {word for word, is_literal in zip(command.words, command.literal, strict=True) if not is_literal}
-    names = {name for word in expanded & {find_awk_program(command)} for name in _VARIABLE.findall(word)}
-    return not names.isdisjoint(words) or (bool(script.functions) and any(map(_PARAMETER.fullmatch, names)))
+    texts, names = list(expanded.intersection(find_awk_programs(command))), set[str]()
+    while texts:
+        text = _ESCAPED.sub("", texts.pop())
+        if _COMPUTES.search(text):
+            return True
+        new_names = set(_VARIABLE.findall(text)) - names
+        names |= new_names
+        texts += [
+            setting.value for setting in script.assignments if setting.name in new_names and not setting.is_literal
+        ]
+    if not names:
+        return False
+    return (
+        any(map(_SHELL_VARIABLE.fullmatch, names))
+        or any(other.name in FILLERS or prints_into_variable(other) for other in script.commands)
+        or (bool(script.functions or command.nesting) and any(map(_PARAMETER.fullmatch, names)))
+    )
 
 
 def _redirection_dangers(

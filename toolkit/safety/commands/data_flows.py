@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..shell.evaluation import prints_into_variable
 from ..shell.known_input import SHELLS, STANDARD_INPUT, find_known_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
 from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
 from .options import Args
 from .targets import Danger
+from .variable_values import DECLARERS, find_set_names
 
 __all__ = ["flow_dangers", "script_dangers"]
 
@@ -28,7 +28,6 @@ _PRINT_ENVIRONMENT = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
 # Variables that can make a harmless name mean something else.
-_JOINED_NAME = re.compile(r"^-[a-z]*?[av](?=.)")
 _POWERFUL_VARIABLE = re.compile(
     r"LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|BASH_LOADABLES_PATH|HOME|SHELL"
     r"|CDPATH|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|COMMON_DIR|ALLOW_PROTOCOL"
@@ -175,11 +174,11 @@ def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
         ):
             yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
     for command in script.commands:
-        sets = command.name in ("read", "mapfile", "readarray", "getopts") or prints_into_variable(command)
-        # A name may be joined to its option: `printf -vPATH`, `read -raPATH`.
-        names = [_JOINED_NAME.sub("", word) for word in command.plain[1:]]
-        if sets and any(map(_POWERFUL_VARIABLE.fullmatch, names)):
-            yield command.source, Danger("ask", "changes which programs run, or how")
+        for set_name in find_set_names(command):
+            if set_name is None:
+                yield command.source, Danger("ask", "sets a variable whose name is only worked out when it runs")
+            elif _POWERFUL_VARIABLE.fullmatch(set_name) and command.name not in DECLARERS:
+                yield command.source, Danger("ask", "changes which programs run, or how")
 
 
 def _is_harmless(assignment: Assignment) -> bool:

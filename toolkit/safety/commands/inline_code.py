@@ -23,7 +23,7 @@ __all__ = [
     "AWKS",
     "DOWNLOADERS",
     "code_dangers",
-    "find_awk_program",
+    "find_awk_programs",
     "find_inline_code",
     "interpreter_dangers",
     "language_of_program",
@@ -93,7 +93,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     language_name = language_of_program(command.name)
     if command.name in AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
         yield Danger("ask", "runs other programs from inside awk")
-    if command.name in AWKS and _WHOLE_EXPANSION.fullmatch(find_awk_program(command)):
+    if command.name in AWKS and any(map(_WHOLE_EXPANSION.fullmatch, find_awk_programs(command))):
         yield Danger("ask", "runs code that is only worked out when it runs")
     if language_name is None:
         return
@@ -133,16 +133,19 @@ def _awk_words(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
-def find_awk_program(command: SimpleCommand) -> str:
-    """Return the program of awk as it is written, or "" if it comes from a file."""
-    takes_value = False
+def find_awk_programs(command: SimpleCommand) -> list[str]:
+    """Return the programs of awk as they are written, without those that come from a file."""
+    programs: list[str] = []
+    operand, before, has_file = "", "", False
     for word, plain in zip(command.words[1:], command.plain[1:], strict=True):
-        if plain.startswith(("-f", "--file")):
-            return ""
-        if not takes_value and (not plain.startswith("-") or plain == "-"):
-            return word
-        takes_value = not takes_value and (plain == "-e" or _AWK_VALUES.fullmatch(plain) is not None)
-    return ""
+        is_value = _AWK_VALUES.fullmatch(before) is not None
+        if not is_value and (before == "-e" or before.startswith("--so") or plain.startswith(("-e", "--so"))):
+            programs.append(word)
+        elif not is_value and (not plain.startswith("-") or plain == "-"):
+            operand = operand or word
+        has_file = has_file or (not is_value and plain.startswith(("-f", "--file")))
+        before = "" if is_value else plain
+    return [*programs, *([] if has_file or not operand else [operand])]
 
 
 def _remove_awk_texts(program: str) -> str:

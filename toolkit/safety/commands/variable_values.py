@@ -6,9 +6,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from ..shell.records import Script
+from ..shell.evaluation import prints_into_variable
+from ..shell.records import Script, SimpleCommand
 
-__all__ = ["collect_values", "count_turns", "fill_in_text", "fill_in_turn"]
+__all__ = ["DECLARERS", "FILLERS", "collect_values", "count_turns", "fill_in_text", "fill_in_turn", "find_set_names"]
+
+FILLERS = frozenset({"read", "mapfile", "readarray", "getopts"})
+"""The commands that fill variables with what they read."""
+DECLARERS = frozenset({"declare", "typeset", "export", "local", "readonly"})
+"""The commands whose assignments the reader of the line has found, if it shows their names."""
+# The options whose value is no name. The value may be joined to the option, and the option to others: `-rp text`.
+_OTHER_VALUE = {
+    "read": re.compile(r"-[a-zA-Z]*?[pdtnNui]"),
+    **dict.fromkeys(("mapfile", "readarray"), re.compile(r"-[a-z]*?[dnOsuCc]")),
+}
+_JOINED_NAME = re.compile(r"-[a-zA-Z]*?[av](?=.)")
+_NAME = re.compile(r"""["']?(\w+)(?:\[.*\])?["']?\+?(?:=|\Z)""", re.DOTALL)
 
 _MAX_DERIVED_VALUES = 8
 _MAX_DERIVED_CHARS = 256
@@ -61,3 +74,36 @@ def fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> s
         return choices[turn % len(choices)] if choices else match[0]
 
     return _VARIABLE.sub(value, text)
+
+
+def find_set_names(command: SimpleCommand) -> Iterator[str | None]:
+    """
+    Yield the names of the variables that *command* sets by a word, and None for a name that the line does not show.
+
+    `read`, `printf -v`, `declare` and similar commands take names as words, so a name may be computed: `read "$name"`.
+    """
+    for word, is_literal in _find_name_words(command):
+        match = _NAME.match(word)
+        yield match[1] if match is not None and (is_literal or "=" in match[0]) else None
+
+
+def _find_name_words(command: SimpleCommand) -> list[tuple[str, bool]]:
+    """Return the words that are names, as they are written, and whether they are known exactly."""
+    words = list(zip(command.words, command.literal, strict=True))[1:]
+    if prints_into_variable(command):
+        at = next(place for place, (word, _) in enumerate(words) if word.startswith(("-v", '"-v', "'-v")))
+        return words[at + 1 : at + 2] if words[at][0] == "-v" else [(words[at][0][2:], words[at][1])]
+    operands: list[tuple[str, bool]] = []
+    other_value = _OTHER_VALUE.get(command.name)
+    is_value = False
+    for word, is_literal in words if command.name in FILLERS | DECLARERS else ():
+        option = other_value.match(word) if other_value is not None else None
+        if is_value or option is not None:
+            is_value = not is_value and option is not None and option.end() == len(word)
+        elif joined := _JOINED_NAME.match(word):
+            operands.append((word[joined.end() :], is_literal))
+        elif not word.startswith(("-", "+")):
+            operands.append((word, is_literal))
+    if command.name == "getopts":
+        return operands[1:2]
+    return operands[:1] if command.name in ("mapfile", "readarray") else operands

@@ -28,7 +28,7 @@ _EVALUATES = re.compile(r"\$\{!|\[|:[^-=+?]")
 # In `${x/Q/$}` the `$` may become the beginning of a substitution.
 _LONE_DOLLAR = re.compile(r"/[^/]*\$(?=[/}]|\Z)|/[^/]*\\\$")
 # Matches `${name=value}` and `${name:=value}`.
-_SETS_VARIABLE = re.compile(r"\$\{(\w+)(?:\[.*\])?:?=(.*)\}", re.DOTALL)
+_SETS_VARIABLE = re.compile(r"\$\{(!?\w+)(?:\[.*\])?:?=(.*)\}", re.DOTALL)
 _OPENINGS = {"`": "``", "``": "``", "<(": "<()", ">(": ">()"}
 
 
@@ -70,6 +70,8 @@ class ExpansionReader(NodeReader):
             raise CannotParse("a `$` that `${...}` inserts")
         if match := _SETS_VARIABLE.fullmatch(self.source_of(node)):
             name, value = match[1], match[2]
+            if name.startswith("!"):
+                raise CannotParse("`${!name=...}` sets a variable whose name is only worked out when it runs")
             literal = not re.search(r"[$`]", value)
             self.assignments.append(Assignment(name=name, value=value, is_literal=literal, unexpanded=value))
         for child in node.children:

@@ -18,7 +18,7 @@ __all__ = ["SEDS", "SedAction", "sed_actions"]
 SEDS = frozenset({"sed", "gsed", "ssed"})
 _BLANK = re.compile(r"[\s;}]*")
 _SPACES = re.compile(r"[ \t]*")
-_STEP = re.compile(r"[+~]?\d+(?:~\d+)?|\$")
+_STEP = re.compile(r"\$|[+~]?\d*(?:~\d*)?")
 _REGEX_FLAGS = re.compile(r"[IM]*")
 _LINE_END = re.compile(r"(?:\\.|[^\\\n]|\\\Z)*", re.DOTALL)
 _END = re.compile(r"[ \t]*(?=$|[\n;}#])")

@@ -76,6 +76,8 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
         word, is_literal = command.plain[at], command.literal[at]
         if is_literal and word == "--":
             at, options = at + 1, {}
+        elif prefix.sets and not is_literal and _may_set_unshown_name(command.name, word):
+            raise CannotParse(f"`{command.name}` may set a variable whose name is only worked out when it runs")
         elif prefix.sets and (assignment := _parse_assignment(command.name, word)) is not None:
             unexpanded = assignment[1] if is_literal else ""
             assignments.append(
@@ -133,6 +135,13 @@ def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> in
         if word in subcommands and (at == 1 or len(word) > 1):
             return at + 1
     return 0
+
+
+def _may_set_unshown_name(name: str, word: str) -> bool:
+    """Return whether *word*, which is expanded, may set a variable that the line does not name."""
+    if word.startswith("-") or _ASSIGNMENT.fullmatch(word):
+        return False
+    return "=" in word or name != "sudo"  # `sudo $options rm x` is a question in any case, and `rm x` is judged
 
 
 def _parse_assignment(name: str, word: str) -> tuple[str, str] | None:
