@@ -41,9 +41,17 @@ def _find_input(command: SimpleCommand) -> KnownInput | None:
     known = find_known_input(command)
     if known is not None:
         return known
-    if command.pipe_source is not None:
-        return find_known_output(command.pipe_source)
-    is_substituted = any(
-        redirection.operator == "<" and redirection.target.startswith("<(") for redirection in command.redirections
-    )
-    return find_known_output(command.substitutions[-1]) if is_substituted and command.substitutions else None
+    source = _find_only_source(command)
+    known = find_known_output(source) if source is not None else None
+    return known and KnownInput(known.text, known.is_exact and not command.shares_input)
+
+
+def _find_only_source(command: SimpleCommand) -> SimpleCommand | None:
+    """Return the command that prints all that *command* reads, or None. A redirection is nearer than a pipe."""
+    inputs = [redirection for redirection in command.redirections if redirection.is_standard_input]
+    if inputs:
+        is_substituted = inputs[-1].operator == "<" and inputs[-1].target.startswith("<(")
+        return command.substitutions[0] if is_substituted and len(command.substitutions) == 1 else None
+    source = command.pipe_source
+    # Several commands before the pipe (`{ echo a; echo b; } | tee f`) print more than the last one does.
+    return source if source is not None and source.fed_by == command.fed_by[:-1] else None
