@@ -345,6 +345,8 @@ def _files_written_by(args: Args) -> Iterator[str]:
         yield from (word for word in args.operands if "/" in word)
     if (command.name in FILES and command.name not in _KEEP_CONTENT) or command.name == "dd":
         yield from (use.word for use in files_of(args) if use.access == "write")
+    if command.name in ("split", "csplit"):  # they number the files that they write
+        yield from (f"{prefix}*" for prefix in ("x", *args.operands, *args.values("-f", "--prefix")))
     if command.name in _BUILDERS and not args.has("-o", "-c", "-S", "-E"):
         yield "a.out"
 

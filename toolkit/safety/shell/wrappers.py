@@ -107,6 +107,8 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
         yield from _texts_of_started_shell(command)
     if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.nesting):
         raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
+    if command.name == "parallel" and "".join(command.plain[at : at + 1]) in ("", "::::"):
+        raise CannotParse("`parallel` runs the lines of its input as commands")
     starts = [at] if sure else range(first, len(command.words))
     for start in starts:
         if start < len(command.words):
