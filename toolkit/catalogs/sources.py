@@ -42,8 +42,8 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
     if isinstance(source, CatalogView):
         # The source catalog may have added aliases, so its aliases count and not only those that the tool's author
         # stated.
-        aliases = source.table.group_aliases()
-        return [CatalogEntry(tool, tuple(aliases[name])) for name, tool in source.table.tools.items()]
+        table = source.table
+        return [CatalogEntry(tool, tuple(table.aliases_of(name))) for name, tool in table.tools.items()]
     if type(source) in (list, tuple, set, frozenset):
         return [entry for member in source for entry in collect_entries(member)]
     return [
