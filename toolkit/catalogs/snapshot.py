@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from .._option_checks import describe_type
+from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.records import record
 from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@unlock_properties_in_children
 @record(frozen=True, eq=False)  # without slots, because the cached property needs a place
 class Table:
     """The content of a catalog at one moment. A table is never changed, only replaced."""
