@@ -32,7 +32,7 @@ ORDER = {
     "calls": "resources propagation attempt settings tool_logger plan error_results call_frame listeners argument_check approval/ kept_outputs record_cuts truncation render_result questions attempts tool_run call_end call_failures hook_stages around_hooks call_events pipeline background/ planner resume unstarted batch call_copies typed_calls __init__",
     "calls/approval": "case request claim answer stage __init__",
     "calls/background": "jobs detached_calls __init__",
-    "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports tool_objects sources __init__",
+    "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports sources __init__",
     "catalogs/search": "words word_families documents fusion embeddings spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures client_files call_policy reloading command run_database commands/ main __init__",
     "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project inspector_page list run_report run_decisions runs schema search serve settings show trace trust mcp workloads worker __init__",
