@@ -210,3 +210,16 @@ def test_kept_answers_are_those_of_the_moment(steps, rules):
                 getattr(permissions, kind)(sessions[index], catalog[value])
         fresh = Dispatcher(catalog, permissions=Permissions(permissions.mode, rules))
         assert [view.names() for view in views] == [fresh.permitted(session).names() for session in sessions]
+
+
+def test_a_tool_is_taken_from_a_view_by_one_question(catalog):
+    """A judge without `visibility` is asked about all tools only by a listing."""
+
+    class Plain(Counting):
+        def could_allow(self, tool, names, session=None):
+            self.asked += 1
+            return True
+
+    judge = Plain()
+    assert Dispatcher(catalog, permissions=judge).permitted()["wipe"].name == "wipe"
+    assert judge.asked == 1

@@ -77,9 +77,9 @@ class CatalogView:
         return self.table.resolve(name)
 
     def __getitem__(self, name: str) -> Tool:
-        table = self.table
-        tool = table.resolve(name)
+        tool = self.get(name)
         if tool is None:
+            table = self.table
             raise UnknownTool(name, [*table.tools, *table.aliases])
         return tool
 
