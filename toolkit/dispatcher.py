@@ -281,7 +281,7 @@ class Dispatcher(TypedCalls):
 
         The result is a view. Make a new one when the mode or the rules may have changed.
         """
-        return self.settings.judges.permitted(self.catalog, session)
+        return self.settings.judges.visibility.permitted(self.catalog, session)
 
     async def explain(
         self,

@@ -17,10 +17,11 @@ from toolkit.approvals import Approvals
 from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
-from toolkit.permissions import Permissions
+from toolkit.permissions import Judge, Permissions, Visibility
 from toolkit.policies.audit import AuditLog
 from toolkit.providers import ScriptedProvider
 from toolkit.session import Session
+from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -174,3 +175,65 @@ def test_tools_about_jobs_that_the_catalog_has_stay_its_own(own_names):
 def test_an_agent_without_a_tool_for_the_background_has_no_tools_about_jobs():
     """They would cost tokens in each request."""
     assert "job_output" not in with_own_tools(Shed().catalog).names()
+
+
+class CountingJudge(Judge):
+    """Shows everything, and counts the tools that it is asked about."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def judge(self, request):
+        return "allow"
+
+    def could_allow(self, tool, names, session=None):
+        return self.visibility(session).could_allow(tool, names)
+
+    def visibility(self, session):
+        return Visibility("", self._count)
+
+    def _count(self, tool, names):
+        self.asked += 1
+        return True
+
+
+@pytest.mark.parametrize("output", [None, int])
+async def test_a_turn_with_the_same_tools_asks_about_none(output):
+    """However many tools there are: the first turn asks about each, and later ones about those that are called."""
+    shed, judge = Shed(), CountingJudge()
+    shed.catalog.add(*(Tool.of(shed.catalog["look"].function).renamed(f"look_{number}") for number in range(50)))
+    dispatcher = Dispatcher(shed.catalog, permissions=[shed.permissions, judge])
+    answer = [call("final_answer", answer=1)] if output else "Done."
+    agent = Agent(ScriptedProvider([answer, answer, "A plan."]), dispatcher, output=output)
+    assert (await agent.run("go")).status == "done"
+    asked = judge.asked
+    assert asked > 50
+    assert (await agent.run("go")).status == "done"
+    assert judge.asked == asked
+    shed.permissions.set_mode("plan")
+    await agent.run("go")
+    assert judge.asked > asked
+
+
+async def test_tools_are_offered_by_the_mode_of_the_turn():
+    """What an earlier turn was offered does not count."""
+    shed = Shed("auto")
+    agent = shed.agent(["Done.", "A plan.", "Done."])
+    for mode in ("auto", "plan", "auto"):
+        shed.permissions.set_mode(mode)
+        await agent.run("go")
+    first, planning, last = (request.tools for request in agent.asked)
+    assert first == last
+    assert "burn" in first
+    assert "burn" not in planning
+    assert "exit_plan" in planning
+
+
+def test_definitions_are_made_once_for_turns_with_the_same_tools():
+    shed, session = Shed(), Session()
+    dispatcher = shed.dispatcher()
+    toolbox = Toolbox(dispatcher, with_own_tools(shed.catalog))
+    view = toolbox.select_offered_tools(session)
+    assert toolbox.select_offered_tools(Session()) is view
+    shed.permissions.set_mode("plan", session=session)
+    assert toolbox.select_offered_tools(session) is not view

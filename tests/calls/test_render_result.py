@@ -40,7 +40,7 @@ def plan_for(returns: Any = ..., *, check_output: bool = True, **facts) -> CallP
     if returns is not ...:
         function.__annotations__["return"] = returns
     dispatcher = Dispatcher(Catalog(), check_output=check_output)
-    return CallPlan(Tool.described(function, **facts), dispatcher.settings, {})
+    return CallPlan(Tool.described(function, **facts), dispatcher.settings, Catalog().table)
 
 
 PLAIN = plan_for()

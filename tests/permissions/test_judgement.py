@@ -9,7 +9,7 @@ import pytest
 
 from toolkit.access import Access, Command, Reads, Url, Writes
 from toolkit.catalog import Catalog
-from toolkit.catalogs.snapshot import names_of
+from toolkit.catalogs.snapshot import Table
 from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Safety, ToolError
@@ -186,7 +186,9 @@ def test_what_cannot_judge_is_refused_when_it_is_given(judge):
         Dispatcher(Catalog(), permissions=judge)
 
 
-@pytest.mark.parametrize("name", ["weighs_findings", "gate", "could_allow", "opens_port", "mistakes", "warnings"])
+@pytest.mark.parametrize(
+    "name", ["weighs_findings", "gate", "could_allow", "visibility", "opens_port", "mistakes", "warnings"]
+)
 def test_a_judge_with_more_than_judge_has_to_be_derived(name):
     """Otherwise the member would be ignored, so the error says what to do."""
     kind = type("Careful", (Saying,), {name: None})
@@ -729,7 +731,7 @@ def test_a_tool_has_all_its_names():
     """Present and former, its own and those of the catalog; not those of others."""
     tool = Tool.described(len, name="one", description="One.", schema={"type": "object"}, aliases=["uno"])
     renamed = tool.renamed("two")
-    assert names_of(renamed, {"due": "two", "tre": "three"}) == {"one", "uno", "two", "due"}
+    assert Table({"two": renamed}, {"due": "two", "tre": "three"}).names_of(renamed) == {"one", "uno", "two", "due"}
 
 
 def test_a_gate_that_knows_nothing_is_none():

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from toolkit.access import Access, Reads, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
-from toolkit.catalogs.snapshot import names_of
 from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
@@ -172,7 +171,7 @@ class Case:
         if self.made.prefixed:
             catalog = catalog.prefixed("my_")
         self.tool = catalog[self.made.name()]
-        self.names = names_of(self.tool, catalog.table.aliases)
+        self.names = catalog.table.names_of(self.tool)
         self.permissions = Permissions(self.mode, self.rules)
         self.permissions.set_mode(self.own_mode, session=self.session)
         judges = [self.permissions, self.recorder] if self.recorder else self.permissions

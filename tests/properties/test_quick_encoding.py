@@ -35,7 +35,7 @@ def plan_for(returns: Any, *, is_quick: bool) -> CallPlan:
 
     if returns is not _NOT_ANNOTATED:
         give.__annotations__["return"] = returns
-    plan = CallPlan(Tool.described(give), _SETTINGS, {})
+    plan = CallPlan(Tool.described(give), _SETTINGS, Catalog().table)
     if not is_quick:
         plan.encode_quickly = lambda value, depth: UNSURE
     return plan

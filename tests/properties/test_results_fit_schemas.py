@@ -75,7 +75,7 @@ def plan_for(returns: Any) -> CallPlan:
         """Give it."""
 
     give.__annotations__["return"] = returns
-    return CallPlan(Tool.described(give), _SETTINGS, {})
+    return CallPlan(Tool.described(give), _SETTINGS, Catalog().table)
 
 
 def check_result(value: Any, plan: CallPlan) -> ToolResult:

@@ -15,7 +15,7 @@ from typing import Any
 from ..calls.kept_outputs import output_memory
 from ..calls.listeners import tell, tell_around
 from ..calls.truncation import HANDLE_KEY
-from ..catalogs.snapshot import Table
+from ..catalogs.snapshot import Table, diff_tables
 from ..hooks.events import CatalogChanged, Event, ModelAnswered, ModelAsked, PromptReceived, RunInfo
 from ..providers.base import Reply
 from ..providers.input_parts import InputSplitter
@@ -145,10 +145,9 @@ class ActiveRun:
         self.reported_table = after
         if before is None or after is before:
             return
-        added = tuple(tool for name, tool in after.tools.items() if before.tools.get(name) is not tool)
-        removed = tuple(tool for name, tool in before.tools.items() if after.tools.get(name) is not tool)
-        if added or removed:
-            self.watcher.publish_event(CatalogChanged(added, removed))
+        change = diff_tables(before, after)
+        if change.added or change.removed:
+            self.watcher.publish_event(CatalogChanged(change.added, change.removed))
 
     # What the listeners of the dispatcher are told.
 

@@ -4,7 +4,6 @@ The next request to the model: the conversation, the system text, and the tools 
 
 from __future__ import annotations
 
-from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..providers.base import Request
 from ..providers.messages import ToolMessage
@@ -21,7 +20,7 @@ def build_request(active_run: ActiveRun) -> Request:
     output = None if answer_format is None else answer_format.tool
     is_structured = output is not None and provider_structures_output(active_run, catalog)
     if output is not None and not is_structured:
-        catalog = catalog.merged(Catalog(output))
+        catalog = active_run.toolbox.select_offered_tools(active_run.session, output)
     return Request(
         messages=active_run.conversation.framed_messages(),
         system=_build_system_prompt(active_run, has_answer_tool=output is not None and not is_structured),

@@ -16,7 +16,7 @@ from ..content import TextPart
 from ..decisions import ApprovalRequest
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
-from ..permissions.judge import CallGate, Judge, PermissionRequest, RequestBuilder
+from ..permissions.judge import CallGate, Judge, PermissionRequest, RequestBuilder, Visibility
 from ..permissions.modes import Mode, check_mode
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..session import Session
@@ -130,7 +130,12 @@ class PlanGuard(Judge):
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
         """Return whether a search, an error message or the definitions may show *tool*."""
-        return self._mode_of(session) != "plan" or self._may_use(tool)
+        return self.visibility(session).could_allow(tool, names)
+
+    def visibility(self, session: Session | None) -> Visibility:
+        """Return what `could_allow` answers in *session* as its mode is now."""
+        is_planning = self._mode_of(session) == "plan"
+        return Visibility(is_planning, lambda tool, names: not is_planning or self._may_use(tool))
 
     def gate(self, tool: Tool, names: frozenset[str], build_request: RequestBuilder) -> CallGate:
         """Return a function that tells whether calls of *tool* may run in a session."""

@@ -1,11 +1,9 @@
 """
 The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
-The agent adds its own tools: `exit_plan`, `tool_search` if some tools are
-deferred and the catalog has no `tool_search`, and `read_output` if the catalog
-has no tool that reads results that were cut. Every call goes through the same
-hooks, rules, approvals and log as in the host's dispatcher. The watcher of the
-run is told about every call.
+The agent adds its own tools: `exit_plan`, `tool_search` if some tools are deferred and the catalog has none, and
+`read_output` if the catalog has no tool that reads results that were cut. Every call goes through the same hooks,
+rules, approvals and log as in the host's dispatcher. The watcher of the run is told about every call.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ..approvals import ApprovalError
@@ -25,6 +24,8 @@ from ..calls.kept_outputs import KeptOutputReader, find_output_reader, is_output
 from ..calls.listeners import tell
 from ..calls.propagation import must_propagate
 from ..calls.settings import Settings
+from ..catalog import Catalog
+from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..concurrency.uninterrupted import run_to_end
 from ..context import Progress
@@ -57,6 +58,7 @@ HAND_OVER_KEY = "toolkit.hand_over_to"
 _RUN_COUNT_KEY = "toolkit.agent.saved.runs"
 _LEAVING_PLAN_KEY = "toolkit.agent.leaving"
 _MAX_SUMMARY_CHARS = 200
+_MAX_OFFERED_VIEWS = 8
 
 
 class Toolbox:
@@ -84,6 +86,7 @@ class Toolbox:
         guard = PlanGuard(self.mode_of, self.is_for_planning) if needs_guard else None
         hooks = (BEGIN_HOOK,) if has_steps else ()  # it comes last, so the hooks of the host are around it
         self.dispatcher = source.extended(catalog, permissions=guard, hooks=hooks, on_progress=_report_progress)
+        self._find_offered_view = lru_cache(_MAX_OFFERED_VIEWS)(self._build_offered_view)
 
     def with_steps(self) -> Toolbox:
         """Return the same tools for runs that have steps."""
@@ -208,12 +211,20 @@ class Toolbox:
         )
         return tool.facts.read_only and (is_own or self._plan_tools is None or tool.name in self._plan_tools)
 
-    def select_offered_tools(self, session: Session) -> CatalogView:
-        """Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode."""
+    def select_offered_tools(self, session: Session, answer_tool: Tool | None = None) -> CatalogView:
+        """
+        Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode.
+
+        The model gives its answer with *answer_tool*, if there is one. The view shows the tools as they are now. If
+        they are those of an earlier turn, it is the same object, which has the definitions already.
+        """
         is_planning = self.mode_of(session) == "plan"
-        return self.dispatcher.permitted(session).filtered(
-            lambda tool: self.is_for_planning(tool) if is_planning else tool.name != EXIT_PLAN
-        )
+        return self._find_offered_view(self.dispatcher.permitted(session).table, is_planning, answer_tool)
+
+    def _build_offered_view(self, table: Table, is_planning: bool, answer_tool: Tool | None) -> CatalogView:
+        offered = table.selected(lambda tool: self.is_for_planning(tool) if is_planning else tool.name != EXIT_PLAN)
+        view = CatalogView((), lambda: offered)
+        return view if answer_tool is None else view.merged(Catalog(answer_tool))
 
     # Calls.
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .._plumbing.forks import unlock_in_children
-from ..catalogs.snapshot import Table, names_of
+from ..catalogs.snapshot import Table
 from ..permissions.judgement import CallJudges
 from ..session import Session
 from ..spec import Tool
@@ -246,6 +246,6 @@ def find_output_reader(
     if session is None or session.state.get(_STATE_KEY, "") is None:
         return None
     readers = (tool for tool in table.tools.values() if is_output_reader(tool))
-    permitted = (tool for tool in readers if judges.could_allow(tool, names_of(tool, table.aliases), session))
+    permitted = (tool for tool in readers if judges.visibility.could_allow(tool, table.names_of(tool), session))
     tool = next(permitted, None)
     return None if tool is None else KeptOutputReader(tool, session, principal)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from ..catalogs.snapshot import names_of
+from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.callables import is_coroutine_function, may_suspend
@@ -78,7 +78,7 @@ class CallPlan:
         self,
         tool: Tool,
         settings: Settings,
-        aliases: Mapping[str, str],
+        table: Table,
         catalog: CatalogView | None = None,
         called_name: str | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class CallPlan:
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.limit = settings.limit_text(facts.max_chars, facts.max_bytes)
         self.sure_chars = self.limit.sure_chars
-        self.names = names_of(tool, aliases)
+        self.names = table.names_of(tool)
         self.is_recorded = settings.audit is not None
         self.gate = settings.build_gate(tool, self.names)
         self.validate = facts.validate
@@ -113,7 +113,7 @@ class CallPlan:
         self.settings = settings
         self.needs_redaction = bool(settings.redaction) or bool(self.secrets)
         self.called_name = called_name or tool.name
-        self.alias = called_name if called_name in aliases else None
+        self.alias = called_name if called_name in table.aliases else None
         self.has_cost = facts.cost is not None
         self.show_call: Callable[..., ShownCall] = prepare_shown_calls(self.called_name, tool)
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
@@ -136,7 +136,7 @@ class CallPlan:
 
     def could_be_allowed(self, session: Session | None) -> bool:
         """Return whether any call could ever run in *session*. If not, the model is not told about the parameters."""
-        return self.settings.judges.could_allow(self.tool, self.names, session)
+        return self.settings.judges.visibility.could_allow(self.tool, self.names, session)
 
     @property
     def audit_fields(self) -> dict[str, str]:

@@ -51,7 +51,7 @@ class Planner:
         tool = table.resolve(name)
         if tool is None:
             return None
-        plan = CallPlan(tool, self._settings_for(tool), table.aliases, self._catalog, name)
+        plan = CallPlan(tool, self._settings_for(tool), table, self._catalog, name)
         if len(self.plans_by_name) >= _MAX_NAMES_PER_TOOL * (len(table.tools) + len(table.aliases)):
             # A model may write `a.b.c` in many ways, but most tools are called by one name.
             self.plans_by_name.clear()

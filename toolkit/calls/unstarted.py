@@ -44,7 +44,7 @@ async def finish_unknown(call: ToolCall, catalog: CatalogView, settings: Setting
     If some tools are deferred, the model may have guessed a name, so the tools that fit its words are named, too.
     """
     table = catalog.table
-    is_permitted = settings.judges.build_visibility_check(catalog, call.session)
+    is_permitted = settings.judges.visibility.build_check(catalog, call.session)
     names = [*table.tools, *table.aliases]
     find = partial(find_nearest, call.name, names, max_items=_MAX_SUGGESTIONS)
     # With many names the search would hold up the event loop.

@@ -103,7 +103,7 @@ def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Tabl
 
 def _all_names(table: Table, prefix: str) -> dict[str, list[str]]:
     """Return the name and the aliases of each tool, with *prefix*, by the tool's name in *table*."""
-    return {name: [f"{prefix}{alias}" for alias in (name, *aliases)] for name, aliases in table.group_aliases().items()}
+    return {name: [f"{prefix}{alias}" for alias in (name, *table.aliases_of(name))] for name in table.tools}
 
 
 def _is_legal_name(name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 from .._option_checks import describe_type
+from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.records import record
 from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
@@ -25,7 +27,8 @@ __all__ = [
 ]
 
 
-@record(frozen=True, slots=True, eq=False)
+@unlock_properties_in_children
+@record(frozen=True, eq=False)  # without slots, because the cached property needs a place
 class Table:
     """The content of a catalog at one moment. A table is never changed, only replaced."""
 
@@ -60,12 +63,30 @@ class Table:
             match = next((tool for own, tool in self.tools.items() if _to_wire_name(own) == wire_name), None)
         return match
 
-    def group_aliases(self) -> dict[str, list[str]]:
-        """Return the aliases of each tool, by its name."""
-        aliases: dict[str, list[str]] = {name: [] for name in self.tools}
+    @cached_property
+    def undeferred(self) -> tuple[Tool, ...]:
+        """The tools that are not deferred, in their order."""
+        return tuple(tool for tool in self.tools.values() if not tool.facts.defer)
+
+    def selected(self, keep: Callable[[Tool], bool]) -> Table:
+        """Return the part of the table with the tools for which *keep* returns true, and their aliases."""
+        tools = {name: tool for name, tool in self.tools.items() if keep(tool)}
+        return Table(tools, {alias: name for alias, name in self.aliases.items() if name in tools})
+
+    @cached_property
+    def _aliases_by_name(self) -> dict[str, list[str]]:
+        aliases: dict[str, list[str]] = {}
         for alias, name in self.aliases.items():
-            aliases[name].append(alias)
+            aliases.setdefault(name, []).append(alias)
         return aliases
+
+    def aliases_of(self, name: str) -> Sequence[str]:
+        """Return the aliases of the tool *name*."""
+        return self._aliases_by_name.get(name, ())
+
+    def names_of(self, tool: Tool) -> frozenset[str]:
+        """Return every name that *tool* has here or had."""
+        return names_of(tool).union(self.aliases_of(tool.name))
 
 
 @record(frozen=True, slots=True)
@@ -163,7 +184,6 @@ def has_foreign(tools: Iterable[Tool]) -> bool:
     return any(map(is_foreign, tools))
 
 
-def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:
-    """Return every name that *tool* has or had; *aliases* are the aliases of its catalog."""
-    current = {alias for alias, name in aliases.items() if name == tool.name}
-    return frozenset({tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ()), *current})
+def names_of(tool: Tool) -> frozenset[str]:
+    """Return every name that *tool* has or had by itself. Its catalog may have added aliases; see `Table.names_of`."""
+    return frozenset((tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ())))

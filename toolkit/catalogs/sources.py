@@ -15,11 +15,15 @@ from typing import Any
 
 from .._plumbing.records import record
 from ..errors import CatalogError
+from ..facts import FACT_NAMES
 from ..functions.callables import is_same_callable, unwrap_function
 from ..spec import Tool, get_attached_tool
 from .views import CatalogView
 
 __all__ = ["CatalogEntry", "bind_method", "collect_entries", "tools_in"]
+
+_TOOL_ATTRIBUTES = ("name", "description", "schema", "call")
+_ABSENT = object()
 
 
 @record(frozen=True, slots=True)
@@ -42,8 +46,8 @@ def collect_entries(source: Any) -> list[CatalogEntry]:
     if isinstance(source, CatalogView):
         # The source catalog may have added aliases, so its aliases count and not only those that the tool's author
         # stated.
-        aliases = source.table.group_aliases()
-        return [CatalogEntry(tool, tuple(aliases[name])) for name, tool in source.table.tools.items()]
+        table = source.table
+        return [CatalogEntry(tool, tuple(table.aliases_of(name))) for name, tool in table.tools.items()]
     if type(source) in (list, tuple, set, frozenset):
         return [entry for member in source for entry in collect_entries(member)]
     return [
@@ -65,11 +69,8 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     methods = _list_methods(source)
     if methods:
         return methods
-    if type(source) is not FunctionType or source.__dict__:  # most functions have no attributes
-        from .tool_objects import build_object_tool, is_tool_object
-
-        if is_tool_object(source):
-            return [build_object_tool(source)]
+    if _has_tool_attributes(source):
+        return [_build_object_tool(source)]
     if callable(source):
         return [bind_method(Tool.of(source))]
     if isinstance(source, classmethod):
@@ -80,6 +81,23 @@ def _tools_of(source: Any) -> Sequence[Tool]:
         f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
         f"or one that has name, description, schema and call"
     )
+
+
+def _has_tool_attributes(source: Any) -> bool:
+    """Return whether *source* has the attributes of a tool. Attributes that it only makes up do not count."""
+    if type(source) is FunctionType:  # nearly all tools are functions, whose own attributes are all in one dictionary
+        return all(name in source.__dict__ for name in _TOOL_ATTRIBUTES)
+    return all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES)
+
+
+def _build_object_tool(source: Any) -> Tool:
+    """Return the tool that *source* is. Its attributes with the names of facts, as `destructive`, state the facts."""
+    from ..functions.object_options import read_attribute, read_stated_options  # few programs have such objects
+
+    name, description, schema = (read_attribute(source, name) for name in _TOOL_ATTRIBUTES[:3])
+    subject = f"{type(source).__module__}.{type(source).__qualname__}, the tool `{name}`"
+    options = read_stated_options(source, FACT_NAMES, subject, ignored=_TOOL_ATTRIBUTES)
+    return Tool.from_schema(name, description, schema, source.call, **options)
 
 
 def bind_method(tool: Tool) -> Tool:

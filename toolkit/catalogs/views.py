@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 else:
     foreign_names = LazyModule(f"{__package__}.foreign_names")
 
-__all__ = ["CatalogView"]
+__all__ = ["CatalogView", "FilteredView"]
 
 
 class CatalogView:
@@ -77,9 +77,9 @@ class CatalogView:
         return self.table.resolve(name)
 
     def __getitem__(self, name: str) -> Tool:
-        table = self.table
-        tool = table.resolve(name)
+        tool = self.get(name)
         if tool is None:
+            table = self.table
             raise UnknownTool(name, [*table.tools, *table.aliases])
         return tool
 
@@ -105,7 +105,7 @@ class CatalogView:
     def __repr__(self) -> str:
         names = self.names() or ["empty"]
         kind = type(self).__name__
-        class_name = "CatalogView" if kind.startswith("_") else kind  # the class of a view is private
+        class_name = "CatalogView" if kind.endswith("View") else kind  # users know no other class of views
         return f"<{class_name}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
 
     def offered(self, session: Session | None = None) -> list[Tool]:
@@ -115,10 +115,9 @@ class CatalogView:
         These are the tools that are not deferred, then the deferred tools that *session* has loaded, in the order of
         loading.
         """
-        tools = self.table.tools
-        loaded = () if session is None else session.loaded
-        loaded_tools = [tools[name] for name in loaded if name in tools and tools[name].facts.defer]
-        return [tool for tool in tools.values() if not tool.facts.defer] + loaded_tools
+        table, loaded = self.table, () if session is None else session.loaded
+        tools = table.tools
+        return [*table.undeferred, *(tools[name] for name in loaded if name in tools and tools[name].facts.defer)]
 
     @overload
     def definitions(
@@ -146,18 +145,18 @@ class CatalogView:
         never read these definitions.
         """
         if format is not None:
-            return self._find_definitions(format, session, options)
+            return self.find_definitions(format, session, options)
         if options:
             raise TypeError(f"{next(iter(options))!r} is an option of a provider's format; name the format too")
         table, cached = self.table, self._cached_definitions
         if cached is None or cached[:2] != (table, deferred):
-            tool_definitions = [tool.definition for tool in table.tools.values() if deferred or not tool.facts.defer]
-            self._cached_definitions = cached = table, deferred, tool_definitions
+            tools = table.tools.values() if deferred else table.undeferred
+            self._cached_definitions = cached = table, deferred, [tool.definition for tool in tools]
         if deferred or session is None or not session.loaded:
             return list(cached[2])
         return [*cached[2], *(tool.definition for tool in self.offered(session)[len(cached[2]) :])]
 
-    def _find_definitions(self, provider: str, session: Session | None, options: dict[str, Any]) -> Definitions:
+    def find_definitions(self, provider: str, session: Session | None, options: dict[str, Any]) -> Definitions:
         """Return the definitions in a provider's format. They are made again only if something differs."""
         from ..formats import Definitions, definitions_for
 
@@ -259,7 +258,7 @@ class CatalogView:
         `get` and `search` call *keep* only for the tools that they look at. A listing calls *keep* for all tools the
         first time after a change.
         """
-        return _FilteredView(self, keep)
+        return FilteredView(self, keep)
 
     def merged(self, *others: CatalogView) -> CatalogView:
         """
@@ -293,8 +292,8 @@ class CatalogView:
 
         def derive(table: Table) -> Table:
             tools = {
-                f"{prefix}{name}": (table.tools[name], tuple(f"{prefix}{alias}" for alias in aliases))
-                for name, aliases in table.group_aliases().items()
+                f"{prefix}{name}": (tool, tuple(f"{prefix}{alias}" for alias in table.aliases_of(name)))
+                for name, tool in table.tools.items()
             }
             aliases = {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()}
             return _check_names(Table(transform(tools), aliases))
@@ -344,15 +343,11 @@ def _check_names(table: Table) -> Table:
     return table
 
 
-class _FilteredView(CatalogView):
+class FilteredView(CatalogView):
     """A view of the tools of a source for which *predicate* returns true. A search uses the source's index."""
 
     def __init__(self, source: CatalogView, predicate: Callable[[Tool], bool]) -> None:
-        def derive(table: Table) -> Table:
-            tools = {name: tool for name, tool in table.tools.items() if predicate(tool)}
-            return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
-
-        super().__init__((source,), derive)
+        super().__init__((source,), lambda table: table.selected(predicate))
         self._predicate = predicate
 
     def get(self, name: str) -> Tool | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .._lazy_names import lazy_getattr as _lazy_getattr
 
 if TYPE_CHECKING:
-    from .judge import Judge, PermissionGate, PermissionRequest
+    from .judge import Judge, PermissionGate, PermissionRequest, Visibility
     from .modes import MODES, TABLE, Mode
     from .policy import Permissions
     from .rules import Rule, RuleError, read_rule
@@ -24,6 +24,7 @@ __all__ = [
     "Permissions",
     "Rule",
     "RuleError",
+    "Visibility",
     "read_rule",
 ]
 
@@ -32,7 +33,7 @@ __getattr__ = _lazy_getattr(
     {
         **dict.fromkeys(("MODES", "TABLE", "Mode"), "modes"),
         **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
-        **dict.fromkeys(("Judge", "PermissionGate", "PermissionRequest"), "judge"),
+        **dict.fromkeys(("Judge", "PermissionGate", "PermissionRequest", "Visibility"), "judge"),
         "Permissions": "policy",
     },
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Protocol, TypeAlias, get_args
 
@@ -28,6 +28,7 @@ __all__ = [
     "PermissionRequest",
     "RequestBuilder",
     "SupportsJudge",
+    "Visibility",
     "ask_judge",
     "ask_judge_now",
     "check_judge",
@@ -64,6 +65,20 @@ class PermissionRequest:
     findings: tuple[Finding, ...] = ()
     session: Session | None = None
     principal: str | None = None
+
+
+@record(frozen=True, slots=True)
+class Visibility:
+    """
+    What a judge shows in a session as the session, its mode and its rules are now.
+
+    Attributes:
+        key: A value that can be hashed. If two keys of one judge are equal, the answers are the same for every tool.
+        could_allow: Answers as `Judge.could_allow` does, for a tool and its names. The answers never change.
+    """
+
+    key: Hashable
+    could_allow: Callable[[Tool, frozenset[str]], bool] = field(compare=False)
 
 
 CallGate: TypeAlias = Callable[[Session | None, Mapping[str, Any] | None], bool]
@@ -124,6 +139,15 @@ class Judge(ABC):
         A search shows only such tools. Each call is judged again when it is made.
         """
         return True
+
+    def visibility(self, session: Session | None) -> Visibility | None:
+        """
+        Return what `could_allow` answers in *session* now, so that the answers for a whole catalog can be kept.
+
+        The answers are asked for again when the key differs, or the catalog has changed. Return None, as this method
+        does, if they cannot be kept. Then every listing asks `could_allow` for all tools.
+        """
+        return None
 
     def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
         """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""

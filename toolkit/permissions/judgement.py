@@ -9,22 +9,19 @@ Everything is judged on decoded arguments. A call that cannot be judged is denie
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.records import record
 from ..access import Access
-from ..catalogs.snapshot import names_of
 from ..catalogs.views import CatalogView
 from ..decisions import Precondition
 from ..errors import Safety, ToolError
 from ..results import ToolCall
-from ..session import Session, check_session
 from ..spec import Tool
 from ..values.rendering import copy_arguments, describe_value
 from ..verdicts import Finding, Verdict, allow_any_call
@@ -49,17 +46,14 @@ from .tool_statements import (
     read_cost,
     read_statements,
 )
+from .visibility import ToolVisibility
 
 if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
     from ..safety import SafetyChecks
 
 __all__ = ["AccessJudge", "CallJudges", "Judgement"]
 
-_log = logging.getLogger("toolkit")
-
 T = TypeVar("T")
-
-_CouldAllow: TypeAlias = Callable[[Tool, frozenset[str], Session | None], bool]
 
 
 @record(frozen=True, slots=True)
@@ -78,6 +72,9 @@ class CallJudges:
         safety: The checks that come first; None means the default ones, which are made when they are first needed.
         permissions: One judge, several judges, or None.
         own_files: The dispatcher's own files: approvals and the audit log. No tool may read or write them.
+
+    Attributes:
+        visibility: Which tools the judges show.
     """
 
     def __init__(
@@ -95,7 +92,7 @@ class CallJudges:
         # The other judges have only a method `judge`.
         self._derived_judges = [judge for judge in self._judges if isinstance(judge, Judge)]
         self._weighs_findings = any(judge.weighs_findings for judge in self._derived_judges)
-        self._visibility_checks: list[_CouldAllow] = [judge.could_allow for judge in self._derived_judges]
+        self.visibility = ToolVisibility(self._derived_judges)
 
     @property
     def judges(self) -> tuple[SupportsJudge, ...]:
@@ -157,18 +154,6 @@ class CallJudges:
         # Rules also compare paths without a marker. Without safety checks, these start from the process's folder.
         return "." if self._safety is None and not accesses else self.safety.root
 
-    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
-        """
-        Return whether every judge could ever allow a call of *tool* in *session*.
-
-        If a judge's `could_allow` raises, the answer is False.
-        """
-        try:
-            return all(check(tool, names, session) for check in self._visibility_checks)
-        except Exception:  # noqa: BLE001 -- a judge that fails permits nothing
-            _log.warning("a judge failed to tell whether `%s` could be allowed", tool.name, exc_info=True)
-            return False
-
     def with_judges(
         self, permissions: SupportsJudge | Sequence[SupportsJudge] | None, own_files: Iterable[str] = ()
     ) -> CallJudges:
@@ -183,23 +168,8 @@ class CallJudges:
         judges = copy.copy(self)
         judges._own_files = (*self._own_files, *own_files)  # noqa: SLF001 -- as below
         judges._judges = (*self._judges, *added._judges)  # noqa: SLF001 -- objects of this class
-        judges._visibility_checks = [*self._visibility_checks, *added._visibility_checks]  # noqa: SLF001 -- as above
+        judges.visibility = ToolVisibility([*self.visibility.judges, *added.visibility.judges])
         return judges
-
-    def build_visibility_check(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
-        """
-        Return a function that tells whether a tool of *catalog* could ever be allowed; None if every tool could be.
-
-        The function looks up the names that the tool has in *catalog*.
-        """
-        names = _NamesByTool(catalog)
-        return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._visibility_checks else None
-
-    def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
-        """Return a view of *catalog* with the tools that could ever be allowed in *session*."""
-        check_session(session)
-        predicate = self.build_visibility_check(catalog, session)
-        return catalog if predicate is None else catalog.filtered(predicate)
 
     async def judge(
         self,
@@ -307,24 +277,6 @@ class CallJudges:
         )
 
 
-class _NamesByTool:
-    """The names of each tool of a catalog, looked up once for as long as the catalog does not change."""
-
-    def __init__(self, catalog: CatalogView) -> None:
-        self._catalog = catalog
-        self._cache: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
-
-    def of(self, tool: Tool) -> frozenset[str]:
-        """Return every name that *tool* has or had."""
-        aliases, cached = self._catalog.table.aliases, self._cache
-        if cached is None or cached[0] is not aliases:
-            aliases_by_name: dict[str, dict[str, str]] = {}
-            for alias, name in aliases.items():
-                aliases_by_name.setdefault(name, {})[alias] = name
-            self._cache = cached = aliases, aliases_by_name
-        return names_of(tool, cached[1].get(tool.name, {}))
-
-
 @unlock_properties_in_children
 class AccessJudge:
     """
@@ -351,7 +303,7 @@ class AccessJudge:
 
     def permitted(self, catalog: CatalogView) -> CatalogView:
         """Return a view of *catalog* with the tools that the rules and the mode of this session could ever allow."""
-        return self._judges.permitted(catalog, self._request.session)
+        return self._judges.visibility.permitted(catalog, self._request.session)
 
     @property
     def folders(self) -> list[str]:

@@ -23,7 +23,7 @@ from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .grants import build_grant, check_grant, find_covering_grant, is_answerable
-from .judge import CallGate, Judge, PermissionRequest, RequestBuilder
+from .judge import CallGate, Judge, PermissionRequest, RequestBuilder, Visibility
 from .modes import JUDGED_INSIDE_KEY, MODES, TABLE, Mode, Row, check_mode
 from .patterns.commands import why_unreadable
 from .rule_gaps import find_gaps
@@ -217,13 +217,23 @@ class Permissions(Judge):
         answer is True if in doubt. A search uses this to decide which tools it may show. Each call is judged again
         when it is made.
         """
-        rules, mode = self._rules_about(tool, names), self.mode_of(session)
+        return self.visibility(session).could_allow(tool, names)
+
+    def visibility(self, session: Session | None) -> Visibility:
+        """Return what `could_allow` answers in *session* as its mode and its grants are now."""
+        mode = self.mode_of(session)
+        # Only where no person can be asked do grants count, so most sessions with one mode have one key.
+        grants = () if session is None or TABLE["asked"][mode] != "deny" else session.grants
+        return Visibility((mode, grants), lambda tool, names: self._could_allow(tool, names, mode, grants))
+
+    def _could_allow(self, tool: Tool, names: frozenset[str], mode: Mode, grants: Sequence[Grant]) -> bool:
+        rules = self._rules_about(tool, names)
         mode_word = TABLE[find_row(tool)][mode]
         if any(rule.word == "deny" and rule.is_total for rule in rules):
             return False
         if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
             return not (mode == "plan" and mode_word == "deny")
-        if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
+        if grants and any(grant.tool == identity_of(tool) for grant in grants):
             return True
         is_allowed = any(rule.word == "allow" for rule in rules)
         is_asked = tool.facts.approval == "always" or any(rule.word == "ask" and rule.is_total for rule in rules)

@@ -74,9 +74,7 @@ class AnthropicProvider(RemoteProvider):
 
     name = "anthropic"
     _title = "Anthropic"
-    _format = Format(
-        anthropic.NAMING, anthropic.MEDIA_FORMATS, anthropic.definitions, anthropic.calls, anthropic.results
-    )
+    _format = Format("anthropic", anthropic.NAMING, anthropic.MEDIA_FORMATS, anthropic.calls, anthropic.results)
     _address = "https://api.anthropic.com"
     _endpoint = "/v1/messages"
     _key_variables = ("ANTHROPIC_API_KEY",)

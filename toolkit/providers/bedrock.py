@@ -74,7 +74,7 @@ class BedrockProvider(RemoteProvider):
 
     name = "bedrock"
     _title = "Bedrock"
-    _format = Format(bedrock.NAMING, bedrock.MEDIA_FORMATS, bedrock.definitions, bedrock.calls, bedrock.results)
+    _format = Format("bedrock", bedrock.NAMING, bedrock.MEDIA_FORMATS, bedrock.calls, bedrock.results)
     _key_variables = (_TOKEN_VARIABLE,)
     _reserved_options = frozenset(["messages", "system", "toolConfig"])
 

@@ -12,13 +12,11 @@ from typing import Any
 from urllib.parse import quote
 
 from ..formats import gemini
-from ..formats.base import Definitions, Offering
 from ..formats.media import ResultMedia
 from ..formats.result_content import get_provider_id
 from ..formats.schemas.dialects import GEMINI
 from ..formats.schemas.rewriting import rewrite_schema
 from ..results import ToolCall, ToolResult
-from ..session import Session
 from ..spec import Tool
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Native, ToolMessage
@@ -50,10 +48,6 @@ _OLDER_MODEL = re.compile(r"(?:models/)?gemini-[12][.-]")
 _FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 
 
-def _definitions(catalog: Offering, session: Session | None, *, strict: bool) -> Definitions:
-    return gemini.definitions(catalog, session)  # `strict` is not set for a tool, but in `toolConfig` for all tools
-
-
 class GeminiProvider(RemoteProvider):
     """
     The provider of Gemini. Its key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY`.
@@ -65,7 +59,7 @@ class GeminiProvider(RemoteProvider):
 
     name = "gemini"
     _title = "Gemini"
-    _format = Format(gemini.NAMING, gemini.MEDIA_FORMATS, _definitions, gemini.calls, gemini.results)
+    _format = Format("gemini", gemini.NAMING, gemini.MEDIA_FORMATS, gemini.calls, gemini.results)
     _address = "https://generativelanguage.googleapis.com"
     _key_variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     _key_header = ("x-goog-api-key", "{}")
@@ -101,6 +95,9 @@ class GeminiProvider(RemoteProvider):
             "generationConfig": generation or None,
         }
         return {name: value for name, value in body.items() if name not in held}
+
+    def _choose_definition_options(self, request: Request) -> dict[str, Any]:
+        return {"strict": False}  # it is not set for a tool, but in `toolConfig` for all tools
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [function["name"] for tool in body.get("tools", ()) for function in tool["functionDeclarations"]]

@@ -62,7 +62,7 @@ class OpenAIProvider(RemoteProvider):
 
     name = "openai"
     _title = "OpenAI"
-    _format = Format(openai.NAMING, openai.MEDIA_FORMATS, openai.definitions, openai.calls, openai.results)
+    _format = Format("openai", openai.NAMING, openai.MEDIA_FORMATS, openai.calls, openai.results)
     _address = "https://api.openai.com/v1"
     _endpoint = "/chat/completions"
     _key_variables: tuple[str, ...] = ("OPENAI_API_KEY",)

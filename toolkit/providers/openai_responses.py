@@ -61,9 +61,9 @@ class OpenAIResponsesProvider(RemoteProvider):
     name = "openai_responses"
     _title = "OpenAI"
     _format = Format(
+        "openai_responses",
         openai_responses.NAMING,
         openai_responses.MEDIA_FORMATS,
-        openai_responses.definitions,
         openai_responses.calls,
         openai_responses.results,
     )

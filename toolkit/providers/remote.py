@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from .._option_checks import check_option_names
 from .._plumbing.wording import format_count
 from ..errors import ProviderError, Transient
-from ..formats.base import Definitions, Naming, Note, Offering, WireObject
+from ..formats.base import Naming, Note, Offering, WireObject
 from ..formats.media import ResultMedia
 from ..policies.retry import RetryPolicy, retrying
 from ..results import ToolCall, ToolResult
@@ -59,9 +59,9 @@ _OTHER_WORDS = {
 class Format:
     """The parts of a module of `toolkit.formats` that a provider uses."""
 
+    name: str
     naming: Naming
     media_formats: Collection[str]
-    definitions: Callable[..., Definitions]
     calls: Callable[[Any, Offering | None], list[ToolCall]]
     results: Callable[[Sequence[ToolResult]], list[WireObject]]
 
@@ -256,8 +256,9 @@ class RemoteProvider(ABC):
         """Return the tools of *request* in the provider's format; None if there are none."""
         if request.catalog is None:
             return None
-        options = self._choose_definition_options(request)
-        definitions = self._format.definitions(request.catalog, request.session, strict=self.strict, **options)
+        options = {"strict": self.strict, **self._choose_definition_options(request)}
+        # The catalog keeps the definitions: a turn that has the same tools does not look at thousands of them again.
+        definitions = request.catalog.find_definitions(self._format.name, request.session, options)
         for note in definitions.notes:
             if note not in self._noted:  # each note comes again in every turn
                 if len(self._noted) >= _MAX_NOTED:  # tools that are added and removed would grow this without end
@@ -284,13 +285,12 @@ class RemoteProvider(ABC):
             own_value = body.get(name)
             body[name] = {**own_value, **value} if isinstance(own_value, dict) and isinstance(value, Mapping) else value
         body = {name: value for name, value in body.items() if value is not None}
-        own_names = {self._format.naming.wire(tool.name): tool.name for tool in request.catalog or ()}
         sent = SentRequest(
             provider=self._title,
             host=self._exchange.host,
             model=self.model,
             key_source="`api_key=` (none was given)" if key is None else key.source,
-            tools={name: own_names.get(name, name) for name in self._list_tool_names(body)},
+            tools={name: self._format.naming.resolve(name, request.catalog)[0] for name in self._list_tool_names(body)},
         )
         return OutgoingRequest(
             key=key,

@@ -39,7 +39,7 @@ queries = st.lists(st.sampled_from(ASKED), max_size=4, unique_by=lambda word: wo
 
 def summed(documents, query, limit, keep):
     """The names and scores that *query* finds, by going through all tools and all words."""
-    entries = {document.name: read_document(document) for document in documents}
+    entries = {document.name: (document, *read_document(document)) for document in documents}
     index = Index(documents)
     asked = parse_query(query, index._worth_by_word, index._vocabulary, len(entries))
     assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= MAX_LOOKUPS

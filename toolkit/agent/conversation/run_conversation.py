@@ -33,6 +33,9 @@ class RunConversation:
     The growing conversation of a run. If it has a summary, its first message shows it.
 
     With *frame_results*, which may change, the results that are added are put between marks when they are sent.
+
+    Attributes:
+        last_prompt: The text of the user's last message; None if there is none.
     """
 
     def __init__(self, messages: Iterable[Message], *, frame_results: bool, summary: Summary | None = None) -> None:
@@ -40,18 +43,16 @@ class RunConversation:
         self.summary = summary
         self._next_summary_size = 0
         self.frame_results = frame_results
+        prompts = (message.text for message in reversed(self.messages) if isinstance(message, UserMessage))
+        self.last_prompt = next(prompts, None)
         self._used_ids = collect_call_ids(self.messages)
         self._message_sizes = MessageCache(size_of)
         self._framed_messages = MessageCache(frame_message)
 
-    @property
-    def last_prompt(self) -> str | None:
-        """The text of the user's last message; None if there is none."""
-        return next((message.text for message in reversed(self.messages) if isinstance(message, UserMessage)), None)
-
     def add_prompt(self, prompt: UserMessage) -> None:
         """Append the user's message."""
         self.messages.append(prompt)
+        self.last_prompt = prompt.text
 
     def add_reply(self, reply: AssistantMessage) -> tuple[ToolCall, ...]:
         """Append the model's message and return the calls in it. The caller passes their results to `add_results`."""

@@ -48,14 +48,12 @@ class IndexEntry(NamedTuple):
     A document after its words were read.
 
     Attributes:
-        document: The document that was read.
         worth: The weight of each stem in the document, 0 to 1.
         phrases: The stems of the name, the hint and the description in their order, with a space around each.
         texts: The document's words as they are spelt, each once.
         names: The document's name and aliases in the form in which names are compared.
     """
 
-    document: Document
     worth: dict[str, float]
     phrases: str
     texts: tuple[str, ...]
@@ -122,7 +120,7 @@ def read_document(document: Document) -> IndexEntry:
     worth = {stem: _ROUNDED_WORTHS[int(WORTH_STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     texts = tuple(dict.fromkeys(chain.from_iterable(map(_get_texts, all_readings))))
     spellings = tuple(dict.fromkeys(map(normalise_name, names)))
-    return IndexEntry(document, worth, f" {' | '.join(phrases)} ", texts, spellings)
+    return IndexEntry(worth, f" {' | '.join(phrases)} ", texts, spellings)
 
 
 WORTH_STEPS = 250

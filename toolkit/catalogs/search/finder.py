@@ -188,11 +188,12 @@ class Finder:
             return self._index
 
     def _update_index(self, table: Table) -> Index:
-        tools, aliases = table.tools, table.group_aliases()
+        tools = table.tools
         if self._index is None:
             _warn_of_stall(len(tools))
             return Index(
-                document_of(tools[name], aliases[name]) for name in iterate_with_pauses(tools, _TOOLS_PER_PAUSE)
+                document_of(tools[name], table.aliases_of(name))
+                for name in iterate_with_pauses(tools, _TOOLS_PER_PAUSE)
             )
         change = diff_tables(self._table, table)
         removed = [tool.name for tool in change.removed if tool.name not in tools]
@@ -201,7 +202,7 @@ class Finder:
         added = [tool.name for tool in change.added]
         renamed = {name for _, name in self._table.aliases.items() ^ table.aliases.items() if name in tools}
         for name in iterate_with_pauses(dict.fromkeys((*added, *renamed)), _TOOLS_PER_PAUSE):
-            self._index.add(document_of(tools[name], aliases[name]))
+            self._index.add(document_of(tools[name], table.aliases_of(name)))
         return self._index
 
 

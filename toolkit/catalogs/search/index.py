@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple
 
-from ..._plumbing.forks import renew_in_children
+from ..._plumbing.forks import unlock_in_children
 from .documents import Document, read_document
 from .fusion import Ranker, blend_of, blend_scores, score_with_ranker
 from .query import ParsedQuery, parse_query
@@ -33,12 +33,6 @@ MAX_FURTHER_LOOKUPS, MAX_RANKED_TOOLS = 5_000, 200
 
 MAX_REFINED_TOOLS = 20
 """The number of tools whose neighbouring words and exact forms of words are compared, unless the caller wants more."""
-
-MAX_REQUEST_WORTH = 0.5
-"""
-The most that a word of a request counts in a tool, as a share of its weight. Some words of a request are there by
-chance. One of them in the name of a tool must not count for more than two in the description of another.
-"""
 
 MIN_SHARE_OF_FULL = 0.02
 """A tool with a smaller share of the query's full score is not a hit."""
@@ -92,14 +86,8 @@ class Index:
     """
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
-        self._lock = threading.Lock()
-        self._is_changing = False
-        self._clear()
-        for document in documents:
-            self.add(document)
-        renew_in_children(self)
-
-    def _clear(self) -> None:
+        # A child that is forked during a change has to make a new index.
+        self._lock = unlock_in_children(threading.Lock())
         # These tables have the names of tools as keys. One record for each tool would be an object that every full
         # garbage collection visits; the collector does not visit dictionaries and tuples that hold only text and
         # numbers.
@@ -113,22 +101,8 @@ class Index:
         self._worth_by_word: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._tools_by_name: dict[str, dict[str, None]] = {}
         self._vocabulary = Vocabulary()
-
-    def renew_after_fork(self) -> None:
-        """Rebuild tables that another thread was changing: no thread continues that change in a forked child."""
-        self._lock = threading.Lock()
-        if not self._is_changing:
-            return
-        self._is_changing = False
-        words, phrases, texts, names = self._words, self._phrases, self._texts, self._names
-        aliases, foreign = self._aliases, self._foreign
-        self._clear()
-        for name in [name for name in words if name in phrases and name in texts and name in names]:
-            self._put(name, words[name], phrases[name], texts[name], names[name])
-            if name in aliases:
-                self._aliases[name] = aliases[name]
-            if name in foreign:
-                self._foreign.add(name)
+        for document in documents:
+            self.add(document)
 
     def __len__(self) -> int:
         return len(self._words)
@@ -138,28 +112,21 @@ class Index:
 
     def add(self, document: Document) -> None:
         """Add *document*, or replace the document of the same name."""
-        entry, name = read_document(document), document.name
+        name, (words, phrases, texts, names) = document.name, read_document(document)
         with self._lock:
-            self._is_changing = True
             if name in self._words:
                 self._forget(name)
-            self._put(name, entry.worth, entry.phrases, entry.texts, entry.names)
+            self._words[name], self._phrases[name], self._texts[name], self._names[name] = words, phrases, texts, names
             if document.aliases:
                 self._aliases[name] = document.aliases
             if document.is_imported:
                 self._foreign.add(name)
-            self._is_changing = False
-
-    def _put(
-        self, name: str, words: dict[str, float], phrases: str, texts: tuple[str, ...], names: tuple[str, ...]
-    ) -> None:
-        self._words[name], self._phrases[name], self._texts[name], self._names[name] = words, phrases, texts, names
-        worth_by_word = self._worth_by_word
-        for key, worth in words.items():
-            worth_by_word[key][name] = worth
-        for spelling in names:
-            self._tools_by_name.setdefault(spelling, {})[name] = None
-        self._vocabulary.add(texts)
+            worth_by_word = self._worth_by_word
+            for key, worth in words.items():
+                worth_by_word[key][name] = worth
+            for spelling in names:
+                self._tools_by_name.setdefault(spelling, {})[name] = None
+            self._vocabulary.add(texts)
 
     def remove(self, name: str) -> None:
         """
@@ -171,9 +138,7 @@ class Index:
         with self._lock:
             if name not in self._words:
                 raise KeyError(f"no tool named `{name}` in the index")
-            self._is_changing = True
             self._forget(name)
-            self._is_changing = False
 
     def search(
         self,
@@ -263,8 +228,6 @@ class Index:
                 if len(scores) * (len(parsed.terms) - number) > MAX_FURTHER_LOOKUPS:
                     scores = self._choose_best(scores, max_tools, MAX_RANKED_TOOLS)
                 worth_by_tool = {name: worth_by_tool[name] for name in scores.keys() & worth_by_tool.keys()}
-            if parsed.is_request:
-                worth_by_tool = {name: min(worth, MAX_REQUEST_WORTH) for name, worth in worth_by_tool.items()}
             if scores:
                 for name, worth in worth_by_tool.items():
                     scores[name] = scores.get(name, 0.0) + worth * weight

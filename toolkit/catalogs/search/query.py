@@ -39,9 +39,6 @@ PATH_FACTOR = 0.7
 SHORT_QUERY_WORDS = 4
 """In a query of at most this many words, known words are completed as well: "repo" may mean `repository`."""
 
-REQUEST_WORDS = 7
-"""A query of at least this many words is a whole request, and not a choice of words."""
-
 MAX_ABBREVIATION_LETTERS = 6
 """The most letters of a known word that is completed. A longer word means itself."""
 
@@ -78,7 +75,6 @@ class ParsedQuery(NamedTuple):
         text_by_joined_word: The text of the query for two neighbouring words that are also looked up as one word, if a
             tool has the second of them as a word of its own.
         full_score: The score of a tool that has everything in the query.
-        is_request: Whether the query is a whole request, and not a few words.
     """
 
     terms: list[tuple[str, float]]
@@ -87,7 +83,6 @@ class ParsedQuery(NamedTuple):
     text_by_term: dict[str, str]
     text_by_joined_word: dict[str, str]
     full_score: float
-    is_request: bool
 
 
 def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tool_count: int) -> ParsedQuery:
@@ -121,8 +116,7 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
             exact.append((text, key, weight))
     terms = sorted(_take_weightiest(weights), key=lambda term: len(tools_with[term[0]]))
     shown, shown_joined = reader.text_by_term, reader.text_by_joined_word
-    is_request = len(runs) >= REQUEST_WORDS
-    return ParsedQuery(terms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0, is_request)
+    return ParsedQuery(terms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
 
 
 def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:

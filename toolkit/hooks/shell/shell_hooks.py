@@ -166,7 +166,7 @@ class ShellHooks:
             return hooks
         if tool is None:
             return [hook for hook in hooks if hook.is_about(frozenset({tool_name_of(call)}), None, "")]
-        names = names_of(tool, {}) | {call.name}
+        names = names_of(tool) | {call.name}
         return [hook for hook in hooks if hook.is_about(names, tool.facts.group, tool.origin)]
 
     def _may_continue(self, hook: ShellHook, failure: HookFailed) -> bool:
@@ -241,7 +241,7 @@ def _add_note(result: ToolResult, note: dict[str, Any]) -> ToolResult:
 
 def name_hooks_before(hooks: Iterable[Any], tool: Tool) -> Iterator[str]:
     """Yield the name of each of *hooks* that runs before a call of *tool*, and may block or change the call."""
-    names = names_of(tool, {})
+    names = names_of(tool)
     for hook in hooks:
         if not isinstance(hook, ShellHooks):
             if hasattr(hook, "before"):

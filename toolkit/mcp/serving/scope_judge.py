@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ..._option_checks import require_list
 from ...context import current_request
-from ...permissions.judge import Judge, PermissionRequest
+from ...permissions.judge import Judge, PermissionRequest, Visibility
 from ...permissions.policy import Permissions
 from ...permissions.rules import Rule, allows_together
 from ...session import Session
@@ -53,8 +53,13 @@ class ScopeJudge(Judge):
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
         """Return whether a scope of the client's token grants some call of *tool*."""
+        return self.visibility(session).could_allow(tool, names)
+
+    def visibility(self, session: Session | None) -> Visibility:
+        """Return what `could_allow` answers for the scopes of the client's token."""
         client = current_request.get()
-        return client is not None and bool(self._find_rules(tool, client.scopes))
+        scopes = frozenset() if client is None else frozenset(client.scopes)
+        return Visibility(scopes, lambda tool, names: bool(self._find_rules(tool, scopes)))
 
     def find_scopes(self, tool: Tool) -> list[str]:
         """Return the scopes that grant some call of *tool*, in the order in which they were given."""
