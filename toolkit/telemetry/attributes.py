@@ -53,7 +53,7 @@ def describe_call(event: CallStarted, agent: str, *, capture: bool) -> Attribute
             attributes[Names.TOOL_DESCRIPTION] = description
     if agent:
         attributes[Names.AGENT_NAME] = agent
-    if call.session is not None:
+    if call.session is not None and call.session.id:
         attributes[Names.SESSION] = _hide(call.session.id, capture=capture)
     if call.principal:
         attributes[Names.PRINCIPAL] = _hide(call.principal, capture=capture)
@@ -161,9 +161,9 @@ def name_error(error: BaseException | None) -> str | None:
 
 def clean_name(text: str) -> str:
     """Return *text* without characters that act or hide, and not longer than a name may be."""
-    if text.isascii() and text.isprintable() and len(text) <= _MAX_NAME_CHARS:
-        return text
-    return make_visible(str(text)[:_MAX_NAME_CHARS], keep_lines=False)[:_MAX_NAME_CHARS]
+    text = str(text)[:_MAX_NAME_CHARS]
+    is_plain = text.isascii() and text.isprintable()  # a quick answer for nearly all names
+    return text if is_plain else make_visible(text, keep_lines=False)[:_MAX_NAME_CHARS]
 
 
 def _describe_conversation(run: RunInfo, *, capture: bool) -> Attributes:

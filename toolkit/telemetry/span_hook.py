@@ -83,10 +83,9 @@ class Activity:
     def now(self) -> int:
         return self.start_time + time.perf_counter_ns() - self.started
 
-    def add_event(self, name: str, attributes: Attributes, at: int | None = None) -> None:
-        """Add an event to the span, unless the tool has ended the span itself."""
-        if self.span is not None and self.span.is_recording():
-            self.span.add_event(name, attributes, at or self.now())
+    def open_span(self) -> Any:
+        """Return the span if it records; None if it is not sampled, or if the tool has ended it itself."""
+        return self.span if self.span is not None and self.span.is_recording() else None
 
 
 _current: ContextVar[Activity | None] = ContextVar("toolkit_telemetry", default=None)
@@ -135,8 +134,8 @@ class SpanHook(ABC):
         """Return a new span, or None, and the context around it. *links* are spans as W3C trace context."""
 
     @abstractmethod
-    def leave_span(self, context: Any) -> None:
-        """Make the *context* around a span the current one again."""
+    def leave_span(self, around: Any) -> None:
+        """Make the context *around* a span the current one again."""
 
     @abstractmethod
     def set_error(self, span: Any, text: str) -> None:
@@ -178,18 +177,18 @@ class SpanHook(ABC):
         return describe_call_end(event, capture=self._capture, max_chars=self._max_chars)
 
     def _note_attempt(self, event: events.AttemptStarted) -> None:
-        """Add an event for each attempt, if there is more than one: an event takes a tenth of the time of a span."""
+        """Add an event for each attempt, if there is more than one: an event takes a sixth of the time of a span."""
         activity = self._find(_key_of_call(event))
-        if activity is None:
+        if activity is None or (span := activity.open_span()) is None:
             return
         if event.number == 1:
             activity.attempted = activity.now()
             return
         if event.number == 2:
-            activity.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: 1}, activity.attempted)
+            span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: 1}, activity.attempted)
         error = name_error(event.error)
         attributes: Attributes = {} if error is None else {Names.ERROR_TYPE: error}
-        activity.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: event.number, **attributes})
+        span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: event.number, **attributes}, activity.now())
 
     def _note_outcome(self, event: events.HookDecided) -> None:
         outcome = type(event.outcome).__name__.lower()
@@ -209,9 +208,9 @@ class SpanHook(ABC):
     def _note(self, event: Any, name: str, attributes: Attributes, of_span: Attributes) -> None:
         """Add an event to the span of the call that *event* is about, and the attributes *of_span* to the span."""
         activity = self._find(_key_of_call(event))
-        if activity is not None and activity.span is not None and activity.span.is_recording():
-            activity.add_event(name, attributes)
-            activity.span.set_attributes(of_span)
+        if activity is not None and (span := activity.open_span()) is not None:
+            span.add_event(name, attributes, activity.now())
+            span.set_attributes(of_span)
 
     def _start_run(self, event: events.RunStarted | events.SubRunStarted) -> None:
         if self.is_listening():
@@ -279,8 +278,8 @@ class SpanHook(ABC):
         if self._open.get(key) is activity:
             del self._open[key]
         _leave(activity)
-        ended, span = activity.now(), activity.span
-        if span is not None and span.is_recording():
+        ended, span = activity.now(), activity.open_span()
+        if span is not None:
             attributes = describe(event)
             if error is not None:
                 attributes[Names.ERROR_TYPE] = error

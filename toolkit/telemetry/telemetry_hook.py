@@ -78,9 +78,9 @@ class Telemetry(SpanHook):
         context.attach(trace.set_span_in_context(span, around))
         return span, around
 
-    def leave_span(self, context_around: context.Context | None) -> None:
-        if context_around is not None:
-            context.attach(context_around)
+    def leave_span(self, around: context.Context | None) -> None:
+        if around is not None:
+            context.attach(around)
 
     def set_error(self, span: Span, text: str) -> None:
         span.set_status(StatusCode.ERROR, text or None)

@@ -57,7 +57,7 @@ class TraceFile(SpanHook):
             outer = outer.outer
         return _FileSpan(self._write, name, attributes, links, None if outer is None else outer.span, start_time), None
 
-    def leave_span(self, context: None) -> None:
+    def leave_span(self, around: None) -> None:
         """Do nothing: the parent of a span is that of the activity around it."""
 
     def set_error(self, span: _FileSpan, text: str) -> None:
