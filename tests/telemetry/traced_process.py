@@ -49,7 +49,7 @@ def build_durable(folder: Path, *, dies: bool = False, asks: bool = True) -> Dur
     def edit(plan: Plan) -> Edited:
         return Edited("text")
 
-    @flow.step(approval="always" if asks else None, idempotent=True)
+    @flow.step(approval="always" if asks else "never", idempotent=True)
     async def publish(edited: Edited) -> Released:
         return die() if dies else Released(edited.text)
 
