@@ -318,7 +318,7 @@ def _leave(activity: Activity) -> None:
 def read_links(texts: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return the trace, the span and the flags of each span in W3C trace context, if they are valid."""
     matches = [match for match in map(_TRACE_PARENT.fullmatch, texts[:_MAX_LINKS]) if match is not None]
-    return [match.group(1, 2, 3) for match in matches if int(match[1], 16) and int(match[2], 16)]
+    return [(match[1], match[2], match[3]) for match in matches if int(match[1], 16) and int(match[2], 16)]
 
 
 def _reads_capture() -> bool:
