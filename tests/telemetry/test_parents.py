@@ -17,12 +17,13 @@ from tests.agent.kit import Shed, call
 from tests.flows.kit import Edited, Plan, Released, Task
 from tests.telemetry.kept_spans import KeptSpans, linked_ids
 from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session, SQLiteApprovals, ToolCall
-from toolkit.agent import sub_run
+from toolkit.agent import Agent, sub_run
 from toolkit.approvals import Approvals
 from toolkit.builtin import end_shells
 from toolkit.decisions import ApprovalRequest
 from toolkit.flows import Flow
 from toolkit.mcp import Servers, build_server
+from toolkit.providers import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
 
@@ -218,11 +219,46 @@ async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
         assert linked_ids(second.one(name)) == [(waited.trace_id, waited.span_id)]
 
 
+async def test_a_durable_run_that_was_cut_off_is_linked_to_the_span_in_which_it_began(tmp_path):
+    """The run does not wait for a person; its process goes away in the middle of a call."""
+    durable_module = pytest.importorskip("toolkit.durable", reason="the extra `durable` is not installed")
+    first, second, begun = KeptSpans(), KeptSpans(), asyncio.Event()
+
+    def build(kept, *, hangs):
+        catalog = Catalog()
+
+        @catalog.tool(read_only=True)
+        async def look() -> str:
+            """Look around."""
+            begun.set()
+            await asyncio.sleep(60 if hangs else 0)
+            return "nothing"
+
+        provider = ScriptedProvider(
+            [lambda request: [[ToolCall("look", {}, "c1")], "Done."][len(request.messages) // 2]] * 2
+        )
+        agent = Agent(provider, Dispatcher(catalog, hooks=[kept.hook()]))
+        return durable_module.DurableAgent(agent, f"sqlite:///{tmp_path}/runs.sqlite")
+
+    async with build(first, hangs=True) as durable:
+        task = asyncio.create_task(durable.run("go", id="r1"))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    async with build(second, hangs=False) as durable:
+        assert (await durable.run("go", id="r1")).status == "done"
+    began = first.one("invoke_agent").context
+    assert linked_ids(second.one("invoke_agent")) == [(began.trace_id, began.span_id)]
+    assert linked_ids(first.one("invoke_agent")) == []
+
+
 @pytest.mark.parametrize("text", ["", "00-" + "0" * 52, "x" * 55, "00-" + "f" * 1_000_000, "00-\x00" + "1" * 51])
 async def test_a_link_that_cannot_be_read_is_left_out(kept, text):
     from toolkit.hooks import CallEnded, CallStarted
+    from toolkit.hooks.base import ShownCall
 
-    hook, shown = kept.hook(), ToolCall("look", {}, "c1")
+    hook, shown = kept.hook(), ShownCall.of(ToolCall("look", {}, "c1"), {})
     hook.on_event(CallStarted(shown, "r1", text))
     hook.on_event(CallEnded(shown, "ok"))
     assert kept.one("execute_tool look").links == ()

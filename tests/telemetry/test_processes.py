@@ -64,3 +64,15 @@ async def test_a_run_with_a_flow_inside_goes_on_after_a_kill(tmp_path):
         path.insert(0, span.name)
         span = by_id.get((span.trace, span.parent))
     assert path == top
+
+
+@pytest.mark.long
+async def test_a_run_that_was_killed_before_it_waited_is_linked_to_where_it_began(tmp_path):
+    """The span of the killed process was never written, but the question to the model inside it was."""
+    assert run_process(tmp_path, "fall")[0] == -signal.SIGKILL
+    assert (await go_on(build_durable(tmp_path, asks=False))).status == "done"
+    spans = [span for _, span in read_tree(tmp_path)]
+    [run] = [span for span in spans if span.name == "invoke_agent boss"]
+    asked = next(span for span in spans if span.name == "chat scripted")
+    assert run.links == [asked.parent]
+    assert run.trace != asked.trace

@@ -1,8 +1,9 @@
 """
-A process whose calls and runs are traced in a file: `python -m tests.telemetry.traced_process FOLDER wait|die`.
+A process whose calls and runs are traced in a file: `python -m tests.telemetry.traced_process FOLDER wait|die|fall`.
 
-With `wait` it makes a call that waits for a person, and says which request that is. With `die` it approves what the durable run waits for, and is killed
-in the middle of the step that was approved.
+With `wait` it makes a call that waits for a person, and says which request that is. With `die` it approves what the
+durable run waits for, and is killed in the middle of the step that was approved. With `fall` it is killed in the middle
+of a step of a run that nobody is asked about.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def build_dispatcher(folder: Path) -> Dispatcher:
     return Dispatcher(catalog, permissions=Permissions("auto"), approvals=Approvals(store), hooks=hooks)
 
 
-def build_durable(folder: Path, *, dies: bool = False) -> DurableAgent:
-    """Return an agent with a tool that runs a flow, whose second step asks first. The process may die in that step."""
+def build_durable(folder: Path, *, dies: bool = False, asks: bool = True) -> DurableAgent:
+    """Return an agent with a tool that runs a flow, whose second step may ask first. The process may die in it."""
     catalog, hooks = Catalog(), [TraceFile(folder / "run.jsonl")]
     flow = Flow[Released]("release", dispatcher=Dispatcher(Catalog(), permissions=Permissions("auto"), hooks=hooks))
 
@@ -48,7 +49,7 @@ def build_durable(folder: Path, *, dies: bool = False) -> DurableAgent:
     def edit(plan: Plan) -> Edited:
         return Edited("text")
 
-    @flow.step(approval="always", idempotent=True)
+    @flow.step(approval="always" if asks else "never", idempotent=True)
     async def publish(edited: Edited) -> Released:
         return die() if dies else Released(edited.text)
 
@@ -80,4 +81,4 @@ if __name__ == "__main__":
         waiting = asyncio.run(build_dispatcher(place).call("burn", {"wood": "oak"}, session=Session(id="s")))
         sys.stdout.write(waiting.request.id if waiting.request else waiting.text)
     else:
-        asyncio.run(go_on(build_durable(place, dies=True)))
+        asyncio.run(go_on(build_durable(place, dies=True, asks=sys.argv[2] == "die")))

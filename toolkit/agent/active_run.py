@@ -95,6 +95,9 @@ class ActiveRun:
         self.agent = self.first_agent = agent
         self.ledger = ledger
         self.session = session
+        # A durable run that was cut off before it waited is done again from its start.
+        may_be_repeated = run is None and steps is not None and steps.scope.durable_id and steps.outer is None
+        self._span_note = f"{steps.key}/span" if steps is not None and may_be_repeated else None
         run = Run(status="running", session=session) if run is None else run
         self.conversation = RunConversation(run.messages, frame_results=options.frame_results, summary=run.summary)
         self.watcher = CallWatcher(on_event)
@@ -170,6 +173,19 @@ class ActiveRun:
             agent=self.options.name,
             waited_in=self._waited_in,
         )
+
+    async def read_first_span(self) -> None:
+        """Link the run to the span in which a process before this one has begun it, if its journal has one."""
+        if self.steps is not None and self._span_note is not None:
+            span = await self.steps.read_note(self._span_note)
+            self._waited_in = (span,) if isinstance(span, str) else ()
+
+    async def keep_first_span(self) -> None:
+        """Keep the span of the run in its journal, for the process that goes on with it if this one is cut off."""
+        if self.steps is not None and self._span_note is not None and not self._waited_in:
+            span = self.toolbox.dispatcher.settings.chain.find_trace_parent()
+            if span is not None:
+                await self.steps.write_note(self._span_note, "the span in which the run began", span)
 
     async def tell(self, kind: Callable[..., Event], *details: Any) -> None:
         """Tell the listeners an event of this *kind* about the run, if there are any."""

@@ -34,6 +34,8 @@ async def run_with_lifecycle(
     function is cancelled or an unexpected exception is raised.
     """
     active_run.verb = verb
+    if active_run.has_listeners:
+        await active_run.read_first_span()
     start, ended = active_run.describe(), list[Run[Any]]()
 
     def end(ending: RunEnding) -> Run[Any]:
@@ -42,6 +44,7 @@ async def run_with_lifecycle(
 
     async def live() -> Run[Any]:
         try:
+            await active_run.keep_first_span()
             await active_run.tell_prompts()
             ending = await _call_start_hooks(active_run, start) or await work()
         except BaseException as error:

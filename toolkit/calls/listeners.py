@@ -120,14 +120,14 @@ def tell_soon(
             _start(_finish_listener(step, waiting, settings, frame), settings)
 
 
-async def tell_attempt(frame: CallFrame) -> None:
+def tell_attempt(frame: CallFrame) -> Coroutine[Any, Any, None]:
     """Tell that the tool is about to run."""
-    await tell(frame.settings, AttemptStarted(frame.show(), frame.attempts + 1, frame.last_error), frame)
+    return tell(frame.plan.settings, AttemptStarted(frame.show(), frame.attempts + 1, frame.last_error), frame)
 
 
-async def tell_outcome(frame: CallFrame, step: Step, outcome: Outcome) -> None:
+def tell_outcome(frame: CallFrame, step: Step, outcome: Outcome) -> Coroutine[Any, Any, None]:
     """Tell what a hook wants, other than to go on."""
-    await tell(frame.settings, HookDecided(frame.show(), step.hook, outcome), frame)
+    return tell(frame.settings, HookDecided(frame.show(), step.hook, outcome), frame)
 
 
 def _call_listener(

@@ -10,7 +10,7 @@ A hook is any object with one or more of these methods, sync or async:
 
 An agent also calls `agent_started` before a run, on the hooks that have it. If a hook has `is_listening()`, that is
 asked where a call starts, and the hook may be left out of the call's events if it returns False. If a hook has
-`trace_parent()`, a request for approval keeps what it returns.
+`trace_parent()`, a request for approval and the journal of a durable run keep what it returns.
 
 Hooks run in the order in which they were given. If a hook raises, the call ends with an error and does not go on.
 A hook may await `run()` again only if the tool is idempotent and not destructive. `blocking = True` moves a sync hook

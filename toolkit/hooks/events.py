@@ -156,7 +156,8 @@ class RunInfo:
         parent_id: The id of the run around a sub-run.
         call_id: The call of that run that has started the sub-run.
         agent: The name of the agent; empty if it has none.
-        waited_in: The `trace_parent` of each request that the run has waited for, if it goes on.
+        waited_in: The `trace_parent` of each request that the run has waited for, if it goes on. If a durable run was
+            cut off before it waited, the `trace_parent` of the hook where it began.
     """
 
     id: str

@@ -12,11 +12,10 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..hooks.events import CallEnded, FlowInfo, ModelAnswered, RunEnded, RunInfo, SubRunEnded
+from ..hooks.events import CallEnded, CallStarted, FlowInfo, ModelAnswered, RunEnded, RunInfo, SubRunEnded
 from ..hooks.shell.events import arguments_of, mask_secrets
-from ..results import ToolCall
 from ..values.visible import make_visible
-from .names import FINISH_REASONS, PROVIDERS, Names
+from .names import FINISH_REASONS, PROVIDERS, UNKNOWN_TOOL, Names
 
 if TYPE_CHECKING:
     from ..providers.base import Usage
@@ -32,6 +31,7 @@ __all__ = [
     "describe_run",
     "describe_run_end",
     "name_error",
+    "select_for_metric",
 ]
 
 Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
@@ -39,23 +39,26 @@ Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 _MAX_NAME_CHARS = 200
 
 
-def describe_call(call: ToolCall, agent: str, *, capture: bool) -> Attributes:
+def describe_call(event: CallStarted, agent: str, *, capture: bool) -> Attributes:
     """Return what is known about a call of the agent *agent* where it starts."""
+    call, tool = event.call, event.call.tool
     attributes: Attributes = {Names.OPERATION: Names.EXECUTE_TOOL, Names.TOOL_CALL_ID: clean_name(call.id)}
-    if (tool := call.tool) is None:
+    if tool is None:
         attributes[Names.TOOL_NAME] = clean_name(call.name)
     else:
         attributes[Names.TOOL_NAME] = tool.name
         attributes[Names.TOOL_TYPE] = "extension" if tool.origin.startswith("mcp:") else "function"
         attributes[Names.ORIGIN] = tool.origin
-        if tool.description:
-            attributes[Names.TOOL_DESCRIPTION] = tool.description
+        if description := tool.description:
+            attributes[Names.TOOL_DESCRIPTION] = description
     if agent:
         attributes[Names.AGENT_NAME] = agent
-    if call.session_key:
-        attributes[Names.SESSION] = _hide(call.session_key, capture=capture)
+    if call.session is not None and call.session.id:
+        attributes[Names.SESSION] = _hide(call.session.id, capture=capture)
     if call.principal:
         attributes[Names.PRINCIPAL] = _hide(call.principal, capture=capture)
+    if event.request_id is not None:
+        attributes[Names.REQUEST_ID] = event.request_id
     return attributes
 
 
@@ -131,6 +134,23 @@ def describe_flow(flow: FlowInfo, *, capture: bool) -> Attributes:
     return attributes
 
 
+_OF_METRICS = {
+    Names.EXECUTE_TOOL: (Names.TOOL_NAME, Names.TOOL_TYPE, Names.AGENT_NAME),
+    Names.CHAT: (Names.OPERATION, Names.PROVIDER, Names.REQUEST_MODEL, Names.RESPONSE_MODEL),
+    Names.INVOKE_AGENT: (Names.AGENT_NAME, Names.REQUEST_MODEL),
+    Names.INVOKE_WORKFLOW: (Names.WORKFLOW_NAME,),
+}
+
+
+def select_for_metric(attributes: Attributes, error: str | None) -> Attributes:
+    """Return those *attributes* of a span that its metrics have too, with the *error* if there is one."""
+    operation = str(attributes[Names.OPERATION])
+    metric = {name: attributes[name] for name in _OF_METRICS[operation] if name in attributes}
+    if operation == Names.EXECUTE_TOOL and Names.TOOL_TYPE not in attributes:
+        metric[Names.TOOL_NAME] = UNKNOWN_TOOL
+    return metric if error is None else {**metric, Names.ERROR_TYPE: error}
+
+
 def name_error(error: BaseException | None) -> str | None:
     """Return the name of the class of *error*, with its module if it is not a builtin one; None without an error."""
     if error is None:
@@ -141,7 +161,9 @@ def name_error(error: BaseException | None) -> str | None:
 
 def clean_name(text: str) -> str:
     """Return *text* without characters that act or hide, and not longer than a name may be."""
-    return make_visible(str(text)[:_MAX_NAME_CHARS], keep_lines=False)[:_MAX_NAME_CHARS]
+    text = str(text)[:_MAX_NAME_CHARS]
+    is_plain = text.isascii() and text.isprintable()  # a quick answer for nearly all names
+    return text if is_plain else make_visible(text, keep_lines=False)[:_MAX_NAME_CHARS]
 
 
 def _describe_conversation(run: RunInfo, *, capture: bool) -> Attributes:

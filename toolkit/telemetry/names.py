@@ -94,23 +94,11 @@ _WORKFLOW_SECONDS: Final = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
 _TOKENS: Final = tuple(4**power for power in range(14))
 
 METRICS: Final[dict[str, tuple[str, str, tuple[float, ...], str]]] = {
-    Names.EXECUTE_TOOL: (
-        *("gen_ai.execute_tool.duration", "s", _CALL_SECONDS),
-        "Measures the duration of a tool execution.",
-    ),
-    Names.CHAT: ("gen_ai.client.operation.duration", "s", _CALL_SECONDS, "Duration of GenAI client operation"),
-    Names.INVOKE_AGENT: (
-        *("gen_ai.invoke_agent.duration", "s", _AGENT_SECONDS),
-        "Measures the duration of an in-process agent invocation.",
-    ),
-    Names.INVOKE_WORKFLOW: (
-        *("gen_ai.invoke_workflow.duration", "s", _WORKFLOW_SECONDS),
-        "Measures the duration of a workflow execution.",
-    ),
-    Names.TOKEN_USAGE: (
-        *(Names.TOKEN_USAGE, "{token}", _TOKENS),
-        "Number of input and output tokens used by GenAI clients",
-    ),
+    Names.EXECUTE_TOOL: ("gen_ai.execute_tool.duration", "s", _CALL_SECONDS, "Duration of a tool execution."),
+    Names.CHAT: ("gen_ai.client.operation.duration", "s", _CALL_SECONDS, "Duration of a question to a model."),
+    Names.INVOKE_AGENT: ("gen_ai.invoke_agent.duration", "s", _AGENT_SECONDS, "Duration of a run of an agent."),
+    Names.INVOKE_WORKFLOW: ("gen_ai.invoke_workflow.duration", "s", _WORKFLOW_SECONDS, "Duration of a flow."),
+    Names.TOKEN_USAGE: (Names.TOKEN_USAGE, "{token}", _TOKENS, "Number of tokens that a model has read or written."),
     Names.FIRST_CHUNK: (Names.FIRST_CHUNK, "s", _CALL_SECONDS, "Time to receive the first chunk of a reply."),
 }
 """The histograms: name, unit, buckets and description. Those of durations are by the operation that they measure."""

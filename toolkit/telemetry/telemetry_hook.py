@@ -5,18 +5,16 @@ Spans and metrics for OpenTelemetry, once a program has set it up.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from opentelemetry import context, metrics, trace
-from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeter
+from opentelemetry.metrics import Histogram, Meter, MeterProvider, NoOpMeter
 from opentelemetry.metrics import _internal as metrics_internal
 from opentelemetry.trace import Link, NoOpTracer, Span, SpanContext, SpanKind, StatusCode, Tracer, TracerProvider
 
-from .._plumbing.forks import unlock_properties_in_children
 from .attributes import Attributes
-from .names import METRICS, SCHEMA_URL, SCOPE
-from .span_hook import MAX_LINKS, SpanHook, read_trace_parent, write_trace_parent
+from .names import METRICS, SCHEMA_URL, SCOPE, Names
+from .span_hook import Activity, SpanHook, read_links
 
 __all__ = ["Telemetry"]
 
@@ -51,48 +49,32 @@ class Telemetry(SpanHook):
         self._own_tracers, self._own_meters = tracer_provider, meter_provider
         self._tracers: TracerProvider | None = None
         self._meters: MeterProvider | None = None
-        self._sink: _TelemetrySink | None = None
+        self._tracer: Tracer | None = None
+        self._histograms: dict[str, Histogram] = {}
 
-    def find_sink(self) -> _TelemetrySink | None:
+    def is_listening(self) -> bool:
         tracers = self._own_tracers or _TRACERS["_TRACER_PROVIDER"]
         meters = self._own_meters or _METERS["_METER_PROVIDER"]
         if tracers is not self._tracers or meters is not self._meters:
-            sink = _TelemetrySink(tracers, meters)
-            self._sink = sink if sink.records else None
-            self._tracers, self._meters = tracers, meters
-        return self._sink
-
-
-@unlock_properties_in_children
-class _TelemetrySink:
-    """A tracer and a meter. What does not record is None."""
-
-    def __init__(self, tracers: TracerProvider | None, meters: MeterProvider | None) -> None:
-        tracer = None if tracers is None else tracers.get_tracer(SCOPE, schema_url=SCHEMA_URL)
-        meter = None if meters is None else meters.get_meter(SCOPE, schema_url=SCHEMA_URL)
-        self._tracer: Tracer | None = None if isinstance(tracer, NoOpTracer) else tracer
-        self._meter = None if isinstance(meter, NoOpMeter) else meter
-        self.has_metrics = self._meter is not None
-
-    @property
-    def records(self) -> bool:
-        """Whether anything is recorded."""
+            self._use(tracers, meters)
         return self._tracer is not None or self.has_metrics
 
+    def _use(self, tracers: TracerProvider | None, meters: MeterProvider | None) -> None:
+        tracer = None if tracers is None else tracers.get_tracer(SCOPE, schema_url=SCHEMA_URL)
+        meter = None if meters is None else meters.get_meter(SCOPE, schema_url=SCHEMA_URL)
+        self._tracer = None if isinstance(tracer, NoOpTracer) else tracer
+        self._histograms = {} if meter is None or isinstance(meter, NoOpMeter) else _create_histograms(meter)
+        self.has_metrics = bool(self._histograms)
+        self._tracers, self._meters = tracers, meters
+
     def start_span(
-        self, name: str, attributes: Attributes, links: Sequence[str], *, is_client: bool, start_time: int
+        self, name: str, attributes: Attributes, links: Sequence[str], outer: Activity | None, start_time: int
     ) -> tuple[Span | None, context.Context | None]:
         if self._tracer is None:
             return None, None
         around = context.get_current()
-        span = self._tracer.start_span(
-            name,
-            around,
-            SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
-            attributes,
-            [Link(linked) for linked in map(_read_context, links[:MAX_LINKS]) if linked is not None] if links else (),
-            start_time,
-        )
+        kind = SpanKind.CLIENT if attributes[Names.OPERATION] == Names.CHAT else SpanKind.INTERNAL
+        span = self._tracer.start_span(name, around, kind, attributes, _build_links(links) if links else (), start_time)
         context.attach(trace.set_span_in_context(span, around))
         return span, around
 
@@ -103,32 +85,26 @@ class _TelemetrySink:
     def set_error(self, span: Span, text: str) -> None:
         span.set_status(StatusCode.ERROR, text or None)
 
-    def trace_parent(self, span: Span) -> str:
-        span_context = span.get_span_context()
-        return write_trace_parent(span_context.trace_id, span_context.span_id, span_context.trace_flags)
+    def write_trace_parent(self, span: Span) -> str:
+        ids = span.get_span_context()
+        return f"00-{ids.trace_id:032x}-{ids.span_id:016x}-{ids.trace_flags:02x}"
 
     def record(self, metric: str, amount: float, attributes: Attributes) -> None:
         self._histograms[metric].record(amount, attributes)
 
-    @cached_property
-    def _histograms(self) -> dict[str, Histogram]:
-        meter = self._meter
-        if meter is None:
-            return {}
-        return {
-            metric: meter.create_histogram(
-                name, unit=unit, description=description, explicit_bucket_boundaries_advisory=buckets
-            )
-            for metric, (name, unit, buckets, description) in METRICS.items()
-        }
+
+def _create_histograms(meter: Meter) -> dict[str, Histogram]:
+    return {
+        metric: meter.create_histogram(name, unit, description, explicit_bucket_boundaries_advisory=buckets)
+        for metric, (name, unit, buckets, description) in METRICS.items()
+    }
 
 
-def _read_context(text: str) -> SpanContext | None:
-    ids = read_trace_parent(text)
-    if ids is None:
-        return None
-    trace_id, span_id, flags = ids
-    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=trace.TraceFlags(flags))
+def _build_links(texts: Sequence[str]) -> list[Link]:
+    return [
+        Link(SpanContext(int(trace_id, 16), int(span_id, 16), True, trace.TraceFlags(int(flags, 16))))
+        for trace_id, span_id, flags in read_links(texts)
+    ]
 
 
 def _find_variables(module: Any, name: str, ask: Callable[[], Any]) -> dict[str, Any]:

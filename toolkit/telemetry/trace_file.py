@@ -7,23 +7,20 @@ from __future__ import annotations
 import json
 import logging
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from .._plumbing.line_files import LineFile
 from .attributes import Attributes
-from .names import SCHEMA_URL, SCOPE
-from .span_hook import MAX_LINKS, SpanHook, read_trace_parent, write_trace_parent
+from .names import SCHEMA_URL, SCOPE, Names
+from .span_hook import Activity, SpanHook, read_links
 
 __all__ = ["TraceFile"]
 
 _log = logging.getLogger("toolkit")
 
-# The numbers of the protocol for kinds, flags and a status.
+# The numbers of the protocol for kinds and a status.
 _INTERNAL, _CLIENT = 1, 3
-_SAMPLED = 1
 _ERROR = 2
 
 _MAX_EVENTS = 128
@@ -48,107 +45,82 @@ class TraceFile(SpanHook):
     def __init__(self, path: str | os.PathLike[str], *, capture: bool = False, max_chars: int = 4_000) -> None:
         super().__init__(capture=capture, max_chars=max_chars)
         self._file = LineFile(path, wait_seconds=_WAIT_SECONDS)
-        self._sink: _FileSink | None = _FileSink(self._write)
+        self._has_failed = False
 
-    def find_sink(self) -> _FileSink | None:
-        return self._sink
-
-    def _write(self, line: str) -> None:
-        """Append *line*. If that fails, as on a full disk, say so once, and record nothing any more."""
-        try:
-            self._file.append(line.encode("ascii"))
-        except OSError as error:
-            self._sink = None
-            _log.warning("%s cannot be written: %s; no more spans are recorded", self._file.path, error)
-
-
-_current_span: ContextVar[_FileSpan | None] = ContextVar("toolkit_file_span", default=None)
-
-
-class _FileSink:
-    """Makes spans that are written with *write* when they end."""
-
-    has_metrics = False
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
+    def is_listening(self) -> bool:
+        return not self._has_failed
 
     def start_span(
-        self, name: str, attributes: Attributes, links: Sequence[str], *, is_client: bool, start_time: int
-    ) -> tuple[_FileSpan, _FileSpan | None]:
-        parent = _current_span.get()
-        kind = _CLIENT if is_client else _INTERNAL
-        span = _FileSpan(self._write, name, kind, parent, attributes, links, start_time)
-        _current_span.set(span)
-        return span, parent
+        self, name: str, attributes: Attributes, links: Sequence[str], outer: Activity | None, start_time: int
+    ) -> tuple[_FileSpan, None]:
+        while outer is not None and not isinstance(outer.span, _FileSpan):
+            outer = outer.outer
+        return _FileSpan(self._write, name, attributes, links, None if outer is None else outer.span, start_time), None
 
-    def leave_span(self, around: _FileSpan | None) -> None:
-        _current_span.set(around)
+    def leave_span(self, around: None) -> None:
+        """Do nothing: the parent of a span is that of the activity around it."""
 
     def set_error(self, span: _FileSpan, text: str) -> None:
-        span.status = {"code": _ERROR, "message": text} if text else {"code": _ERROR}
+        span.record["status"] = {"code": _ERROR, "message": text} if text else {"code": _ERROR}
 
-    def trace_parent(self, span: _FileSpan) -> str:
-        return write_trace_parent(span.trace_id, span.span_id, _SAMPLED)
+    def write_trace_parent(self, span: _FileSpan) -> str:
+        return f"00-{span.record['traceId']}-{span.record['spanId']}-01"
 
     def record(self, metric: str, amount: float, attributes: Attributes) -> None:
         """Do nothing: a file has no metrics."""
 
+    def _write(self, line: str) -> None:
+        """Append *line*. If that fails, as on a full disk, say so once, and record nothing any more."""
+        if self._has_failed:
+            return
+        try:
+            self._file.append(line.encode("ascii"))
+        except OSError as error:
+            self._has_failed = True
+            _log.warning("%s cannot be written: %s; no more spans are recorded", self._file.path, error)
+
 
 class _FileSpan:
-    """A span that is written when it ends."""
+    """A span that is written when it ends. It has the methods of a span of OpenTelemetry that the hook uses."""
 
     def __init__(
         self,
         write: Callable[[str], None],
         name: str,
-        kind: int,
-        parent: _FileSpan | None,
         attributes: Attributes,
         links: Sequence[str],
+        parent: _FileSpan | None,
         start_time: int,
     ) -> None:
-        self.trace_id: int = int.from_bytes(os.urandom(16)) if parent is None else parent.trace_id
-        self.span_id = int.from_bytes(os.urandom(8))
-        self.status: dict[str, Any] = {}
         self._write = write
-        self._name = name
-        self._kind = kind
-        self._parent_id = None if parent is None else parent.span_id
-        self._attributes: dict[str, Any] = dict(attributes)
-        self._links = [context for context in map(read_trace_parent, links[:MAX_LINKS]) if context is not None]
-        self._events: list[dict[str, Any]] = []
-        self._start_time = start_time
+        self._attributes = dict(attributes)
+        self.record: dict[str, Any] = {
+            "traceId": os.urandom(16).hex() if parent is None else parent.record["traceId"],
+            "spanId": os.urandom(8).hex(),
+            "parentSpanId": "" if parent is None else parent.record["spanId"],
+            "name": name,
+            "kind": _CLIENT if attributes[Names.OPERATION] == Names.CHAT else _INTERNAL,
+            "startTimeUnixNano": str(start_time),
+            "events": [],
+            "links": [{"traceId": trace_id, "spanId": span_id} for trace_id, span_id, _ in read_links(links)],
+            "status": {},
+        }
 
     def is_recording(self) -> bool:
-        return True
+        return "endTimeUnixNano" not in self.record
 
-    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+    def set_attributes(self, attributes: Attributes) -> None:
         self._attributes |= attributes
 
-    def add_event(self, name: str, attributes: Any = None, timestamp: int | None = None) -> None:
-        if len(self._events) < _MAX_EVENTS:
-            at = str(timestamp or time.time_ns())
-            self._events.append({"timeUnixNano": at, "name": name, "attributes": _write_attributes(attributes or {})})
+    def add_event(self, name: str, attributes: Attributes, at: int) -> None:
+        if len(self.record["events"]) < _MAX_EVENTS:
+            event = {"timeUnixNano": str(at), "name": name, "attributes": _write_attributes(attributes)}
+            self.record["events"].append(event)
 
-    def end(self, end_time: int | None = None) -> None:
-        span = {
-            "traceId": f"{self.trace_id:032x}",
-            "spanId": f"{self.span_id:016x}",
-            "parentSpanId": "" if self._parent_id is None else f"{self._parent_id:016x}",
-            "name": self._name,
-            "kind": self._kind,
-            "startTimeUnixNano": str(self._start_time),
-            "endTimeUnixNano": str(end_time or time.time_ns()),
-            "attributes": _write_attributes(self._attributes),
-            "events": self._events,
-            "links": [
-                {"traceId": f"{trace_id:032x}", "spanId": f"{span_id:016x}"} for trace_id, span_id, _ in self._links
-            ],
-            "status": self.status,
-        }
+    def end(self, at: int) -> None:
+        self.record |= {"endTimeUnixNano": str(at), "attributes": _write_attributes(self._attributes)}
         resource = {"attributes": _write_attributes({"service.name": SCOPE})}
-        scope = {"scope": {"name": SCOPE}, "spans": [span], "schemaUrl": SCHEMA_URL}
+        scope = {"scope": {"name": SCOPE}, "spans": [self.record], "schemaUrl": SCHEMA_URL}
         self._write(json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}))
 
 
