@@ -1,6 +1,4 @@
-"""
-The database of durable runs, on which commands work without loading a target.
-"""
+"""The database of durable runs, on which commands work without loading a target."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-`toolkit agent`: let a model work with the tools of a target, and show the user what it does.
-"""
+"""`toolkit agent`: let a model work with the tools of a target, and show the user what it does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-`toolkit stats`: sum up in numbers what an audit log says about each tool, or what a saved run has cost the model.
-"""
+"""`toolkit stats`: sum up in numbers what an audit log says about each tool, or what a saved run has cost the model."""
 
 from __future__ import annotations
 

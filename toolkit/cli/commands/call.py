@@ -1,6 +1,4 @@
-"""
-`toolkit call`: make one call through the whole pipeline.
-"""
+"""`toolkit call`: make one call through the whole pipeline."""
 
 from __future__ import annotations
 

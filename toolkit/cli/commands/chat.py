@@ -1,6 +1,4 @@
-"""
-`toolkit chat`: a conversation with a model that works with the tools of a target.
-"""
+"""`toolkit chat`: a conversation with a model that works with the tools of a target."""
 
 from __future__ import annotations
 

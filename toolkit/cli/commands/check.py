@@ -1,6 +1,4 @@
-"""
-`toolkit check`: check the laws that every tool should keep, and give the linter's advice.
-"""
+"""`toolkit check`: check the laws that every tool should keep, and give the linter's advice."""
 
 from __future__ import annotations
 

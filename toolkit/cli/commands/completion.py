@@ -1,6 +1,4 @@
-"""
-`toolkit completion`: print the script that a shell has to read so that the tab key completes names of tools.
-"""
+"""`toolkit completion`: print the script that a shell has to read so that the tab key completes names of tools."""
 
 from __future__ import annotations
 

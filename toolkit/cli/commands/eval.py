@@ -1,6 +1,4 @@
-"""
-`toolkit eval`: measure whether a model chooses the right tool with the right arguments.
-"""
+"""`toolkit eval`: measure whether a model chooses the right tool with the right arguments."""
 
 from __future__ import annotations
 
@@ -20,15 +18,7 @@ from ...errors import ProviderError
 from ...providers.base import Provider
 from ...settings import MergedSettings
 from ...storage.shared_files import write_atomically
-from ...testing.evaluation import (
-    Case,
-    Evaluation,
-    EvaluationChange,
-    Score,
-    compare_evaluations,
-    evaluate,
-    read_cases,
-)
+from ...testing.evaluation import Case, Evaluation, EvaluationChange, Score, compare_evaluations, evaluate, read_cases
 from ...testing.recorded_provider import RecordedProvider
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND, RUN_EXITS

@@ -1,6 +1,4 @@
-"""
-`toolkit explain`: show which rule, check, fact or mode decides about a call, and what it decides.
-"""
+"""`toolkit explain`: show which rule, check, fact or mode decides about a call, and what it decides."""
 
 from __future__ import annotations
 

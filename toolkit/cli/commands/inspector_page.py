@@ -1,6 +1,4 @@
-"""
-`toolkit inspect`: look at the tools of a target in the browser, call them, and answer what waits.
-"""
+"""`toolkit inspect`: look at the tools of a target in the browser, call them, and answer what waits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-`toolkit list`: list the tools of a target, one on each line.
-"""
+"""`toolkit list`: list the tools of a target, one on each line."""
 
 from __future__ import annotations
 

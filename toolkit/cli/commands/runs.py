@@ -1,6 +1,4 @@
-"""
-`toolkit runs`: look at durable runs in their database, answer what they wait for, cancel and retry them.
-"""
+"""`toolkit runs`: look at durable runs in their database, answer what they wait for, cancel and retry them."""
 
 from __future__ import annotations
 
@@ -21,14 +19,7 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ...durable.run_reports import (
-    AGENT,
-    iterate_runs,
-    open_existing_journal,
-    read_report,
-    read_requests,
-    row_to_json,
-)
+from ...durable.run_reports import AGENT, iterate_runs, open_existing_journal, read_report, read_requests, row_to_json
 from ..command import SECONDS, read_prompt, subcommand
 from ..output import Output
 from ..run_database import database_option, find_database, queue_option, require_run, run_argument, use_host

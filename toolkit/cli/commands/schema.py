@@ -1,6 +1,4 @@
-"""
-`toolkit schema`: print the definition of a tool that a provider gets, as JSON.
-"""
+"""`toolkit schema`: print the definition of a tool that a provider gets, as JSON."""
 
 from __future__ import annotations
 

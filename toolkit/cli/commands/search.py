@@ -1,6 +1,4 @@
-"""
-`toolkit search`: find the tools that fit some words.
-"""
+"""`toolkit search`: find the tools that fit some words."""
 
 from __future__ import annotations
 

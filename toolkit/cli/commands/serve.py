@@ -1,6 +1,4 @@
-"""
-`toolkit serve`: serve the tools of a target over the Model Context Protocol.
-"""
+"""`toolkit serve`: serve the tools of a target over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -167,11 +165,7 @@ def _find_auth(token_file: str | None, issuer: str | None, audience: str | None)
 
 
 def _serve_http(
-    dispatcher: Dispatcher,
-    address: str,
-    options: dict[str, Any],
-    output: Output,
-    drain_seconds: int,
+    dispatcher: Dispatcher, address: str, options: dict[str, Any], output: Output, drain_seconds: int
 ) -> tuple[ToolServer, Coroutine[Any, Any, None]]:
     """Return the server, and what serves over HTTP. The port is open already, so mistakes are found before."""
     from sse_starlette.sse import AppStatus

@@ -1,6 +1,4 @@
-"""
-`toolkit settings`: show the merged settings, and where each part of them was written.
-"""
+"""`toolkit settings`: show the merged settings, and where each part of them was written."""
 
 from __future__ import annotations
 

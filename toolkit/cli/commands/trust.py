@@ -1,6 +1,4 @@
-"""
-`toolkit trust`: show what a project may do once it is trusted, and record that the user trusts it.
-"""
+"""`toolkit trust`: show what a project may do once it is trusted, and record that the user trusts it."""
 
 from __future__ import annotations
 

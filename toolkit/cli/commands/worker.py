@@ -1,6 +1,4 @@
-"""
-`toolkit worker`: work on the durable runs of a database.
-"""
+"""`toolkit worker`: work on the durable runs of a database."""
 
 from __future__ import annotations
 
