@@ -19,15 +19,7 @@ from typing import Any, Literal, TypeAlias
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value
 
-__all__ = [
-    "ClassifyRule",
-    "ClassifyRules",
-    "classify_by",
-    "classify_error",
-    "compile_rules",
-    "is_expected",
-    "parse_retry_after",
-]
+__all__ = ["ClassifyRules", "classify_by", "classify_error", "compile_rules", "is_expected", "parse_retry_after"]
 
 _log = logging.getLogger("toolkit")
 

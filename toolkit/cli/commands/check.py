@@ -21,7 +21,7 @@ from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation, show_cut
 from ...testing.load_target import catalog_of
-from ...testing.snapshots.snapshot import check_snapshot
+from ...testing.snapshots.snapshot import ToolChange, check_snapshot
 from ..call_policy import load_resources, with_option
 from ..command import subcommand, target_argument, undecorated_option
 from ..exit_codes import FOUND
@@ -130,14 +130,7 @@ def command(
         compared = {} if snapshot is None else {"snapshot": [asdict(change) for change in changes]}
         output.json({"tools": len(catalog), **violations, "refused": refusals, **compared})
     else:
-        for part, (title, style) in _TITLES.items():
-            _show(title, findings[part], style, output)
-        for refusal in refusals:
-            output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
-            output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
-        for change in changes:
-            output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
-        output.show(_summary(len(catalog), findings, refusals))
+        _show_findings(len(catalog), findings, refusals, changes, output)
     is_law_broken = any(not violation.explanation for violation in laws)
     advice = [*findings["lints"], *findings["descriptions"], *refusals]
     is_other = bool(changes) and not update_snapshot
@@ -189,6 +182,23 @@ def _sort_findings(laws: Sequence[Violation], lints: Sequence[Violation]) -> dic
             name = "known" if violation.explanation else "descriptions" if is_description else part
             findings[name].append(violation)
     return findings
+
+
+def _show_findings(
+    tool_count: int,
+    findings: Mapping[str, Sequence[Violation]],
+    refusals: Sequence[Mapping[str, str]],
+    changes: Sequence[ToolChange],
+    output: Output,
+) -> None:
+    for part, (title, style) in _TITLES.items():
+        _show(title, findings[part], style, output)
+    for refusal in refusals:
+        output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
+        output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
+    for change in changes:
+        output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
+    output.show(_summary(tool_count, findings, refusals))
 
 
 def _show(title: str, violations: Sequence[Violation], style: str, output: Output) -> None:

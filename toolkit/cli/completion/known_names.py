@@ -27,7 +27,6 @@ from ...storage.shared_files import write_atomically
 __all__ = [
     "BUILTIN",
     "cache_file",
-    "cache_key",
     "complete_arguments",
     "complete_target",
     "complete_tool",

@@ -31,9 +31,7 @@ from ...values.visible import make_visible
 __all__ = [
     "ASCII_MARKS",
     "MARKS",
-    "DisplayLine",
     "LiveRegion",
-    "Marks",
     "RegionContent",
     "RunningCall",
     "describe_usage",
