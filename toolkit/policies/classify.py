@@ -1,10 +1,9 @@
 """
 The classification of exceptions: as an error of the model, of the tool, or of the environment.
 
-The table knows the errors of httpx, httpx2, requests, aiohttp, urllib, sockets
-and processes by name, and imports none of those packages. The user's own rules
-are tried first. A rule is an exception class with the error class that it counts
-as, or a function.
+The table knows the errors of httpx, httpx2, requests, aiohttp, urllib, sockets and processes by name, and imports none
+of those packages. The user's own rules are tried first. A rule is an exception class with the error class that it
+counts as, or a function.
 """
 
 from __future__ import annotations

@@ -77,19 +77,18 @@ def command(
 ) -> int:
     """Check the tools of TARGET against laws, and give advice.
 
-    The laws try random arguments, good ones and bad ones. Read-only tools are run
-    with them, in this process; other tools only if you name them with --run. Each
-    violation says what is wrong, where, and what would be right. Missing descriptions
-    are counted apart. With --all, functions that cannot be tools are listed with the
-    reason. The exit code is 1 if a law is broken. Loading TARGET runs its code.
+    The laws try random arguments, good ones and bad ones. Read-only tools are run with them, in this process; other
+    tools only if you name them with --run. Each violation says what is wrong, where, and what would be right. Missing
+    descriptions are counted apart. With --all, functions that cannot be tools are listed with the reason. The exit code
+    is 1 if a law is broken. Loading TARGET runs its code.
 
-    A violation that you want to keep does not count if the tool gives the reason:
-    @tool(metadata={"known_violations": {"ends-in-time": "It waits for the door bell."}})
+    A violation that you want to keep does not count if the tool gives the reason: @tool(metadata={"known_violations":
+    {"ends-in-time": "It waits for the door bell."}})
 
     This needs hypothesis, which the extra "testing" installs.
 
-    With --snapshot, a change of a tool is said in words, with what it breaks for
-    callers, and --update-snapshot accepts it. The file is made to be committed.
+    With --snapshot, a change of a tool is said in words, with what it breaks for callers, and --update-snapshot accepts
+    it. The file is made to be committed.
 
     \b
     Examples:

@@ -56,15 +56,12 @@ def command(
 ) -> int:
     """Measure whether a model chooses the right tools of TARGET.
 
-    CASES is a file with one JSON object a line, in the form of the Berkeley Function
-    Calling Leaderboard: a question, and the calls that are right, with all values that
-    are right for each argument. The model is asked each question once, with all tools. No
-    tool is run. The result is the part of the cases that is right, with its 95 %
-    confidence interval, the tools that were confused, and the tokens. The money is
-    counted by the prices of your settings.
+    CASES is a file with one JSON object a line, in the form of the Berkeley Function Calling Leaderboard: a question,
+    and the calls that are right, with all values that are right for each argument. The model is asked each question
+    once, with all tools. No tool is run. The result is the part of the cases that is right, with its 95 % confidence
+    interval, the tools that were confused, and the tokens. The money is counted by the prices of your settings.
 
-    With --recording the model is asked once, and later runs need no network and no key.
-    Loading TARGET runs its code.
+    With --recording the model is asked once, and later runs need no network and no key. Loading TARGET runs its code.
 
     \b
     {"id": "late", "question": "Where is order 7?",

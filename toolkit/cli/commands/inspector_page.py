@@ -58,13 +58,13 @@ def command(
 ) -> None:
     """Look at the tools of TARGET in the browser.
 
-    The page shows the tools with their schemas, calls them through all rules and hooks,
-    and shows the calls, the requests for approval, the runs of the database, the search,
-    the rules and numbers. It is at the address that is printed, which ends in a token:
-    all who have the address may use the page. Ctrl-C ends it. Loading TARGET runs its code.
+    The page shows the tools with their schemas, calls them through all rules and hooks, and shows the calls, the
+    requests for approval, the runs of the database, the search, the rules and numbers. It is at the address that is
+    printed, which ends in a token: all who have the address may use the page. Ctrl-C ends it. Loading TARGET runs its
+    code.
 
-    With --audit, the calls of the page are added to this log, and the page shows all
-    calls in it. With --read-only, the page changes nothing.
+    With --audit, the calls of the page are added to this log, and the page shows all calls in it. With --read-only, the
+    page changes nothing.
 
     \b
     Examples:

@@ -96,16 +96,15 @@ def command(
 ) -> None:
     """Serve the tools of TARGET as an MCP server.
 
-    Without --http, the server talks over standard input and output, as the process
-    of a client. All notes and logs go to standard error. Loading TARGET runs its code.
+    Without --http, the server talks over standard input and output, as the process of a client. All notes and logs go
+    to standard error. Loading TARGET runs its code.
 
-    The rules are those of your settings, and the mode is `default`: a call that
-    changes something asks the user of the client. A client that cannot ask gets a
-    refusal. Skills are prompts.
+    The rules are those of your settings, and the mode is `default`: a call that changes something asks the user of the
+    client. A client that cannot ask gets a refusal. Skills are prompts.
 
-    With --http on any address but loopback, clients need a token: one that you give
-    them (--token-file), or one of your authorization server (--auth-issuer). Without
-    tokens, every program on this machine may call the tools, and approve its own calls.
+    With --http on any address but loopback, clients need a token: one that you give them (--token-file), or one of your
+    authorization server (--auth-issuer). Without tokens, every program on this machine may call the tools, and approve
+    its own calls.
 
     \b
     Examples:

@@ -1,9 +1,9 @@
 """
 Make one mistake in good arguments, or make arguments that a caller would send only on purpose, to do harm.
 
-A mistake is a change at one place of a value: one key fewer or more, another type,
-or a number just beyond a bound that the schema names. The validator decides whether
-a change is a mistake: a number in place of a text is none if the schema allows both.
+A mistake is a change at one place of a value: one key fewer or more, another type, or a number just beyond a bound that
+the schema names. The validator decides whether a change is a mistake: a number in place of a text is none if the schema
+allows both.
 """
 
 from __future__ import annotations
