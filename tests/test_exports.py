@@ -102,21 +102,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 
 @pytest.mark.parametrize(
-    ("package", "old", "new"),
-    [
-        ("toolkit", "Findings", "SearchResults"),
-        ("toolkit", "Found", "SearchResult"),
-        ("toolkit.testing", "Finding", "Violation"),
-    ],
-)
-def test_a_former_name_says_what_to_write_instead(package, old, new):
-    """An import of a name that has been changed names the new one."""
-    with pytest.raises(ImportError, match=rf"^{package}\.{old} is now called {new}$"):
-        exec(f"from {package} import {old}")
-    exec(f"from {package} import {new}")
-
-
-@pytest.mark.parametrize(
     "heavy",
     ["jsonschema", "httpx", "docstring_parser", "pydantic", "attr", "msgspec", "click", "rich", "mcp", "asyncio"],
 )

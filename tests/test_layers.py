@@ -35,7 +35,7 @@ ORDER = {
     "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports sources __init__",
     "catalogs/search": "words word_families documents fusion embeddings spelling vocabulary query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures client_files call_policy reloading command run_database commands/ main __init__",
-    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project inspector_page list run_report run_decisions runs schema search serve settings show trace trust mcp workloads worker __init__",
+    "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve inspector_page settings show trace trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",
     "cli/display": "lines agent_display __init__",
     "concurrency": "futures abandoned thread_pool caller_thread background_loop time_limits uninterrupted __init__",

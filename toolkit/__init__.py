@@ -148,7 +148,6 @@ __getattr__ = _lazy_getattr(
         "Verdict": "verdicts",
         "register_codec": "values.codecs.foreign",
     },
-    renamed={"Findings": "SearchResults", "Found": "SearchResult"},
     elsewhere={
         **dict.fromkeys(("Budget", "Run"), "toolkit.agent"),
         **dict.fromkeys(

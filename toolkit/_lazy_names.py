@@ -20,24 +20,18 @@ __all__ = ["LazyModule", "lazy_getattr", "lazy_pattern"]
 
 
 def lazy_getattr(
-    package: str,
-    modules: Mapping[str, str],
-    *,
-    renamed: Mapping[str, str] | None = None,
-    elsewhere: Mapping[str, str] | None = None,
+    package: str, modules: Mapping[str, str], *, elsewhere: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
     """
     Return a `__getattr__` for *package* that loads the names in *modules*.
 
-    *modules* maps each name to the module, relative to *package*, that defines it. *renamed* maps former names to the
-    names to write instead. *elsewhere* maps names that people look for here to the packages that have them.
+    *modules* maps each name to the module, relative to *package*, that defines it. *elsewhere* maps names that people
+    look for here to the packages that have them.
     """
 
     def load(name: str) -> Any:
-        if renamed and name in renamed:
-            # `from package import name` replaces the message of an AttributeError, and not that of an ImportError.
-            raise ImportError(f"{package}.{name} is now called {renamed[name]}")
         if elsewhere and name in elsewhere:
+            # `from package import name` replaces the message of an AttributeError, and not that of an ImportError.
             raise ImportError(f"{package} has no {name}; write `from {elsewhere[name]} import {name}`")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -143,23 +143,6 @@ def test_mistakes_in_rules_and_hooks_are_told_with_the_others(place):
     assert "it begins with allow, ask or deny" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "remedy"),
-    [
-        ("permissions.toml", "write its lists under [rules], and its mode above all tables, in"),
-        ("hooks.toml", "move its [[hooks]] to"),
-    ],
-)
-@pytest.mark.parametrize("whose", ["user", "project/.toolkit"])
-def test_a_file_of_the_former_form_is_a_mistake(place, whose, name, remedy):
-    """Its rules and hooks would be missing, so the message says where they go."""
-    path = place.write(f"{whose}/{name}", 'deny = ["bash"]')
-    with pytest.raises(SettingsError) as caught:
-        place.load()
-    target = path.with_name("toolkit.toml")
-    assert caught.value.problems == (f"{path}: is not read; {remedy} {target}, and remove it",)
-
-
 def test_a_file_that_is_no_toml_is_an_error_with_its_line(place):
     """The parser's own message names the line."""
     place.settings('mode = "plan"\nlimits = = 1\n')

@@ -1,6 +1,4 @@
-"""
-One catalog with all built-in tools.
-"""
+"""One catalog with all built-in tools."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-Time limits for long work. The work checks its limit often enough that some time is left for the answer.
-"""
+"""Time limits for long work. The work checks its limit often enough that some time is left for the answer."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
 """
 Read arguments as a person types them: `limit=5 tag=a tag=b point:={"x": 1}`.
 
-The schema decides the type of a value. The value is read as JSON if the schema
-permits the type that this gives; otherwise it is text if the schema permits text.
-So `5` is a number for an integer, and a text for a text. If the schema permits
-neither, the value stays JSON. A value that is not JSON is always text. `name:=value`
-is always JSON, for any schema. The dispatcher, and not this module, judges whether
-the arguments fit the schema.
+The schema decides the type of a value. The value is read as JSON if the schema permits the type that this gives;
+otherwise it is text if the schema permits text. So `5` is a number for an integer, and a text for a text. If the schema
+permits neither, the value stays JSON. A value that is not JSON is always text. `name:=value` is always JSON, for any
+schema. The dispatcher, and not this module, judges whether the arguments fit the schema.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""
-The parts that all commands share: how a command is declared, where it writes, and how it fails.
-"""
+"""The parts that all commands share: how a command is declared, where it writes, and how it fails."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-The exit codes of the command line: one number for each outcome that a caller may treat differently.
-"""
+"""The exit codes of the command line: one number for each outcome that a caller may treat differently."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-Report errors on standard error, with the remedy. The exit code says what kind of error it was.
-"""
+"""Report errors on standard error, with the remedy. The exit code says what kind of error it was."""
 
 from __future__ import annotations
 

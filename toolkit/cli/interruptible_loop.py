@@ -1,14 +1,12 @@
 """
 An event loop that reacts to Ctrl-C at once.
 
-Python notices a signal between two instructions. A signal that comes just before the
-loop goes to sleep would be noticed only when something else wakes the loop up. While
-the loop waits for a person's answer, that may be never. So the signal itself wakes
-the loop.
+Python notices a signal between two instructions. A signal that comes just before the loop goes to sleep would be
+noticed only when something else wakes the loop up. While the loop waits for a person's answer, that may be never. So
+the signal itself wakes the loop.
 
-A signal may also come after a task was made and before the loop runs it. The handler of
-`asyncio.Runner` is not there yet at that moment. So this module has a handler of its own,
-which is there from the beginning.
+A signal may also come after a task was made and before the loop runs it. The handler of `asyncio.Runner` is not there
+yet at that moment. So this module has a handler of its own, which is there from the beginning.
 """
 
 from __future__ import annotations

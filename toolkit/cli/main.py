@@ -1,8 +1,7 @@
 """
 The command line: `toolkit COMMAND TARGET ...`.
 
-Each command is a file, which is imported when the command is used. So completion
-and `--version` are quick.
+Each command is a file, which is imported when the command is used. So completion and `--version` are quick.
 """
 
 from __future__ import annotations
@@ -53,9 +52,8 @@ class _Commands(click.Group):
 def cli() -> None:
     """Look at, call, check and use the tools of a Python module.
 
-    Most commands take a TARGET: a module, package.module; a catalog in one,
-    package.module:catalog; a file, tools.py; or builtin. Loading it runs its code.
-    An MCP server is a target too: its address, or --command "npx -y server".
+    Most commands take a TARGET: a module, package.module; a catalog in one, package.module:catalog; a file, tools.py;
+    or builtin. Loading it runs its code. An MCP server is a target too: its address, or --command "npx -y server".
 
     \b
     toolkit init shop                     write a project to start from

@@ -1,9 +1,9 @@
 """
 The output of a command: JSON for programs, tables and colours for people, and notes on standard error for both.
 
-Standard output is for people if it is a terminal, and for programs if it is not,
-unless the user chooses otherwise. Foreign text is text that toolkit did not write
-itself. In a terminal it is passed through `make_visible` first; in a pipe it is unchanged.
+Standard output is for people if it is a terminal, and for programs if it is not, unless the user chooses otherwise.
+Foreign text is text that toolkit did not write itself. In a terminal it is passed through `make_visible` first; in a
+pipe it is unchanged.
 """
 
 from __future__ import annotations

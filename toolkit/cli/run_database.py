@@ -1,6 +1,4 @@
-"""
-The database of durable runs, on which commands work without loading a target.
-"""
+"""The database of durable runs, on which commands work without loading a target."""
 
 from __future__ import annotations
 
@@ -25,16 +23,7 @@ if TYPE_CHECKING:  # they load the engine and drivers of databases, which other 
     from ..durable.journal.records import RunRow
     from ..durable.journal.run_journal import Journal
 
-__all__ = [
-    "check_queue",
-    "complete_run",
-    "database_option",
-    "find_database",
-    "queue_option",
-    "require_run",
-    "run_argument",
-    "use_host",
-]
+__all__ = ["check_queue", "database_option", "find_database", "queue_option", "require_run", "run_argument", "use_host"]
 
 T = TypeVar("T")
 

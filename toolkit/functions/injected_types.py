@@ -1,6 +1,4 @@
-"""
-The types that parameters of a tool request to be injected: `Context`, or the `T` of `Inject[T]`.
-"""
+"""The types that parameters of a tool request to be injected: `Context`, or the `T` of `Inject[T]`."""
 
 from __future__ import annotations
 

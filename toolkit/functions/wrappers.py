@@ -93,11 +93,7 @@ def _iter_held_values(function: Any) -> Iterator[Any]:
 
 
 def needs_positions(
-    function: Any,
-    bind: Callable[[bool], tuple[Sequence[Any], dict[str, Any]]],
-    subject: str,
-    *,
-    has_object: bool,
+    function: Any, bind: Callable[[bool], tuple[Sequence[Any], dict[str, Any]]], subject: str, *, has_object: bool
 ) -> bool:
     """
     Return whether the arguments of a wrapper have to be passed by position, because it has other names for them.

@@ -1,10 +1,9 @@
 """
 The classification of exceptions: as an error of the model, of the tool, or of the environment.
 
-The table knows the errors of httpx, httpx2, requests, aiohttp, urllib, sockets
-and processes by name, and imports none of those packages. The user's own rules
-are tried first. A rule is an exception class with the error class that it counts
-as, or a function.
+The table knows the errors of httpx, httpx2, requests, aiohttp, urllib, sockets and processes by name, and imports none
+of those packages. The user's own rules are tried first. A rule is an exception class with the error class that it
+counts as, or a function.
 """
 
 from __future__ import annotations
@@ -19,15 +18,7 @@ from typing import Any, Literal, TypeAlias
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value
 
-__all__ = [
-    "ClassifyRule",
-    "ClassifyRules",
-    "classify_by",
-    "classify_error",
-    "compile_rules",
-    "is_expected",
-    "parse_retry_after",
-]
+__all__ = ["ClassifyRules", "classify_by", "classify_error", "compile_rules", "is_expected", "parse_retry_after"]
 
 _log = logging.getLogger("toolkit")
 

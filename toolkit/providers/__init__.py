@@ -1,6 +1,4 @@
-"""
-Communication with models: neutral messages, the `Provider` protocol, and one file for each provider.
-"""
+"""Communication with models: neutral messages, the `Provider` protocol, and one file for each provider."""
 
 from __future__ import annotations
 

@@ -148,9 +148,7 @@ class RemoteProvider(ABC):
         self._noted: set[Note] = set()
         self._refuses_streams = False
         self._exchange = HttpExchange(
-            self._address if base_url is None else check_url(base_url),
-            key_header=self._key_header,
-            client=client,
+            self._address if base_url is None else check_url(base_url), key_header=self._key_header, client=client
         )
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]
 
@@ -346,12 +344,7 @@ class RemoteProvider(ABC):
         notes: list[str] = []
         try:
             return await retrying(
-                call,
-                self._retry,
-                sleep=self._sleep,
-                clock=limits.clock,
-                deadline=limits.deadline,
-                noted=notes.append,
+                call, self._retry, sleep=self._sleep, clock=limits.clock, deadline=limits.deadline, noted=notes.append
             )
         except Transient as error:
             raise ProviderFailure(f"{error}; {notes[-1]}", why="unavailable") from error

@@ -1,6 +1,4 @@
-"""
-An answer that arrives as a stream: its text so far, and the whole answer at the end.
-"""
+"""An answer that arrives as a stream: its text so far, and the whole answer at the end."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-Functions that all provider translations share: parts of a user's message, calls in both directions, token counts.
-"""
+"""Functions that all provider translations share: parts of a user's message, calls in both directions, token counts."""
 
 from __future__ import annotations
 

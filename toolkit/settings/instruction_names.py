@@ -1,6 +1,4 @@
-"""
-The instruction files of a folder: their names, and the digests by which trust in the folder covers them.
-"""
+"""The instruction files of a folder: their names, and the digests by which trust in the folder covers them."""
 
 from __future__ import annotations
 

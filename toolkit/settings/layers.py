@@ -30,11 +30,6 @@ _OTHER_VARIABLES = frozenset({"TOOLKIT_COMMAND", "TOOLKIT_MCP_KEY", "TOOLKIT_MCP
 """Variables that are no settings: the first marks a command of the tool `bash`, the others hold secrets of `serve`."""
 
 _PATH_KEYS = ("skills.folders",)
-_FORMER_FILES = {
-    "permissions.toml": "write its lists under [rules], and its mode above all tables, in",
-    "hooks.toml": "move its [[hooks]] to",
-}
-"""Files that had settings once. One that is left over is a mistake, because its rules and hooks would be missing."""
 
 
 class FileLayer:
@@ -55,9 +50,6 @@ class FileLayer:
         read = source.read_settings if isinstance(source, ProjectFiles) else None
         self.file = TomlFile(folder / SETTINGS_FILE, problems, read=read)
         self.parts = list(self._read_settings())
-        for name, remedy in _FORMER_FILES.items():
-            if os.path.lexists(folder / name):
-                problems.append(f"{folder / name}: is not read; {remedy} {self.file.path}, and remove it")
 
     def _read_settings(self) -> Iterator[SettingPart]:
         for name, value in self.file.data.items():

@@ -144,10 +144,6 @@ def hide_words(command: Sequence[str]) -> str:
     return f"{shlex.quote(str(command[0]))}{more}" if command else "no command"
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
-
-
 def _is_address(value: Any) -> bool:
     try:
         parts = urlsplit(value) if isinstance(value, str) else None
@@ -164,7 +160,7 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
 
 
-_TEXT = (_is_text, "a text, and not empty")
+_TEXT = (lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value, "a text, and not empty")
 _TABLE = (
     lambda value: isinstance(value, dict) and _are_texts([*value.values()]),
     'a table of texts: { NAME = "value" }',

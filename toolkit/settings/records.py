@@ -1,6 +1,4 @@
-"""
-The merged settings as a value: each key, what counts for it, and where each part of it was written.
-"""
+"""The merged settings as a value: each key, what counts for it, and where each part of it was written."""
 
 from __future__ import annotations
 

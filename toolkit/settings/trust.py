@@ -35,7 +35,6 @@ __all__ = [
     "TrustError",
     "configuration_folder",
     "read_all_instructions",
-    "read_project",
     "why_not_trusted",
 ]
 

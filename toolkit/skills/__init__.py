@@ -1,6 +1,4 @@
-"""
-Declarative skills: prompts in Markdown files that are called like tools.
-"""
+"""Declarative skills: prompts in Markdown files that are called like tools."""
 
 from __future__ import annotations
 

@@ -92,5 +92,4 @@ __getattr__ = _lazy_getattr(
         "connect": "mcp_client",
         "lint": "laws.lints",
     },
-    renamed={"Finding": "Violation"},
 )

@@ -209,17 +209,13 @@ def _describe_calls(
         calls = [
             (call.result.kind, _to_json_lines(_select_arguments(call, arguments, partly))) for call in recorder.of(name)
         ]
-        actual_kind, called = max(calls, key=lambda pair: _similarity(expected, pair[1]))
+        actual_kind, called = max(calls, key=lambda pair: difflib.SequenceMatcher(None, expected, pair[1]).ratio())
         if called == expected:
             if kind not in (None, actual_kind):
                 yield f"the arguments fit, but it ended as `{actual_kind}`"
             return
         yield f"the nearest call of {name} (- expected, + called):"
         yield from (f"  {line}" for line in difflib.ndiff(expected, called) if line[0] != "?")
-
-
-def _similarity(expected: list[str], called: list[str]) -> float:
-    return difflib.SequenceMatcher(None, expected, called).ratio()
 
 
 def _to_json_text(value: Any) -> str:

@@ -1,6 +1,4 @@
-"""
-Load the tools that a target on a command line names: `package.module`, `package.module:catalog`, or a file.
-"""
+"""Load the tools that a target on a command line names: `package.module`, `package.module:catalog`, or a file."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from .._lazy_names import lazy_pattern
 from .unsendable_value import UnsendableValue
 
 __all__ = [
-    "MAX_ITEMS",
     "UNKNOWN",
     "Shape",
     "check_stream_size",

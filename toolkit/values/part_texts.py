@@ -1,6 +1,4 @@
-"""
-Parts as text, for models and people that get nothing else.
-"""
+"""Parts as text, for models and people that get nothing else."""
 
 from __future__ import annotations
 

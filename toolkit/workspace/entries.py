@@ -23,7 +23,6 @@ from .open_beneath import READ_FLAGS, open_beneath
 __all__ = [
     "TEMPORARY_NAME",
     "Entry",
-    "EntryKind",
     "make_entry",
     "make_temporary_name",
     "read_entries",

@@ -86,7 +86,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def open_beneath(folder: OpenFolder, path: str, flags: int, mode: int = 0) -> int:
+def open_beneath(folder: OpenFolder, path: str, flags: int) -> int:
     """
     Open *path*, relative to *folder*, without passing any link. Return the descriptor.
 
@@ -96,7 +96,7 @@ def open_beneath(folder: OpenFolder, path: str, flags: int, mode: int = 0) -> in
     """
     if path != "." and not _FORBIDDEN_NAMES.isdisjoint(path.split("/")):
         raise ValueError(f"{path!r} is not a plain path beneath a folder")
-    return _OPENERS[folder.way](folder.fd, path, flags | _CLOSE_ON_EXEC, mode)
+    return _OPENERS[folder.way](folder.fd, path, flags | _CLOSE_ON_EXEC)
 
 
 _FORBIDDEN_NAMES = frozenset(("", ".", ".."))
@@ -122,7 +122,7 @@ def kernel_has_openat2() -> bool:
         return False
     folder = os.open("/", PATH_FLAGS | _CLOSE_ON_EXEC)
     try:
-        os.close(_open_by_openat2(folder, ".", PATH_FLAGS | _CLOSE_ON_EXEC, 0))
+        os.close(_open_by_openat2(folder, ".", PATH_FLAGS | _CLOSE_ON_EXEC))
     except (OSError, AttributeError):  # an old kernel, a filter, or another Python
         return False
     finally:
@@ -147,12 +147,12 @@ def _system_functions() -> tuple[Callable[..., int], Callable[..., Any]]:
     return call, fail
 
 
-def _open_by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
+def _open_by_openat2(fd: int, path: str, flags: int) -> int:
     # Python's own `open` calls the audit hooks. This function has to call them too, or a preview could write.
     sys.audit("open", path, None, flags)
     call, fail = _system_functions()
     name = os.fsencode(path)
-    how = _OpenHow(flags, mode, _RESOLVE)
+    how = _OpenHow(flags, 0, _RESOLVE)
     for attempt in range(_MAX_TRIES):
         new_fd = call(_OPENAT2, fd, name, ctypes.byref(how), ctypes.sizeof(how))
         if new_fd >= 0:
@@ -168,7 +168,7 @@ def _open_by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
 # The second way: a walk from descriptor to descriptor.
 
 
-def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
+def _open_by_walking(fd: int, path: str, flags: int) -> int:
     *folders, last = path.split("/")
     at = fd
     try:
@@ -177,7 +177,7 @@ def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
             if at != fd:
                 os.close(at)
             at = below
-        return _open_without_link(at, last, flags, mode)
+        return _open_without_link(at, last, flags)
     finally:
         if at != fd:
             os.close(at)
@@ -185,12 +185,12 @@ def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
 
 def open_subfolder(fd: int, name: str) -> int:
     """Open the folder *name* in the folder *fd*. Raise `ELOOP` for a link, `ENOTDIR` for what is no folder."""
-    return _open_without_link(fd, name, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC, 0)
+    return _open_without_link(fd, name, PATH_FLAGS | _DIRECTORY | _CLOSE_ON_EXEC)
 
 
-def _open_without_link(fd: int, name: str, flags: int, mode: int) -> int:
+def _open_without_link(fd: int, name: str, flags: int) -> int:
     try:
-        new_fd = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=fd)
+        new_fd = os.open(name, flags | _NO_FOLLOW, dir_fd=fd)
     except NotADirectoryError:
         # With O_DIRECTORY, the system reports a link at the end as "not a folder", and not as a link.
         if stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
@@ -203,7 +203,7 @@ def _open_without_link(fd: int, name: str, flags: int, mode: int) -> int:
     return new_fd
 
 
-_OPENERS: dict[OpenMethod, Callable[[int, str, int, int], int]] = {
+_OPENERS: dict[OpenMethod, Callable[[int, str, int], int]] = {
     "openat2": _open_by_openat2,
     "walk": _open_by_walking,
 }

@@ -269,12 +269,7 @@ class Workspace:
             _refuse_folder_name(path),
             "write",
             lambda target: write_file(
-                target,
-                data,
-                path=path,
-                expected=expected,
-                max_old_bytes=self.max_read_bytes,
-                lock=self._lock,
+                target, data, path=path, expected=expected, max_old_bytes=self.max_read_bytes, lock=self._lock
             ),
             doing="written",
         )

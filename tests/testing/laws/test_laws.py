@@ -620,21 +620,6 @@ def test_a_reason_for_another_law_or_no_reason_excuses_nothing(known_violations)
     assert (found.rule, found.explanation) == ("declared-failures", "")
 
 
-def test_the_former_key_of_known_violations_is_reported():
-    """It excuses nothing, and the remedy says what to write."""
-
-    @tool(read_only=True, catalog=None, metadata={"explained": {"output": "It is odd."}})
-    def ping() -> str:
-        """Answer."""
-        return "pong"
-
-    with pytest.raises(LawsBroken) as caught:
-        check_tool(ping, examples=3)
-    (violation,) = caught.value.violations
-    assert (violation.rule, violation.place) == ("known-violations", "metadata['explained']")
-    assert violation.remedy == 'write metadata={"known_violations": {"name-of-the-law": "reason"}}'
-
-
 def test_two_tools_that_look_alike_may_be_a_known_violation():
     """By either law about several tools, at the tool that the violation names."""
     catalog = Catalog()

@@ -1,6 +1,4 @@
-"""
-The tools `job_output` and `job_stop`, for the jobs of a session: commands of `bash`, and calls in the background.
-"""
+"""The tools `job_output` and `job_stop`, for the jobs of a session: commands of `bash`, and calls in the background."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-Commands in the background. They can be listed, read and stopped, and they end with their conversation.
-"""
+"""Commands in the background. They can be listed, read and stopped, and they end with their conversation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-The `edit` tool, which makes exact replacements in a file: all of them or none.
-"""
+"""The `edit` tool, which makes exact replacements in a file: all of them or none."""
 
 from __future__ import annotations
 

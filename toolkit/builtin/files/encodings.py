@@ -19,7 +19,6 @@ __all__ = [
     "UTF_8",
     "EditableText",
     "Encoding",
-    "LineEnding",
     "decode_text",
     "detect_encoding",
     "detect_line_ending",

@@ -1,6 +1,4 @@
-"""
-The kind of a file that is not text, detected from its first bytes.
-"""
+"""The kind of a file that is not text, detected from its first bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-Error messages for a path that leads to nothing: what is there instead, or which path was probably meant.
-"""
+"""Error messages for a path that leads to nothing: what is there instead, or which path was probably meant."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-The `write` tool, which writes a whole file, new or in place of an old one.
-"""
+"""The `write` tool, which writes a whole file, new or in place of an old one."""
 
 from __future__ import annotations
 

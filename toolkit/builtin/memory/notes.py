@@ -1,6 +1,4 @@
-"""
-A note, the store that keeps notes, the names that notes may have, and the texts that they should not hold.
-"""
+"""A note, the store that keeps notes, the names that notes may have, and the texts that they should not hold."""
 
 from __future__ import annotations
 

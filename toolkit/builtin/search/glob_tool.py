@@ -1,6 +1,4 @@
-"""
-The `glob` tool, which lists files and folders by their names, newest first.
-"""
+"""The `glob` tool, which lists files and folders by their names, newest first."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-The report of a search for a model: a limited number of matches, and how many more there are.
-"""
+"""The report of a search for a model: a limited number of matches, and how many more there are."""
 
 from __future__ import annotations
 

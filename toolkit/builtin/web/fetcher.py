@@ -109,11 +109,7 @@ class Fetcher:
         self._ssl_context = ssl_context
 
     async def fetch(
-        self,
-        url: str,
-        *,
-        check: Callable[[str], None],
-        opens_port: Callable[[str], bool] = lambda url: False,
+        self, url: str, *, check: Callable[[str], None], opens_port: Callable[[str], bool] = lambda url: False
     ) -> FetchedPage:
         """
         Fetch the page at *url*, and return it with any status.

@@ -1,6 +1,4 @@
-"""
-Facts about HTML elements: which ones break the line, which ones close others, and which ones are not visible.
-"""
+"""Facts about HTML elements: which ones break the line, which ones close others, and which ones are not visible."""
 
 from __future__ import annotations
 

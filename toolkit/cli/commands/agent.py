@@ -1,6 +1,4 @@
-"""
-`toolkit agent`: let a model work with the tools of a target, and show the user what it does.
-"""
+"""`toolkit agent`: let a model work with the tools of a target, and show the user what it does."""
 
 from __future__ import annotations
 
@@ -27,27 +25,24 @@ __all__ = ["command"]
 def command(output: Output, target: str, prompt: str | None, options: CallOptions, saved: SavedFile[Run]) -> int:
     """Let a model work on PROMPT with the tools of TARGET.
 
-    You see what the model says and does as it happens. You are asked in the terminal
-    before anything is changed. With --mode plan the model changes nothing and returns
-    a plan, and you are asked whether to carry it out. If PROMPT is -, it is read from
-    standard input. With --json the whole run is written as JSON, and the progress goes
-    to standard error.
+    You see what the model says and does as it happens. You are asked in the terminal before anything is changed. With
+    --mode plan the model changes nothing and returns a plan, and you are asked whether to carry it out. If PROMPT is -,
+    it is read from standard input. With --json the whole run is written as JSON, and the progress goes to standard
+    error.
 
-    --resume continues a run that --save has saved, and saves it to the same file. If
-    the run waits for answers, you are asked. If it has a plan, you are asked whether to
-    carry it out. If it was interrupted, it continues. With a PROMPT, the conversation
-    continues. Rules and modes are those of the new command.
+    --resume continues a run that --save has saved, and saves it to the same file. If the run waits for answers, you are
+    asked. If it has a plan, you are asked whether to carry it out. If it was interrupted, it continues. With a PROMPT,
+    the conversation continues. Rules and modes are those of the new command.
 
-    The provider, the model and other options may also come from your settings, which
-    'toolkit settings' shows. The model is told what the instruction files say, AGENTS.md
-    and CLAUDE.md in this folder and above it, if you trust their folders. It gets the
-    tools of the MCP servers in your settings beside those of TARGET.
+    The provider, the model and other options may also come from your settings, which 'toolkit settings' shows. The
+    model is told what the instruction files say, AGENTS.md and CLAUDE.md in this folder and above it, if you trust
+    their folders. It gets the tools of the MCP servers in your settings beside those of TARGET.
 
-    The key comes from the provider's usual environment variable. It is sent to another
-    --base-url only if you name the variable with --key-from.
+    The key comes from the provider's usual environment variable. It is sent to another --base-url only if you name the
+    variable with --key-from.
 
-    The exit code is 0 if the run is done or has a plan, 7 if it waits for a person, 11
-    if it was stopped, 13 if the provider failed. Loading TARGET runs its code.
+    The exit code is 0 if the run is done or has a plan, 7 if it waits for a person, 11 if it was stopped, 13 if the
+    provider failed. Loading TARGET runs its code.
 
     \b
     Examples:

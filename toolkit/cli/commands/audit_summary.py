@@ -1,6 +1,4 @@
-"""
-`toolkit stats`: sum up in numbers what an audit log says about each tool, or what a saved run has cost the model.
-"""
+"""`toolkit stats`: sum up in numbers what an audit log says about each tool, or what a saved run has cost the model."""
 
 from __future__ import annotations
 
@@ -150,13 +148,13 @@ def _number(value: Any) -> float:
 def command(output: Output, log: str) -> None:
     """Sum up an audit log or a saved run in numbers.
 
-    For each tool of a log: how many calls there were, how they ended, what decided
-    about them, how long they took, and how much they returned. LOG is a file that
-    Dispatcher(audit=AuditLog(path)) or --audit has written. No tool is imported or run.
+    For each tool of a log: how many calls there were, how they ended, what decided about them, how long they took, and
+    how much they returned. LOG is a file that Dispatcher(audit=AuditLog(path)) or --audit has written. No tool is
+    imported or run.
 
-    LOG may also be a run that --save has saved. Then you see how many tokens the model
-    has read, and for what: the definitions of the tools, the results of each tool, and
-    the rest. The parts are estimates that add up to what the provider has reported.
+    LOG may also be a run that --save has saved. Then you see how many tokens the model has read, and for what: the
+    definitions of the tools, the results of each tool, and the rest. The parts are estimates that add up to what the
+    provider has reported.
 
     \b
     Examples:

@@ -1,6 +1,4 @@
-"""
-`toolkit call`: make one call through the whole pipeline.
-"""
+"""`toolkit call`: make one call through the whole pipeline."""
 
 from __future__ import annotations
 
@@ -76,21 +74,19 @@ def command(
 ) -> int:
     """Call a tool of TARGET, as a model would.
 
-    The whole pipeline runs. Arguments are checked and repaired. Rules and safety
-    checks decide whether the call may run, and you are asked in the terminal if
-    they require it. A transient failure is tried again. Loading TARGET runs its code.
+    The whole pipeline runs. Arguments are checked and repaired. Rules and safety checks decide whether the call may
+    run, and you are asked in the terminal if they require it. A transient failure is tried again. Loading TARGET runs
+    its code.
 
-    The schema decides the type of a value: limit=5 is a number if the schema wants
-    an integer, and a text if it wants a string. tag=a tag=b is a list. name:=VALUE
-    is always JSON. - reads all arguments as a JSON object from standard input.
+    The schema decides the type of a value: limit=5 is a number if the schema wants an integer, and a text if it wants a
+    string. tag=a tag=b is a list. name:=VALUE is always JSON. - reads all arguments as a JSON object from standard
+    input.
 
-    --resume asks you about a call that waits and that --save has saved, and saves its
-    result to the same file. It needs your answer whatever the rules and mode of the
-    new command permit, and they may still deny it.
+    --resume asks you about a call that waits and that --save has saved, and saves its result to the same file. It needs
+    your answer whatever the rules and mode of the new command permit, and they may still deny it.
 
-    The exit code says how the call ended: 0 well, 1 the tool failed, 3 bad arguments,
-    4 no such tool, 5 denied, 6 unsafe, 7 waiting for a person, 8 timed out,
-    9 transient, 10 cancelled, 11 halted, 12 internal error.
+    The exit code says how the call ended: 0 well, 1 the tool failed, 3 bad arguments, 4 no such tool, 5 denied, 6
+    unsafe, 7 waiting for a person, 8 timed out, 9 transient, 10 cancelled, 11 halted, 12 internal error.
 
     \b
     Examples:

@@ -1,6 +1,4 @@
-"""
-`toolkit chat`: a conversation with a model that works with the tools of a target.
-"""
+"""`toolkit chat`: a conversation with a model that works with the tools of a target."""
 
 from __future__ import annotations
 
@@ -32,20 +30,17 @@ _QUESTION = "> "
 def command(output: Output, target: str, options: CallOptions, saved: SavedFile[Run]) -> int:
     """Talk with a model that uses the tools of TARGET.
 
-    Each line that you type is a prompt, and the conversation goes on until /exit or
-    the end of input. A line that ends with \\ continues on the next one. /name text is
-    a skill. Standard input may be a file with prompts.
+    Each line that you type is a prompt, and the conversation goes on until /exit or the end of input. A line that ends
+    with \\ continues on the next one. /name text is a skill. Standard input may be a file with prompts.
 
-    You are asked before anything is changed. Ctrl-C breaks off the answer, and the
-    conversation goes on; Ctrl-C at the prompt ends it. --save keeps the
-    conversation, and --resume continues it, also one of toolkit agent. Where nobody can be
-    asked, the command says what waits, and the next line refuses it. The provider, the
-    model and other options may come from your settings, as for toolkit agent, and so do
-    MCP servers, whose tools the model gets beside those of TARGET.
+    You are asked before anything is changed. Ctrl-C breaks off the answer, and the conversation goes on; Ctrl-C at the
+    prompt ends it. --save keeps the conversation, and --resume continues it, also one of toolkit agent. Where nobody
+    can be asked, the command says what waits, and the next line refuses it. The provider, the model and other options
+    may come from your settings, as for toolkit agent, and so do MCP servers, whose tools the model gets beside those of
+    TARGET.
 
-    The exit code is that of the last answer: 0 if it is done, 7 if something waits for a
-    person, 3 if a skill got bad arguments, 11 if it was stopped or did not end, 13 if the
-    provider failed. Loading TARGET runs its code.
+    The exit code is that of the last answer: 0 if it is done, 7 if something waits for a person, 3 if a skill got bad
+    arguments, 11 if it was stopped or did not end, 13 if the provider failed. Loading TARGET runs its code.
 
     \b
     Examples:

@@ -1,6 +1,4 @@
-"""
-`toolkit check`: check the laws that every tool should keep, and give the linter's advice.
-"""
+"""`toolkit check`: check the laws that every tool should keep, and give the linter's advice."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation, show_cut
 from ...testing.load_target import catalog_of
-from ...testing.snapshots.snapshot import check_snapshot
+from ...testing.snapshots.snapshot import ToolChange, check_snapshot
 from ..call_policy import load_resources, with_option
 from ..command import subcommand, target_argument, undecorated_option
 from ..exit_codes import FOUND
@@ -79,19 +77,18 @@ def command(
 ) -> int:
     """Check the tools of TARGET against laws, and give advice.
 
-    The laws try random arguments, good ones and bad ones. Read-only tools are run
-    with them, in this process; other tools only if you name them with --run. Each
-    violation says what is wrong, where, and what would be right. Missing descriptions
-    are counted apart. With --all, functions that cannot be tools are listed with the
-    reason. The exit code is 1 if a law is broken. Loading TARGET runs its code.
+    The laws try random arguments, good ones and bad ones. Read-only tools are run with them, in this process; other
+    tools only if you name them with --run. Each violation says what is wrong, where, and what would be right. Missing
+    descriptions are counted apart. With --all, functions that cannot be tools are listed with the reason. The exit code
+    is 1 if a law is broken. Loading TARGET runs its code.
 
-    A violation that you want to keep does not count if the tool gives the reason:
-    @tool(metadata={"known_violations": {"ends-in-time": "It waits for the door bell."}})
+    A violation that you want to keep does not count if the tool gives the reason: @tool(metadata={"known_violations":
+    {"ends-in-time": "It waits for the door bell."}})
 
     This needs hypothesis, which the extra "testing" installs.
 
-    With --snapshot, a change of a tool is said in words, with what it breaks for
-    callers, and --update-snapshot accepts it. The file is made to be committed.
+    With --snapshot, a change of a tool is said in words, with what it breaks for callers, and --update-snapshot accepts
+    it. The file is made to be committed.
 
     \b
     Examples:
@@ -132,14 +129,7 @@ def command(
         compared = {} if snapshot is None else {"snapshot": [asdict(change) for change in changes]}
         output.json({"tools": len(catalog), **violations, "refused": refusals, **compared})
     else:
-        for part, (title, style) in _TITLES.items():
-            _show(title, findings[part], style, output)
-        for refusal in refusals:
-            output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
-            output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
-        for change in changes:
-            output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
-        output.show(_summary(len(catalog), findings, refusals))
+        _show_findings(len(catalog), findings, refusals, changes, output)
     is_law_broken = any(not violation.explanation for violation in laws)
     advice = [*findings["lints"], *findings["descriptions"], *refusals]
     is_other = bool(changes) and not update_snapshot
@@ -191,6 +181,23 @@ def _sort_findings(laws: Sequence[Violation], lints: Sequence[Violation]) -> dic
             name = "known" if violation.explanation else "descriptions" if is_description else part
             findings[name].append(violation)
     return findings
+
+
+def _show_findings(
+    tool_count: int,
+    findings: Mapping[str, Sequence[Violation]],
+    refusals: Sequence[Mapping[str, str]],
+    changes: Sequence[ToolChange],
+    output: Output,
+) -> None:
+    for part, (title, style) in _TITLES.items():
+        _show(title, findings[part], style, output)
+    for refusal in refusals:
+        output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
+        output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
+    for change in changes:
+        output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
+    output.show(_summary(tool_count, findings, refusals))
 
 
 def _show(title: str, violations: Sequence[Violation], style: str, output: Output) -> None:

@@ -1,6 +1,4 @@
-"""
-`toolkit completion`: print the script that a shell has to read so that the tab key completes names of tools.
-"""
+"""`toolkit completion`: print the script that a shell has to read so that the tab key completes names of tools."""
 
 from __future__ import annotations
 
@@ -19,9 +17,8 @@ __all__ = ["command"]
 def command(context: click.Context, output: Output, shell: str) -> None:
     """Print the script for tab completion in a shell.
 
-    The script completes commands and the targets, tools and parameters that the last
-    "toolkit list TARGET" has seen. No target is imported. Put this line into the file
-    that your shell reads when it starts:
+    The script completes commands and the targets, tools and parameters that the last "toolkit list TARGET" has seen. No
+    target is imported. Put this line into the file that your shell reads when it starts:
 
     \b
     eval "$(toolkit completion bash)"         in ~/.bashrc

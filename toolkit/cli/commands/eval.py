@@ -1,6 +1,4 @@
-"""
-`toolkit eval`: measure whether a model chooses the right tool with the right arguments.
-"""
+"""`toolkit eval`: measure whether a model chooses the right tool with the right arguments."""
 
 from __future__ import annotations
 
@@ -20,15 +18,7 @@ from ...errors import ProviderError
 from ...providers.base import Provider
 from ...settings import MergedSettings
 from ...storage.shared_files import write_atomically
-from ...testing.evaluation import (
-    Case,
-    Evaluation,
-    EvaluationChange,
-    Score,
-    compare_evaluations,
-    evaluate,
-    read_cases,
-)
+from ...testing.evaluation import Case, Evaluation, EvaluationChange, Score, compare_evaluations, evaluate, read_cases
 from ...testing.recorded_provider import RecordedProvider
 from ..command import subcommand, target_argument
 from ..exit_codes import FOUND, RUN_EXITS
@@ -66,15 +56,12 @@ def command(
 ) -> int:
     """Measure whether a model chooses the right tools of TARGET.
 
-    CASES is a file with one JSON object a line, in the form of the Berkeley Function
-    Calling Leaderboard: a question, and the calls that are right, with all values that
-    are right for each argument. The model is asked each question once, with all tools. No
-    tool is run. The result is the part of the cases that is right, with its 95 %
-    confidence interval, the tools that were confused, and the tokens. The money is
-    counted by the prices of your settings.
+    CASES is a file with one JSON object a line, in the form of the Berkeley Function Calling Leaderboard: a question,
+    and the calls that are right, with all values that are right for each argument. The model is asked each question
+    once, with all tools. No tool is run. The result is the part of the cases that is right, with its 95 % confidence
+    interval, the tools that were confused, and the tokens. The money is counted by the prices of your settings.
 
-    With --recording the model is asked once, and later runs need no network and no key.
-    Loading TARGET runs its code.
+    With --recording the model is asked once, and later runs need no network and no key. Loading TARGET runs its code.
 
     \b
     {"id": "late", "question": "Where is order 7?",

@@ -1,6 +1,4 @@
-"""
-`toolkit explain`: show which rule, check, fact or mode decides about a call, and what it decides.
-"""
+"""`toolkit explain`: show which rule, check, fact or mode decides about a call, and what it decides."""
 
 from __future__ import annotations
 
@@ -38,10 +36,9 @@ def command(
 ) -> int:
     """Explain whether a call would run, and what decides that.
 
-    A rule, a check, a fact or a mode decides. The output says which one, and why. No
-    tool is run, and no person is asked. A warning names a rule that denies one tool while
-    another tool has the same access, and each hook that a call would go through. Give the
-    arguments as for call. The exit code is 0 if the call would run, 7 if a person would be
+    A rule, a check, a fact or a mode decides. The output says which one, and why. No tool is run, and no person is
+    asked. A warning names a rule that denies one tool while another tool has the same access, and each hook that a call
+    would go through. Give the arguments as for call. The exit code is 0 if the call would run, 7 if a person would be
     asked, 5 if it would be denied. Loading TARGET runs its code.
 
     \b

@@ -1,6 +1,4 @@
-"""
-`toolkit inspect`: look at the tools of a target in the browser, call them, and answer what waits.
-"""
+"""`toolkit inspect`: look at the tools of a target in the browser, call them, and answer what waits."""
 
 from __future__ import annotations
 
@@ -27,6 +25,7 @@ from ..run_database import database_option
 from ..server_targets import is_server
 from ..targets import split_targets
 from ..user_extensions import open_extended_target
+from .serve import listen
 
 if TYPE_CHECKING:  # it loads all of the flows
     from ...flows import Flow
@@ -59,13 +58,13 @@ def command(
 ) -> None:
     """Look at the tools of TARGET in the browser.
 
-    The page shows the tools with their schemas, calls them through all rules and hooks,
-    and shows the calls, the requests for approval, the runs of the database, the search,
-    the rules and numbers. It is at the address that is printed, which ends in a token:
-    all who have the address may use the page. Ctrl-C ends it. Loading TARGET runs its code.
+    The page shows the tools with their schemas, calls them through all rules and hooks, and shows the calls, the
+    requests for approval, the runs of the database, the search, the rules and numbers. It is at the address that is
+    printed, which ends in a token: all who have the address may use the page. Ctrl-C ends it. Loading TARGET runs its
+    code.
 
-    With --audit, the calls of the page are added to this log, and the page shows all
-    calls in it. With --read-only, the page changes nothing.
+    With --audit, the calls of the page are added to this log, and the page shows all calls in it. With --read-only, the
+    page changes nothing.
 
     \b
     Examples:
@@ -73,7 +72,7 @@ def command(
       toolkit inspect shop.flows --database sqlite:///runs.sqlite --read-only
       toolkit inspect https://docs.example/mcp
     """
-    from ...web_server.running import open_listener, run_app
+    from ...web_server.running import run_app
 
     with open_extended_target(target, output, settings=options.settings) as loaded_target:
         own = loaded_target.dispatcher
@@ -97,15 +96,8 @@ def command(
             flows=_find_flows(target),
             sources=(loaded_target.catalog, *loaded_target.servers),
         )
-        try:
-            listener = open_listener(host, port)
-        except OSError as error:
-            reason = error.strerror or error
-            raise Failure(f"--port: cannot listen on {host}:{port}: {reason}; choose another port") from error
-        shown_host = f"[{host}]" if ":" in host else host
-        output.show(
-            Text(f"the inspector is at http://{shown_host}:{listener.getsockname()[1]}/#token={inspector.token}")
-        )
+        listener, url = listen(host, port, f"--port: cannot listen on {host}:{port}")
+        output.show(Text(f"the inspector is at {url}/#token={inspector.token}"))
         output.console.file.flush()
         is_open = host in _EVERY_ADDRESS
         app = inspector.app(hosts=[socket.gethostname() if is_open else host], any_address=is_open)

@@ -1,6 +1,4 @@
-"""
-`toolkit list`: list the tools of a target, one on each line.
-"""
+"""`toolkit list`: list the tools of a target, one on each line."""
 
 from __future__ import annotations
 
@@ -25,17 +23,15 @@ __all__ = ["command", "tools_to_json"]
 def command(output: Output, target: str, group: str | None, undecorated: bool) -> None:
     """List the tools: name, facts, group, origin, description.
 
-    The origin is shown if some tool is not from Python code that you named, but
-    for example from an installed package or a server.
+    The origin is shown if some tool is not from Python code that you named, but for example from an installed package
+    or a server.
 
-    TARGET is a module, package.module; a catalog in one, package.module:catalog;
-    a file, tools.py or tools.py:catalog; or builtin, the built-in tools in this
-    folder. Loading it runs its code, as importing does.
+    TARGET is a module, package.module; a catalog in one, package.module:catalog; a file, tools.py or tools.py:catalog;
+    or builtin, the built-in tools in this folder. Loading it runs its code, as importing does.
 
-    All tools are listed. A "deferred" tool is shown to a model only after a search
-    has found it. A tool that is "not trusted" comes from a server whose word does not
-    count here. It is treated as destructive and open-world, even if the server says
-    that it only reads.
+    All tools are listed. A "deferred" tool is shown to a model only after a search has found it. A tool that is "not
+    trusted" comes from a server whose word does not count here. It is treated as destructive and open-world, even if
+    the server says that it only reads.
 
     The names are saved in your cache folder, for tab completion.
 

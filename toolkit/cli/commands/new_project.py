@@ -33,9 +33,8 @@ _RESERVED_NAMES = frozenset({"toolkit", "tests", "test", "pytest", "hypothesis",
 def command(output: Output, folder: str, name: str | None) -> None:
     """Write a small project to start from.
 
-    A tool, a test, settings and a README are written into FOLDER. The project
-    passes its own tests as it is. No file is overwritten: if one of the files exists,
-    nothing is written.
+    A tool, a test, settings and a README are written into FOLDER. The project passes its own tests as it is. No file is
+    overwritten: if one of the files exists, nothing is written.
 
     \b
     Examples:

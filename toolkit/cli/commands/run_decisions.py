@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ...approvals.answers import find_answer_problems
@@ -27,12 +27,7 @@ _MIN_PREFIX = 4
 
 
 def select_requests(
-    journal: Journal,
-    row: RunRow,
-    request_ids: Sequence[str],
-    *,
-    selects_all: bool,
-    clock: Callable[[], float] = time.time,
+    journal: Journal, row: RunRow, request_ids: Sequence[str], *, selects_all: bool
 ) -> list[ApprovalRequest]:
     """
     Return the requests of a run that a person answers now; raise `Failure` if it is not clear which are meant.
@@ -54,7 +49,7 @@ def select_requests(
     chosen_ids = [_complete_id(journal, row, text, requests) for text in request_ids] or open_ids
     chosen = [requests[request_id] for request_id in dict.fromkeys(chosen_ids)]
     for request in chosen:
-        if request.expires_at is not None and clock() >= request.expires_at:
+        if request.expires_at is not None and time.time() >= request.expires_at:
             raise Failure(
                 f"it is too late: the request {request.id} expired at {format_time(request.expires_at)} UTC, so its "
                 "call does not run"

@@ -1,6 +1,4 @@
-"""
-Drive an agent from the command line: start a run or continue it, ask the user about requests and plans.
-"""
+"""Drive an agent from the command line: start a run or continue it, ask the user about requests and plans."""
 
 from __future__ import annotations
 

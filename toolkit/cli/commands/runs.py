@@ -1,6 +1,4 @@
-"""
-`toolkit runs`: look at durable runs in their database, answer what they wait for, cancel and retry them.
-"""
+"""`toolkit runs`: look at durable runs in their database, answer what they wait for, cancel and retry them."""
 
 from __future__ import annotations
 
@@ -21,14 +19,7 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ...durable.run_reports import (
-    AGENT,
-    iterate_runs,
-    open_existing_journal,
-    read_report,
-    read_requests,
-    row_to_json,
-)
+from ...durable.run_reports import AGENT, iterate_runs, open_existing_journal, read_report, read_requests, row_to_json
 from ..command import SECONDS, read_prompt, subcommand
 from ..output import Output
 from ..run_database import database_option, find_database, queue_option, require_run, run_argument, use_host
@@ -45,8 +36,8 @@ __all__ = ["command"]
 def command() -> None:
     """Look at durable runs, answer, cancel and retry them.
 
-    These commands work on the database alone. They load no tools. A worker, which
-    'toolkit worker' runs, does what follows from them; it need not run yet.
+    These commands work on the database alone. They load no tools. A worker, which 'toolkit worker' runs, does what
+    follows from them; it need not run yet.
 
     \b
     Examples:
@@ -168,8 +159,8 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
 def approve_command(name: str, answer_words: tuple[str, ...], declined_keys: tuple[str, ...]) -> Decide:
     """Approve a call that the run ID waits for, so that a worker goes on with the run.
 
-    Without REQUEST, it is the only request of the run; 'toolkit runs show ID' shows what would
-    happen, and the ids of the requests. If the tool has questions, give each an --answer.
+    Without REQUEST, it is the only request of the run; 'toolkit runs show ID' shows what would happen, and the ids of
+    the requests. If the tool has questions, give each an --answer.
 
     \b
     Examples:
@@ -206,8 +197,7 @@ def deny_command(name: str, reason: str) -> Decide:
 def cancel_command(output: Output, run_id: str, reason: str, database: str | None, queue: str) -> None:
     """Cancel the run ID. A worker that works on it cannot go on.
 
-    A call that runs at this moment may or may not happen. 'toolkit runs retry' queues the
-    run again.
+    A call that runs at this moment may or may not happen. 'toolkit runs retry' queues the run again.
 
     \b
     Examples:
@@ -234,9 +224,8 @@ def retry_command(
 ) -> None:
     """Queue the run ID again, which has failed, was stopped or was cancelled.
 
-    What it has done before is not done again. A run whose deadline has passed needs a new one.
-    A run that is queued or waits goes on with the version of the agent or flow that it began
-    with, unless --any-version is given.
+    What it has done before is not done again. A run whose deadline has passed needs a new one. A run that is queued or
+    waits goes on with the version of the agent or flow that it began with, unless --any-version is given.
 
     \b
     Examples:
@@ -282,8 +271,8 @@ def workers_command(output: Output, database: str | None) -> None:
 def purge_command(output: Output, days: float, database: str | None, queue: str) -> None:
     """Delete runs that are over, and give the space back to the disk.
 
-    Runs that are queued, under way or waiting stay. What a store of approvals keeps about the
-    runs stays too; a program deletes it with 'DurableAgent.purge'.
+    Runs that are queued, under way or waiting stay. What a store of approvals keeps about the runs stays too; a program
+    deletes it with 'DurableAgent.purge'.
 
     \b
     Examples:
@@ -320,8 +309,8 @@ def start_command(
 ) -> None:
     """Start a run of an agent with the id ID, for any worker of the database.
 
-    If PROMPT is -, it is read from standard input. A run with this id and this prompt that
-    exists already is not started again, also if a program has started it.
+    If PROMPT is -, it is read from standard input. A run with this id and this prompt that exists already is not
+    started again, also if a program has started it.
 
     \b
     Examples:

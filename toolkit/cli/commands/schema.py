@@ -1,6 +1,4 @@
-"""
-`toolkit schema`: print the definition of a tool that a provider gets, as JSON.
-"""
+"""`toolkit schema`: print the definition of a tool that a provider gets, as JSON."""
 
 from __future__ import annotations
 
@@ -30,8 +28,8 @@ __all__ = ["command"]
 def command(output: Output, target: str, name: str, format_: str, strict: bool) -> None:
     """Print the definition of a tool that a provider gets, as JSON.
 
-    A note on standard error says what differs from what you asked for, such as a
-    schema that cannot be strict. Loading TARGET runs its code.
+    A note on standard error says what differs from what you asked for, such as a schema that cannot be strict. Loading
+    TARGET runs its code.
 
     \b
     Examples:

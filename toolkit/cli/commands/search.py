@@ -1,6 +1,4 @@
-"""
-`toolkit search`: find the tools that fit some words.
-"""
+"""`toolkit search`: find the tools that fit some words."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ __all__ = ["command"]
 def command(output: Output, target: str, words: tuple[str, ...], group: str | None, limit: int) -> int:
     """Search the tools of TARGET by words, as a model does.
 
-    The best match comes first, with the words that matched. Misspelt words are
-    corrected. The exit code is 1 if no tool fits. Loading TARGET runs its code.
+    The best match comes first, with the words that matched. Misspelt words are corrected. The exit code is 1 if no tool
+    fits. Loading TARGET runs its code.
 
     \b
     Examples:

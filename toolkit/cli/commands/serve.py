@@ -1,12 +1,11 @@
-"""
-`toolkit serve`: serve the tools of a target over the Model Context Protocol.
-"""
+"""`toolkit serve`: serve the tools of a target over the Model Context Protocol."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from ...mcp.serving.auth import Auth
     from ...mcp.serving.tool_server import ToolServer
 
-__all__ = ["command", "parse_address", "read_tokens"]
+__all__ = ["command", "listen", "parse_address", "read_tokens"]
 
 _KEY_VARIABLE = "TOOLKIT_MCP_KEY"
 _TOKEN_VARIABLE = "TOOLKIT_MCP_TOKEN"  # noqa: S105 -- the name of a variable
@@ -97,16 +96,15 @@ def command(
 ) -> None:
     """Serve the tools of TARGET as an MCP server.
 
-    Without --http, the server talks over standard input and output, as the process
-    of a client. All notes and logs go to standard error. Loading TARGET runs its code.
+    Without --http, the server talks over standard input and output, as the process of a client. All notes and logs go
+    to standard error. Loading TARGET runs its code.
 
-    The rules are those of your settings, and the mode is `default`: a call that
-    changes something asks the user of the client. A client that cannot ask gets a
-    refusal. Skills are prompts.
+    The rules are those of your settings, and the mode is `default`: a call that changes something asks the user of the
+    client. A client that cannot ask gets a refusal. Skills are prompts.
 
-    With --http on any address but loopback, clients need a token: one that you give
-    them (--token-file), or one of your authorization server (--auth-issuer). Without
-    tokens, every program on this machine may call the tools, and approve its own calls.
+    With --http on any address but loopback, clients need a token: one that you give them (--token-file), or one of your
+    authorization server (--auth-issuer). Without tokens, every program on this machine may call the tools, and approve
+    its own calls.
 
     \b
     Examples:
@@ -167,29 +165,32 @@ def _find_auth(token_file: str | None, issuer: str | None, audience: str | None)
 
 
 def _serve_http(
-    dispatcher: Dispatcher,
-    address: str,
-    options: dict[str, Any],
-    output: Output,
-    drain_seconds: int,
+    dispatcher: Dispatcher, address: str, options: dict[str, Any], output: Output, drain_seconds: int
 ) -> tuple[ToolServer, Coroutine[Any, Any, None]]:
     """Return the server, and what serves over HTTP. The port is open already, so mistakes are found before."""
     from sse_starlette.sse import AppStatus
 
     from ...mcp.serving.http_app import http_app
-    from ...web_server.running import open_listener, run_app
+    from ...web_server.running import run_app
 
     host, port = parse_address(address)
     app = http_app(dispatcher, host=host, **options)
-    try:
-        listener = open_listener(host, port)
-    except OSError as error:
-        raise Failure(f"--http: cannot listen on {address}: {error.strerror or error}; choose another port") from error
-    port = listener.getsockname()[1]
-    output.note(f"serving {options['name']} at http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
+    listener, url = listen(host, port, f"--http: cannot listen on {address}")
+    output.note(f"serving {options['name']} at {url}/mcp")
     # The SDK's responses would end at once when the server is told to stop, and those of calls under way with them.
     AppStatus.enable_automatic_graceful_drain = False
     return app.server, run_app(app, listener, drain_seconds=drain_seconds, on_stop=app.drain)
+
+
+def listen(host: str, port: int, problem: str) -> tuple[socket.socket, str]:
+    """Return a socket that listens, and its address for a browser; raise `Failure`, which begins with *problem*."""
+    from ...web_server.running import open_listener
+
+    try:
+        listener = open_listener(host, port)
+    except OSError as error:
+        raise Failure(f"{problem}: {error.strerror or error}; choose another port") from error
+    return listener, f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def parse_address(text: str) -> tuple[str, int]:

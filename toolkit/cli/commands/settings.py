@@ -1,6 +1,4 @@
-"""
-`toolkit settings`: show the merged settings, and where each part of them was written.
-"""
+"""`toolkit settings`: show the merged settings, and where each part of them was written."""
 
 from __future__ import annotations
 
@@ -25,12 +23,10 @@ __all__ = ["command"]
 def command(output: Output, assignments: tuple[str, ...]) -> None:
     """Show the settings for this folder and where each comes from.
 
-    They come from your files (toolkit.toml and skills in ~/.config/toolkit), from the
-    files of the project in .toolkit, from the environment
-    (TOOLKIT_MODE and so on) and from --set. A later one counts before an earlier one.
-    Until you trust the project, its files can only make the settings stricter; what does
-    not count is listed with the reason. The output also names the instruction files, such
-    as AGENTS.md, that an agent gets.
+    They come from your files (toolkit.toml and skills in ~/.config/toolkit), from the files of the project in .toolkit,
+    from the environment (TOOLKIT_MODE and so on) and from --set. A later one counts before an earlier one. Until you
+    trust the project, its files can only make the settings stricter; what does not count is listed with the reason. The
+    output also names the instruction files, such as AGENTS.md, that an agent gets.
 
     \b
     Examples:

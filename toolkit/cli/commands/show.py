@@ -1,6 +1,4 @@
-"""
-`toolkit show`: show all that is known about one tool, with its schema as a tree.
-"""
+"""`toolkit show`: show all that is known about one tool, with its schema as a tree."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-`toolkit trust`: show what a project may do once it is trusted, and record that the user trusts it.
-"""
+"""`toolkit trust`: show what a project may do once it is trusted, and record that the user trusts it."""
 
 from __future__ import annotations
 
@@ -53,15 +51,13 @@ def command(
 ) -> int:
     """Show what trust in PATH would permit, and record it.
 
-    The files in a project's .toolkit folder may deny calls and ask about them at once.
-    Its allow rules, its mode, its hooks, its skills, what loosens your settings, and its
-    instruction files such as AGENTS.md count only if you trust the folder. You see all of
-    them, and the files that they come from, and are asked. If one of these files changes,
-    you have to trust the folder again. If you name instruction files with --set in other
-    commands, give the same --set here.
+    The files in a project's .toolkit folder may deny calls and ask about them at once. Its allow rules, its mode, its
+    hooks, its skills, what loosens your settings, and its instruction files such as AGENTS.md count only if you trust
+    the folder. You see all of them, and the files that they come from, and are asked. If one of these files changes,
+    you have to trust the folder again. If you name instruction files with --set in other commands, give the same --set
+    here.
 
-    The exit code is 0 if the folder is trusted, 5 if you said no, 7 if there was no
-    terminal to ask you on.
+    The exit code is 0 if the folder is trusted, 5 if you said no, 7 if there was no terminal to ask you on.
 
     \b
     Examples:

@@ -1,6 +1,4 @@
-"""
-`toolkit worker`: work on the durable runs of a database.
-"""
+"""`toolkit worker`: work on the durable runs of a database."""
 
 from __future__ import annotations
 
@@ -70,16 +68,14 @@ def command(
 ) -> None:
     """Work on the durable runs of a database.
 
-    TARGET is module:name of an Agent, a Flow, a list of flows, a DurableAgent, a DurableHost,
-    or of a function that returns one of these; or a module or file with flows. It may also name
-    tools, as for 'toolkit agent'; then the provider, the model and the rules are those of your
-    settings.
+    TARGET is module:name of an Agent, a Flow, a list of flows, a DurableAgent, a DurableHost, or of a function that
+    returns one of these; or a module or file with flows. It may also name tools, as for 'toolkit agent'; then the
+    provider, the model and the rules are those of your settings.
 
-    Any number of workers may share a database: on one machine with SQLite, on several with
-    PostgreSQL. If a worker dies, another one continues its runs. No one is asked here: a
-    call that needs approval waits, and 'toolkit runs approve' answers. Ctrl-C and SIGTERM
-    end the worker; a run that is under way goes on with another one. Loading TARGET runs
-    its code.
+    Any number of workers may share a database: on one machine with SQLite, on several with PostgreSQL. If a worker
+    dies, another one continues its runs. No one is asked here: a call that needs approval waits, and 'toolkit runs
+    approve' answers. Ctrl-C and SIGTERM end the worker; a run that is under way goes on with another one. Loading
+    TARGET runs its code.
 
     \b
     Examples:

@@ -1,9 +1,8 @@
 """
 Complete targets, tools and parameters in a shell, from the names that the last `toolkit list TARGET` has seen.
 
-Completion must not import a target, because that would run its code. So the names are
-kept in the user's cache folder. A file that cannot be read or written there is
-ignored without an error, because completion is only a convenience.
+Completion must not import a target, because that would run its code. So the names are kept in the user's cache folder.
+A file that cannot be read or written there is ignored without an error, because completion is only a convenience.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from ...storage.shared_files import write_atomically
 __all__ = [
     "BUILTIN",
     "cache_file",
-    "cache_key",
     "complete_arguments",
     "complete_target",
     "complete_tool",

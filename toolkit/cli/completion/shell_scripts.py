@@ -1,6 +1,4 @@
-"""
-Scripts for tab completion in shells: click's own, with what bash and zsh need besides for targets and arguments.
-"""
+"""Scripts for tab completion in shells: click's own, with what bash and zsh need besides for targets and arguments."""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@ Show a user what an agent does while it works.
         agent = Agent(provider, dispatcher, on_event=display.show)
         await agent.run("Mend the failing test.")
 
-In a terminal the text and the running calls are redrawn as they change. In a pipe the
-same lines are written once each. All text of a model, a tool or a server is passed
-through `make_visible` first.
+In a terminal the text and the running calls are redrawn as they change. In a pipe the same lines are written once each.
+All text of a model, a tool or a server is passed through `make_visible` first.
 """
 
 from __future__ import annotations

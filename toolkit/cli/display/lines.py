@@ -1,9 +1,8 @@
 """
 Show what an agent does, as lines that a person can trust, and in a region below them that is redrawn.
 
-A line that the display itself writes begins with a mark in the first column. Text of
-a model or a tool is passed through `make_visible` and indented by two columns, so that it
-cannot pass for a line of the display.
+A line that the display itself writes begins with a mark in the first column. Text of a model or a tool is passed
+through `make_visible` and indented by two columns, so that it cannot pass for a line of the display.
 
 The region has the unfinished line of text, and the running calls. It shows one picture. The picture is replaced as a
 whole, because another thread draws it.
@@ -31,9 +30,7 @@ from ...values.visible import make_visible
 __all__ = [
     "ASCII_MARKS",
     "MARKS",
-    "DisplayLine",
     "LiveRegion",
-    "Marks",
     "RegionContent",
     "RunningCall",
     "describe_usage",

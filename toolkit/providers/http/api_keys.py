@@ -1,6 +1,4 @@
-"""
-The API key of a provider: where it is read from, and how it is kept out of every output.
-"""
+"""The API key of a provider: where it is read from, and how it is kept out of every output."""
 
 from __future__ import annotations
 

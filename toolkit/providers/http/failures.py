@@ -15,15 +15,7 @@ from typing import Any, Literal, TypeAlias
 from ...errors import ProviderError, Transient
 from ...values.visible import make_visible
 
-__all__ = [
-    "ErrorFacts",
-    "FailureReason",
-    "ProviderFailure",
-    "SentRequest",
-    "StreamRefused",
-    "classify_failure",
-    "read_error_facts",
-]
+__all__ = ["ProviderFailure", "SentRequest", "StreamRefused", "classify_failure", "read_error_facts"]
 
 FailureReason: TypeAlias = Literal[
     "key", "permission", "credit", "model", "context", "schema", "request", "unavailable", "broke_off", "answer"

@@ -1,6 +1,4 @@
-"""
-The time that a provider asks the client to wait: in Retry-After, in its own headers, or in the body.
-"""
+"""The time that a provider asks the client to wait: in Retry-After, in its own headers, or in the body."""
 
 from __future__ import annotations
 

@@ -29,12 +29,7 @@ class TimeLimits:
     """
 
     def __init__(
-        self,
-        server: str,
-        *,
-        idle_seconds: float,
-        total_seconds: float,
-        clock: Callable[[], float] = time.monotonic,
+        self, server: str, *, idle_seconds: float, total_seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._server = server
         self._idle_seconds = idle_seconds

@@ -12,14 +12,7 @@ from __future__ import annotations
 
 from typing import Literal, Required, TypeAlias, TypedDict
 
-__all__ = [
-    "HiddenFiles",
-    "LandlockRuleset",
-    "LaunchOutcome",
-    "LaunchRequest",
-    "RecheckAnswer",
-    "StopReason",
-]
+__all__ = ["HiddenFiles", "LandlockRuleset", "LaunchOutcome", "LaunchRequest", "RecheckAnswer", "StopReason"]
 
 StopReason: TypeAlias = Literal["requested", "too_many_processes", "uncovered"]
 """

@@ -1,6 +1,4 @@
-"""
-Find tools that a model or a reader could mistake for one another.
-"""
+"""Find tools that a model or a reader could mistake for one another."""
 
 from __future__ import annotations
 

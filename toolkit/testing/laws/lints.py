@@ -1,8 +1,8 @@
 """
 Advice on how tools read to a model and to a colleague. No tool is run, and no advice has to be followed.
 
-Each lint is a function of one tool, or of all tools, and suggests a rewrite. The
-lints about what a tool's code does are in `code_lints`.
+Each lint is a function of one tool, or of all tools, and suggests a rewrite. The lints about what a tool's code does
+are in `code_lints`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The laws that can be checked only by running a tool.
 
-A tool is run if `may_run` permits it, or if the caller names it. Each law is a
-function of a `Trial` and the arguments of one call, and returns what is wrong.
+A tool is run if `may_run` permits it, or if the caller names it. Each law is a function of a `Trial` and the arguments
+of one call, and returns what is wrong.
 """
 
 from __future__ import annotations

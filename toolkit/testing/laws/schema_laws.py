@@ -23,14 +23,13 @@ from ..strategies.generating import fitting_values
 from ..strategies.mistakes import Mistake
 from ..strategies.schema_parts import ParsedSchema
 from .smallest_example import Effort, draw_values, find_smallest
-from .violations import KNOWN_VIOLATIONS_KEY, Fault
+from .violations import Fault
 
 __all__ = ["LAWS", "check_schemas", "find_undescribed_parameters"]
 
 
 Law = Callable[[Tool, Effort], Iterator[Fault]]
 
-_FORMER_KEY = "explained"
 _CALLS_PER_ACCEPTED = 4
 """A tool must accept at least one in this many of the calls that fit its schema. Otherwise it promises too much."""
 
@@ -152,14 +151,6 @@ def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Fault]:
         yield Fault("legal-name", message, remedy, f"format {provider!r}")
 
 
-def known_violations_are_read(tool: Tool, effort: Effort) -> Iterator[Fault]:
-    """Yield a fault if the known violations are under their former key in `metadata`, where they do not count."""
-    if isinstance((tool.facts.metadata or {}).get(_FORMER_KEY), Mapping):
-        remedy = f'write metadata={{"{KNOWN_VIOLATIONS_KEY}": {{"name-of-the-law": "reason"}}}}'
-        message = f"the key {_FORMER_KEY!r} is not read any more"
-        yield Fault("known-violations", message, remedy, f"metadata[{_FORMER_KEY!r}]")
-
-
 def _find_refusal(tool: Tool, value: Any) -> str | None:
     try:
         check_arguments(tool, value)
@@ -192,5 +183,4 @@ LAWS: tuple[Law, ...] = (
     arguments_come_back,
     find_undescribed_parameters,
     name_is_legal,
-    known_violations_are_read,
 )

@@ -1,6 +1,4 @@
-"""
-Find the smallest value that shows a fault. The same seed finds the same value.
-"""
+"""Find the smallest value that shows a fault. The same seed finds the same value."""
 
 from __future__ import annotations
 

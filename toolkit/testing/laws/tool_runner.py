@@ -1,9 +1,9 @@
 """
 Run a tool as a dispatcher runs it, and keep the result, the exception and the return value.
 
-Arguments that the tool's author did not think of can keep a tool busy for ever.
-Every call therefore has a time limit. A stream or a function that goes on after it
-is ended. A call that waits in C code cannot be ended, and is left behind in its thread.
+Arguments that the tool's author did not think of can keep a tool busy for ever. Every call therefore has a time limit.
+A stream or a function that goes on after it is ended. A call that waits in C code cannot be ended, and is left behind
+in its thread.
 """
 
 from __future__ import annotations

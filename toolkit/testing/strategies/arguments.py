@@ -4,8 +4,8 @@ Strategies that draw arguments that fit a tool, arguments that do not fit it, an
     @given(arguments(read_file))
     def test_it_reads_or_says_why(given): ...
 
-Every value is drawn from the schema, and then checked by the same validator that
-checks a call. Hypothesis shrinks an example to the smallest call.
+Every value is drawn from the schema, and then checked by the same validator that checks a call. Hypothesis shrinks an
+example to the smallest call.
 """
 
 from __future__ import annotations

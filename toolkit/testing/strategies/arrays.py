@@ -1,6 +1,4 @@
-"""
-Strategies for arrays: which items stand at each place, how many there are, and whether they have to differ.
-"""
+"""Strategies for arrays: which items stand at each place, how many there are, and whether they have to differ."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """
 Strategies for texts of the forms that `format` and `contentEncoding` name.
 
-The forms are all those that toolkit's own codecs decode, and those that schemas of
-other libraries name most. `format` is only an annotation, so for a form that is
-missing here any text will do.
+The forms are all those that toolkit's own codecs decode, and those that schemas of other libraries name most. `format`
+is only an annotation, so for a form that is missing here any text will do.
 """
 
 from __future__ import annotations

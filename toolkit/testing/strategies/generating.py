@@ -1,14 +1,13 @@
 """
 Make a strategy that draws values which fit a schema.
 
-Each part of a schema is drawn from its keywords. Some keywords (`not`, `oneOf`,
-multiples of a fraction) cannot be drawn from directly. Their values are drawn from
-the other keywords and judged, and drawn again if they do not fit. A schema that
-contains itself is followed a few times and then ends at the nearest leaf.
+Each part of a schema is drawn from its keywords. Some keywords (`not`, `oneOf`, multiples of a fraction) cannot be
+drawn from directly. Their values are drawn from the other keywords and judged, and drawn again if they do not fit. A
+schema that contains itself is followed a few times and then ends at the nearest leaf.
 
-Hypothesis would throw away values that do not fit silently and for ever, so they
-are counted here. If none of a hundred different values, or of thirty examples, has
-fitted, `Unsupported` is raised. It names the keyword that refused most of the values.
+Hypothesis would throw away values that do not fit silently and for ever, so they are counted here. If none of a hundred
+different values, or of thirty examples, has fitted, `Unsupported` is raised. It names the keyword that refused most of
+the values.
 """
 
 from __future__ import annotations

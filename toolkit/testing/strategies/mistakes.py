@@ -1,9 +1,9 @@
 """
 Make one mistake in good arguments, or make arguments that a caller would send only on purpose, to do harm.
 
-A mistake is a change at one place of a value: one key fewer or more, another type,
-or a number just beyond a bound that the schema names. The validator decides whether
-a change is a mistake: a number in place of a text is none if the schema allows both.
+A mistake is a change at one place of a value: one key fewer or more, another type, or a number just beyond a bound that
+the schema names. The validator decides whether a change is a mistake: a number in place of a text is none if the schema
+allows both.
 """
 
 from __future__ import annotations
@@ -16,15 +16,7 @@ from typing import Any, TypeAlias
 from ...values.schemas.engine import iter_mappings
 from ...values.strictjson.checks import copy_json
 
-__all__ = [
-    "MISTAKE_KINDS",
-    "ArgumentChange",
-    "BoundaryValues",
-    "Mistake",
-    "hostile_changes",
-    "non_object_changes",
-    "possible_mistakes",
-]
+__all__ = ["MISTAKE_KINDS", "BoundaryValues", "Mistake", "hostile_changes", "non_object_changes", "possible_mistakes"]
 
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 ArgumentChange: TypeAlias = "tuple[str, JsonPath, Callable[[], Any]]"
@@ -185,16 +177,16 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _nest(depth: int, wrap: Callable[[Any], Any]) -> Any:
+def _nest_deeply(wrap: Callable[[Any], Any]) -> Any:
     value: Any = 0
-    for _ in range(depth):
+    for _ in range(200):
         value = wrap(value)
     return value
 
 
 _HOSTILE: dict[str, Any] = {
-    "very deep arrays": _nest(200, lambda inner: [inner]),
-    "very deep objects": _nest(200, lambda inner: {"": inner}),
+    "very deep arrays": _nest_deeply(lambda inner: [inner]),
+    "very deep objects": _nest_deeply(lambda inner: {"": inner}),
     "a number without end": 10**4000,
     "a number at the edge": 1.7976931348623157e308,
     "half of a character": "\ud800",

@@ -1,9 +1,8 @@
 """
 Strategies for numbers within bounds, and for multiples.
 
-An integer in JSON Schema is any number without a fraction. `5.0` is an integer too,
-and models send it. Large integers are compared with floats exactly, as Python and
-jsonschema compare them.
+An integer in JSON Schema is any number without a fraction. `5.0` is an integer too, and models send it. Large integers
+are compared with floats exactly, as Python and jsonschema compare them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
 Split a schema into the parts that one value has to fit, all at the same time.
 
-A value has to fit a list of `Part`s. `flatten` follows references and `allOf`, so
-that every part a value has to fit is in the list. `find_alternatives` takes one option of
-every `anyOf`, `oneOf`, `if` and `dependentSchemas`, so that no choice is left.
+A value has to fit a list of `Part`s. `flatten` follows references and `allOf`, so that every part a value has to fit is
+in the list. `find_alternatives` takes one option of every `anyOf`, `oneOf`, `if` and `dependentSchemas`, so that no
+choice is left.
 """
 
 from __future__ import annotations

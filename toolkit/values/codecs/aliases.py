@@ -146,10 +146,7 @@ RULES = CodecRules(
         abc.Hashable: lambda hint, reader: reader.codec(str | int | float | bool | None),
     },
     [
-        (
-            lambda hint: isinstance(hint, (str, ForwardRef)),
-            lambda hint, reader: reader.codec(reader.resolve(hint)),
-        ),
+        (lambda hint: isinstance(hint, (str, ForwardRef)), lambda hint, reader: reader.codec(reader.resolve(hint))),
         (lambda hint: isinstance(hint, MissingName), _read_missing_name),
         (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
         (lambda hint: isinstance(hint, NewType), lambda hint, reader: reader.codec(hint.__supertype__)),

@@ -20,7 +20,6 @@ from ..strictjson.checks import INT_LIMIT, MAX_STRING, copy_json, is_plain_json,
 __all__ = [
     "UNSURE",
     "CodeWriter",
-    "Emitter",
     "InlineEncode",
     "compile_codec",
     "compile_encode",

@@ -1,6 +1,4 @@
-"""
-Take apart the records that another library makes: models and dataclasses of pydantic, and structs of msgspec.
-"""
+"""Take apart the records that another library makes: models and dataclasses of pydantic, and structs of msgspec."""
 
 from __future__ import annotations
 

@@ -20,15 +20,7 @@ from .code_writer import CodeWriter, is_identifier
 from .ranks import CodecRank
 from .refusals import Refusal, RefusedMetadata, problems_below
 
-__all__ = [
-    "MISSING",
-    "FieldInfoDefault",
-    "ObjectField",
-    "build_encoder",
-    "decode_fields",
-    "object_codec",
-    "read_field_default",
-]
+__all__ = ["MISSING", "ObjectField", "build_encoder", "decode_fields", "object_codec", "read_field_default"]
 
 
 class _Missing:

@@ -292,6 +292,4 @@ def _read_pattern(hint: Any, reader: HintReader) -> Codec:
     return _CODECS[re.Pattern]
 
 
-RULES = CodecRules(
-    {**{kind: constant_factory(codec) for kind, codec in _CODECS.items()}, re.Pattern: _read_pattern},
-)
+RULES = CodecRules({**{kind: constant_factory(codec) for kind, codec in _CODECS.items()}, re.Pattern: _read_pattern})

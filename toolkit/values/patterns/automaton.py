@@ -19,16 +19,7 @@ from itertools import chain
 from .charsets import Chars
 from .syntax_tree import UNBOUNDED, Assertion, At, Either, Node, Repeat, Seq, count_anchors
 
-__all__ = [
-    "MAX_KEPT_UNITS",
-    "MAX_STATES",
-    "MAX_WORK",
-    "LazyDfa",
-    "SearchExhausted",
-    "build_nfa",
-    "count_states",
-    "find_irregular",
-]
+__all__ = ["MAX_STATES", "LazyDfa", "SearchExhausted", "build_nfa", "count_states", "find_irregular"]
 
 # The limit of states that a pattern may need, all repeats written out.
 MAX_STATES = 10_000

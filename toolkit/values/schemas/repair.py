@@ -193,12 +193,7 @@ class _RepairRun:
         return result.notes
 
     def _find_meaning(
-        self,
-        value: Any,
-        candidates: list[Candidate],
-        member_validators: list[Any],
-        whole_validator: Any,
-        where: Path,
+        self, value: Any, candidates: list[Candidate], member_validators: list[Any], whole_validator: Any, where: Path
     ) -> _FittedValue | None:
         """Return what *value* probably means, or None. A reading that fits at once comes before all others."""
         for candidate, text in candidates:
