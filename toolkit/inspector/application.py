@@ -47,10 +47,11 @@ from .api_requests import (
 from .approval_desk import ApprovalDesk
 from .audit_history import AuditHistory
 from .call_rows import CallRow
+from .flow_views import describe_flow
 from .guard import InspectorGuard
 from .history import History
 from .run_database import RunDatabase
-from .run_desk import RunDesk, describe_flow
+from .run_desk import RunDesk
 from .tool_views import count_tools, describe_tool, explain_call, list_tools, search_tools
 
 __all__ = ["Inspector"]
