@@ -21,8 +21,8 @@ __all__ = [
     "Endpoint",
     "answer_json",
     "read_body",
+    "read_id",
     "read_number",
-    "read_run_id",
     "read_seconds",
     "refuse",
     "refuse_http",
@@ -117,12 +117,11 @@ def read_number(request: Request, name: str, default: int) -> int:
     return int(text) if text else default
 
 
-def read_run_id(body: dict[str, Any]) -> str:
-    """Return the id of the run that *body* names."""
-    run_id = body.get("id")
-    if not isinstance(run_id, str):
-        raise ApiError(400, "`id` has to be the id of a run")
-    return run_id
+def read_id(body: dict[str, Any], kind: str) -> str:
+    """Return the id in *body*, which is that of a *kind*."""
+    if isinstance(body.get("id"), str):
+        return str(body["id"])
+    raise ApiError(400, f"`id` has to be the id of a {kind}")
 
 
 def read_seconds(body: dict[str, Any], name: str) -> float | None:

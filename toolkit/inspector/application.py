@@ -22,7 +22,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from .._plumbing.distribution import DISTRIBUTION
 from ..dispatcher import Dispatcher
 from ..errors import ToolkitError
 from ..flows.flow import Flow
@@ -38,7 +37,6 @@ from .api_requests import (
     answer_json,
     read_body,
     read_number,
-    read_run_id,
     read_seconds,
     refuse,
     refuse_http,
@@ -162,18 +160,18 @@ class Inspector:
             "tool": self._tool,
             "calls": self._calls,
             "calls/{number:int}": self._call_in_full,
-            "approvals": self._list_approvals,
-            "runs": self._list_runs,
-            "run": self._run,
+            "approvals": self._approvals.list_all,
+            "runs": self._runs.list_all,
+            "run": self._runs.read,
             "flows": self._list_flows,
             "search": self._search,
             "numbers": self._numbers,
         }
         writers: dict[str, Endpoint] = {
             "call": self._make_call,
-            "approvals": self._answer,
-            "run/cancel": self._cancel,
-            "run/retry": self._retry,
+            "approvals": self._approvals.answer,
+            "run/cancel": self._runs.cancel,
+            "run/retry": self._runs.retry,
         }
         return [
             Route("/", self._send_page),
@@ -210,7 +208,6 @@ class Inspector:
         permissions = self.dispatcher.settings.judges.find_all(Permissions)
         return {
             "name": self._name,
-            "version": _find_version(),
             **await asyncio.to_thread(count_tools, self.dispatcher.catalog),
             "mode": permissions[0].mode_of(self._session) if permissions else None,
             "session": self._session.id,
@@ -301,33 +298,6 @@ class Inspector:
             raise ApiError(404, f"there is no call {number}; it may be too old")
         return data
 
-    # People, runs and flows.
-
-    async def _list_approvals(self, request: Request) -> Any:
-        return await self._approvals.list_all()
-
-    async def _answer(self, request: Request) -> Any:
-        return await self._approvals.answer(await read_body(request))
-
-    async def _list_runs(self, request: Request) -> Any:
-        query = request.query_params
-        limit = max(1, read_number(request, "limit", 100))
-        filters = query.get("status") or None, query.get("kind") or None
-        return await self._runs.list_all(*filters, limit, query.get("after") or None)
-
-    async def _run(self, request: Request) -> Any:
-        return await self._runs.read(require_text(request, "id"))
-
-    async def _cancel(self, request: Request) -> Any:
-        body = await read_body(request)
-        return await self._runs.cancel(read_run_id(body), str(body.get("reason") or ""))
-
-    async def _retry(self, request: Request) -> Any:
-        body = await read_body(request)
-        seconds = read_seconds(body, "deadline_seconds")
-        any_version = body.get("any_version") is True
-        return await self._runs.retry(read_run_id(body), deadline_seconds=seconds, any_version=any_version)
-
     async def _list_flows(self, request: Request) -> Any:
         return {"flows": [describe_flow(flow) for flow in self._flows]}
 
@@ -353,12 +323,3 @@ def _read_filter(request: Request) -> Callable[[CallRow], bool]:
         )
 
     return fits
-
-
-def _find_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:  # it runs from a folder that was not installed
-        return ""

@@ -8,10 +8,12 @@ database, and a worker goes on with the run. If two people answer, the store or 
 from __future__ import annotations
 
 import contextlib
-import getpass
 from collections.abc import Mapping
 from typing import Any
 
+from starlette.requests import Request
+
+from ..approvals.askers import find_user
 from ..approvals.records import ApprovalError, Record
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
@@ -28,7 +30,7 @@ from ..durable.run_reports import (
 from ..errors import ToolkitError
 from ..questions import DECLINED
 from ..session import Session
-from .api_requests import ApiError
+from .api_requests import ApiError, read_body, read_id
 from .call_rows import describe_result
 from .history import History
 from .run_database import RunDatabase
@@ -49,7 +51,7 @@ class ApprovalDesk:
         self._history = history
         self._database = database
 
-    async def list_all(self) -> dict[str, Any]:
+    async def list_all(self, _: Request) -> dict[str, Any]:
         """Return the open requests, the oldest first, and what was decided, the newest first."""
         requests, problems = dict[str, tuple[ApprovalRequest, str | None]](), list[str]()
         approvals = self._dispatcher.approvals
@@ -87,16 +89,15 @@ class ApprovalDesk:
 
         return await self._database.read(read)
 
-    async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(self, http_request: Request) -> dict[str, Any]:
         """
-        Answer the request that *body* names, and return what came of it.
+        Answer the request that the body of *http_request* names, and return what came of it.
 
         Raises:
             ApiError: The request is not open, or the answer does not fit it.
         """
-        request_id = body.get("id")
-        if not isinstance(request_id, str):
-            raise ApiError(400, "`id` has to be the id of a request")
+        body = await read_body(http_request)
+        request_id = read_id(body, "request")
         for row, request in await self._find_in_runs():
             if request.id == request_id and self._database is not None:
                 return await self._answer_run(self._database, row, request, _read_decision(body, request))
@@ -163,7 +164,7 @@ def _describe_decision(request: ApprovalRequest, decision: Decision) -> dict[str
 
 def _read_decision(body: Mapping[str, Any], request: ApprovalRequest) -> Decision:
     """Return the decision that *body* states about *request*; raise `ApiError` if it states none."""
-    action, by = body.get("action"), body.get("by") or _find_user()
+    action, by = body.get("action"), body.get("by") or find_user("the inspector")
     try:
         if action == "deny":
             return Decision.deny(body.get("reason") or "", by=by, principal=request.principal)
@@ -193,10 +194,3 @@ def _read_answers(body: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(answers, dict) or not isinstance(declined, list):
         raise TypeError("`answers` are an object by the keys of the questions, and `declined` is a list of keys")
     return {**answers, **dict.fromkeys(map(str, declined), DECLINED)} or None
-
-
-def _find_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "the inspector"

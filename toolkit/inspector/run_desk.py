@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, TypeAlias, get_args
 
+from starlette.requests import Request
+
 from ..agent.saved.runs import Run
 from ..dispatcher import Dispatcher
 from ..durable.journal.records import EventRow, RunStatus
@@ -27,7 +29,7 @@ from ..errors import ToolkitError
 from ..flows.story import tell_events
 from ..hooks.shell.events import mask_secrets
 from ..results import ToolCall
-from .api_requests import ApiError
+from .api_requests import ApiError, read_body, read_id, read_number, read_seconds, require_text
 from .flow_views import describe_flow_run
 from .history import History
 from .live_runs import LiveRun, usage_to_json
@@ -57,11 +59,12 @@ class RunDesk:
         self._database = database
         self._read_only = read_only
 
-    async def list_all(self, status: str | None, kind: str | None, limit: int, after: str | None) -> Json:
+    async def list_all(self, request: Request) -> Json:
         """Return a page of the runs in the database; with the first page, the live ones."""
+        status, kind, after = (request.query_params.get(name) or None for name in ("status", "kind", "after"))
         if status is not None and status not in get_args(RunStatus):
             raise ApiError(400, f"`status` has to be one of {', '.join(get_args(RunStatus))}")
-        limit = min(limit, _MAX_RUNS)
+        limit = min(max(1, read_number(request, "limit", 100)), _MAX_RUNS)
         rows = [] if after is not None else self._history.runs.list_rows(status, kind)[:limit]
         rows, following, problem = [self._mask(row) for row in rows], None, None
         try:
@@ -88,13 +91,14 @@ class RunDesk:
             for row in rows
         ]
 
-    async def read(self, run_id: str) -> Json:
+    async def read(self, request: Request) -> Json:
         """
         Return one run in full.
 
         Raises:
             ApiError: There is no such run.
         """
+        run_id = require_text(request, "id")
         live, report = self._history.runs.get(run_id), None
         try:
             report = await self._read_report(run_id)
@@ -117,15 +121,19 @@ class RunDesk:
 
         return await self._database.read(read)
 
-    async def cancel(self, run_id: str, reason: str) -> Json:
+    async def cancel(self, request: Request) -> Json:
         """Cancel a run of the database, and return its row."""
+        body = await read_body(request)
+        run_id, reason = read_id(body, "run"), str(body.get("reason") or "")
         async with open_host(await self._require_database(run_id)) as host:
             return {"run": row_to_json(await host.cancel(run_id, reason))}
 
-    async def retry(self, run_id: str, *, deadline_seconds: float | None, any_version: bool) -> Json:
+    async def retry(self, request: Request) -> Json:
         """Queue a run of the database again, and return its row."""
+        body = await read_body(request)
+        run_id, seconds = read_id(body, "run"), read_seconds(body, "deadline_seconds")
         async with open_host(await self._require_database(run_id)) as host:
-            row = await host.retry(run_id, deadline_seconds=deadline_seconds, any_version=any_version)
+            row = await host.retry(run_id, deadline_seconds=seconds, any_version=body.get("any_version") is True)
             return {"run": row_to_json(row)}
 
     async def _require_database(self, run_id: str) -> str:
