@@ -38,7 +38,11 @@ __all__ = ["CatalogView"]
 
 
 class CatalogView:
-    """A collection of tools by name. A catalog and every view of a catalog have these methods."""
+    """
+    A collection of tools by name. A catalog and every view of a catalog have these methods.
+
+    *derive* makes the table of its tools from the tables of its *sources*.
+    """
 
     # The prefix that this view puts before its names; None for views whose tools cannot clash with others.
     _new_prefix: str | None = None

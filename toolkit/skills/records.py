@@ -31,6 +31,9 @@ class Argument:
     An argument that the caller of a skill gives.
 
     Attributes:
+        name: The name of the argument.
+        description: What the model reads about it.
+        required: Whether it has to be given.
         type: A key of `ARGUMENT_TYPES`.
         default: The value if the argument is not given. None means that it may be left out.
         choices: The values that the argument may have. If empty, any value is allowed.
@@ -66,6 +69,9 @@ class Skill:
     The skill in one file.
 
     Attributes:
+        name: The name of the tool that the skill becomes.
+        description: What the model reads about it.
+        arguments: What the caller gives.
         text: The prompt, with `{argument}` in the places of arguments.
         tools: The names of the tools that the skill may call.
         stated: The facts in the file, unchanged.
@@ -95,6 +101,7 @@ class SkillProblem:
     Why a file or a folder is not the skill that its author wanted.
 
     Attributes:
+        path: The path of the file or the folder.
         line: The number of the line, counted from 1; None if the problem concerns the whole file or folder.
         message: What is wrong, and the remedy.
     """

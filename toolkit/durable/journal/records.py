@@ -22,6 +22,10 @@ class RunRow:
     A durable run.
 
     Attributes:
+        id: The id of the run.
+        status: How far the run is.
+        created_at: When the run was started, in seconds since 1970.
+        updated_at: When its status last changed, in seconds since 1970.
         kind: What works on the run: "agent", or "flow:NAME".
         input: What the run was started with, such as the prompt.
         outcome: What came of the last activation: the JSON of a `Run`, or the outcome of a flow; None before that. A
@@ -91,6 +95,9 @@ class EventRow:
 
     Attributes:
         number: The place in the run, from 1.
+        at: When it happened, in seconds since 1970.
+        epoch: The activation in which it happened.
+        data: What else is known about it, by its kind.
         kind: One word: "created", "activated", "began", "finished", "waiting", "decided", "ended", "cancelled", ...
         key: The key of the step that it is about, if it is about one.
     """
