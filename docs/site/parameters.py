@@ -32,6 +32,7 @@ _USUAL = {
     "sleep": "An async function that waits for so many seconds; tests give their own.",
     "strict": "Whether the provider is to hold the model to the schema.",
     "system": "The system prompt.",
+    "time_ns": "A function that returns the time in nanoseconds; tests give their own.",
     "tool": "The name of the tool.",
 }
 """What a name means wherever nothing else is said about it."""

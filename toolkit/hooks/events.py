@@ -149,12 +149,9 @@ class CatalogChanged:
 @record(frozen=True, slots=True, kw_only=True)
 class RunInfo:
     """
-    What is known about a run from its start.
+    What is known about a run from its start, such as its *id*, its *provider* and its permission *mode*.
 
     Attributes:
-        id: The id of the run.
-        provider: The name of the provider.
-        mode: The permission mode that the run began with.
         verb: What the agent was asked to do: "run", "resume", "execute" or "sub_run".
         parent_id: The id of the run around a sub-run.
         call_id: The call of that run that has started the sub-run.

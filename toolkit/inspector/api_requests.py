@@ -57,10 +57,6 @@ class ApiError(ToolkitError):
             return cls(_STATUS_BY_REASON.get(error.why, 409), str(error), why=error.why)
         return cls(400 if isinstance(error, DefinitionError) else 503, str(error))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the body of the response."""
-        return {"error": str(self), **self.fields}
-
 
 def answer_json(endpoint: Endpoint) -> Endpoint:
     """Return an endpoint that sends what *endpoint* returns: an object, or its JSON text."""
@@ -77,7 +73,8 @@ def answer_json(endpoint: Endpoint) -> Endpoint:
 async def refuse(request: Request, error: ToolkitError) -> Response:
     """Return the response to a request that has failed with *error*."""
     refusal = ApiError.of(error)
-    return Response(encode_line(refusal.to_json()), refusal.status, media_type="application/json")
+    text = encode_line({"error": str(refusal), **refusal.fields})
+    return Response(text, refusal.status, media_type="application/json")
 
 
 async def refuse_http(request: Request, error: HTTPException) -> Response:

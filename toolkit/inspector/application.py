@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,7 @@ from .tool_views import count_tools, describe_tool, explain_call, list_tools, se
 __all__ = ["Inspector"]
 
 _PAGE = Path(__file__).parent / "page"
-_MEDIA_TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-    ".json": "application/json",
-}
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MAX_LISTENERS = 64
 _MAX_PAGE = 5_000
 
@@ -247,10 +242,7 @@ class Inspector:
 
     async def _numbers(self, request: Request) -> Any:
         await self._refresh()
-        tools = [
-            {name: getattr(entry, name) for name in type(entry).__dataclass_fields__}
-            for entry in self.history.stats.snapshot()
-        ]
+        tools = [asdict(entry) for entry in self.history.stats.snapshot()]
         return {"tools": tools, "problem": None if self._audit is None else self._audit.problem}
 
     # Calls.

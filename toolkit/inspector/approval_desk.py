@@ -106,7 +106,10 @@ class ApprovalDesk:
             raise ApiError(404, f"there is no open request {request_id[:64]!r}; it may be over", why="unknown")
         request = record.request
         decision = _read_decision(body, request)
-        session = None if request.session is None else self._find_session(request.session, request.principal)
+        session = None
+        if request.session is not None:  # a conversation of another process has no grants here
+            known = self._history.find_session(request.session)
+            session = known or Session(id=request.session, principal=request.principal)
         try:
             result = await self._dispatcher.resume(request_id, decision, session=session, principal=request.principal)
         except ApprovalError as error:
@@ -130,10 +133,6 @@ class ApprovalDesk:
     async def _find_record(self, request_id: str) -> Record | None:
         runner = self._dispatcher.settings.store_runner
         return await runner.run("find request", request_id, lambda store: store.get(request_id))
-
-    def _find_session(self, session_id: str, principal: str | None) -> Session:
-        """Return the conversation of a request. One of another process has no grants here."""
-        return self._history.find_session(session_id) or Session(id=session_id, principal=principal)
 
     async def _explain(self, error: ApprovalError, request_id: str) -> ApiError:
         """Return *error*, with who has answered before, if it was answered."""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from ..agent.saved.runs import Run
 from ..dispatcher import Dispatcher
-from ..durable.journal.records import EventRow, RunStatus
+from ..durable.journal.records import RunStatus
 from ..durable.journal.run_journal import Journal
 from ..durable.run_reports import (
     AGENT,
@@ -42,8 +42,7 @@ _MAX_EVENTS = 5_000
 _MAX_TEXT = 20_000
 _MAX_ABOUT = 200
 _INNER = "/inner/"
-_CAN_BE_RETRIED = ("failed", "stopped", "cancelled")
-_CAN_BE_CANCELLED = ("queued", "running", "waiting", "planned")
+_ACTIONS = {"cancel": ("queued", "running", "waiting", "planned"), "retry": ("failed", "stopped", "cancelled")}
 
 Json: TypeAlias = dict[str, Any]
 
@@ -158,7 +157,10 @@ class RunDesk:
         row, data = report.row, report.to_json()
         prompt, events = find_prompt(row), report.events[-_MAX_EVENTS:]
         is_flow = row.kind.startswith(FLOW)
-        texts = [str(line) for line in tell_events(events)] if is_flow else [_tell(report, event) for event in events]
+        if is_flow:
+            texts = [line.text for line in tell_events(events)]
+        else:
+            texts = ["  ".join(filter(None, report.describe_event(event))) for event in events]
         return {
             **row_to_json(row),
             **_EMPTY,
@@ -172,7 +174,7 @@ class RunDesk:
                 for event, text in zip(events, texts, strict=True)
             ],
             "flow": describe_flow_run(report) if is_flow else None,
-            "can": [] if self._read_only else _list_actions(row.status),
+            "can": [name for name in _ACTIONS if row.status in _ACTIONS[name] and not self._read_only],
         }
 
     def _describe_conversation(self, report: RunReport) -> Json:
@@ -233,14 +235,6 @@ _EMPTY: Json = {
     **dict.fromkeys(("waits", "messages", "steps", "events", "requests", "subs", "can"), ()),
     **dict.fromkeys(("plan", "usage", "flow")),
 }
-
-
-def _list_actions(status: str) -> list[str]:
-    return ["cancel"] * (status in _CAN_BE_CANCELLED) + ["retry"] * (status in _CAN_BE_RETRIED)
-
-
-def _tell(report: RunReport, event: EventRow) -> str:
-    return "  ".join(filter(None, report.describe_event(event)))
 
 
 def _show_result(result: Mapping[str, Any]) -> Json:

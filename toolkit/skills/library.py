@@ -48,7 +48,6 @@ class Skills(CatalogView):
         project: The folder of the project, whose skills are in `.toolkit/skills`.
         trust: Knows whether the user trusts the project. Without it, the project is not trusted.
         check_seconds: How long the result of a look at the files is used before the next look.
-        time_ns: A function that returns the time in nanoseconds; tests give their own.
     """
 
     def __init__(

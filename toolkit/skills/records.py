@@ -28,12 +28,9 @@ METADATA_KEY = "skill"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     """
-    An argument that the caller of a skill gives.
+    An argument that the caller of a skill gives: its *name* and *description*, and whether it is *required*.
 
     Attributes:
-        name: The name of the argument.
-        description: What the model reads about it.
-        required: Whether it has to be given.
         type: A key of `ARGUMENT_TYPES`.
         default: The value if the argument is not given. None means that it may be left out.
         choices: The values that the argument may have. If empty, any value is allowed.
@@ -66,12 +63,9 @@ ARGUMENT_TYPES: Mapping[str, Any] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
     """
-    The skill in one file.
+    The skill in one file: a tool with this *name* and *description*, which takes these *arguments*.
 
     Attributes:
-        name: The name of the tool that the skill becomes.
-        description: What the model reads about it.
-        arguments: What the caller gives.
         text: The prompt, with `{argument}` in the places of arguments.
         tools: The names of the tools that the skill may call.
         stated: The facts in the file, unchanged.
@@ -98,10 +92,9 @@ class Skill:
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
     """
-    Why a file or a folder is not the skill that its author wanted.
+    Why the file or the folder *path* is not the skill that its author wanted.
 
     Attributes:
-        path: The path of the file or the folder.
         line: The number of the line, counted from 1; None if the problem concerns the whole file or folder.
         message: What is wrong, and the remedy.
     """

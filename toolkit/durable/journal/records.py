@@ -19,13 +19,9 @@ PLAN_ORDER = "(plan)"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """
-    A durable run.
+    A durable run, with its *id* and *status*. Its *created_at* and *updated_at* are seconds since 1970.
 
     Attributes:
-        id: The id of the run.
-        status: How far the run is.
-        created_at: When the run was started, in seconds since 1970.
-        updated_at: When its status last changed, in seconds since 1970.
         kind: What works on the run: "agent", or "flow:NAME".
         input: What the run was started with, such as the prompt.
         outcome: What came of the last activation: the JSON of a `Run`, or the outcome of a flow; None before that. A
@@ -91,13 +87,10 @@ class StepRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
     """
-    Something that happened in a run, for people who look back.
+    Something that happened in a run *at* a time, in the activation *epoch*, with its *data*; for people who look back.
 
     Attributes:
         number: The place in the run, from 1.
-        at: When it happened, in seconds since 1970.
-        epoch: The activation in which it happened.
-        data: What else is known about it, by its kind.
         kind: One word: "created", "activated", "began", "finished", "waiting", "decided", "ended", "cancelled", ...
         key: The key of the step that it is about, if it is about one.
     """
