@@ -10,6 +10,7 @@ import pytest
 
 from tests.inspector.durable_runs import build_order_flow, run_agent, run_order
 from tests.inspector.page.shop import Shop, run_beside
+from tests.inspector.page.test_whole_page import CONTRAST
 from toolkit import Agent, ToolCall
 from toolkit.durable.journal.run_journal import open_journal
 from toolkit.providers import ScriptedProvider
@@ -86,6 +87,19 @@ def test_flow_is_drawn_with_the_position_of_its_run(inspect, tmp_path, ending, b
     assert words in page.locator(".flow ul").inner_text()
     strokes = [node.locator("rect").evaluate("rect => getComputedStyle(rect).stroke") for node in nodes.all()]
     assert len(set(strokes)) > 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_run_of_a_flow_fits_a_small_screen(inspect, tmp_path, scheme):
+    """The drawing scrolls in its own box, and every text has a contrast of 4.5 to 1."""
+    address = f"sqlite:///{tmp_path}/runs.sqlite"
+    flow = run_beside(lambda: run_order(address, "bad")).result(120)
+    inspected = inspect(Shop(tmp_path).dispatcher, database=address, flows=[flow])
+    page = inspected.open("/runs/order-7", color_scheme=scheme, viewport={"width": 360, "height": 740})
+    page.locator("article.run .graph").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator(".detail").evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert page.evaluate(CONTRAST) == []
 
 
 def test_flow_that_the_inspector_does_not_know_shows_the_steps_of_its_run(inspect, tmp_path):
