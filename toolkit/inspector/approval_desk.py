@@ -108,8 +108,8 @@ class ApprovalDesk:
         decision = _read_decision(body, request)
         session = None
         if request.session is not None:  # a conversation of another process has no grants here
-            known = self._history.find_session(request.session)
-            session = known or Session(id=request.session, principal=request.principal)
+            session = self._history.find_session(request.session)
+            session = session or Session(id=request.session, principal=request.principal)
         try:
             result = await self._dispatcher.resume(request_id, decision, session=session, principal=request.principal)
         except ApprovalError as error:

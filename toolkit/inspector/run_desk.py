@@ -179,25 +179,28 @@ class RunDesk:
 
     def _describe_conversation(self, report: RunReport) -> Json:
         """Return what was said, from the outcome of an agent; before there is one, and in runs inside, from steps."""
-        row, said = report.row, self._list_messages(report)
-        own = {"messages": said.pop(row.id, [])}
+        row, conversations = report.row, self._list_messages(report)
+        own: Json = {"messages": conversations.pop(row.id, [])}
         with contextlib.suppress(KeyError, ValueError, TypeError):  # there is none yet, or another version wrote it
             run = Run.from_json((row.outcome or {})["run"])
             usage = usage_to_json(run.usage, float(run.spent.cost + run.spent.tool_cost) or None)
             messages = [self._show_message(message.to_json()) for message in run.messages]
             own = {"plan": run.plan, "messages": messages, "usage": usage}
-        subs = [{"id": key, "status": _find_status(report, key), "messages": said[key]} for key in said]
+        subs = [
+            {"id": key, "status": _find_status(report, key), "messages": messages}
+            for key, messages in conversations.items()
+        ]
         return {**own, "subs": subs}
 
     def _list_messages(self, report: RunReport) -> dict[str, list[Json]]:
         """Return the messages that the steps have recorded, by the key of the run that they belong to."""
-        said: dict[str, list[Json]] = {}
+        conversations: dict[str, list[Json]] = {}
         for step in report.order_steps():
             message = self._show_record(step.record or {})
             # In a flow, only agents talk. In a call of an agent, `sub_run` adds to the key of the call.
             if message is not None and (report.row.kind == AGENT or _INNER in step.key):
-                said.setdefault(step.key.rsplit("/", 2)[0], []).append(message)
-        return said
+                conversations.setdefault(step.key.rsplit("/", 2)[0], []).append(message)
+        return conversations
 
     def _show_message(self, data: Mapping[str, Any]) -> Json:
         """Return a saved message. What only its provider reads is left out."""
