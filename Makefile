@@ -7,6 +7,8 @@ DOCS := .docs-venv
 BIN := $(VENV)/bin
 # The demo needs few packages. Once the environment of the tests is there, it uses that one.
 DEMO := $(if $(wildcard $(VENV)/.ready),$(VENV),$(VENV)-demo)
+# What the demo leaves, for the inspector.
+DEMO_FOLDER ?= $(DEMO)/demo
 
 # What a run writes lies in the environment, so that a checkout may be read-only: `make test VENV=/folder/for/it`.
 export COVERAGE_FILE ?= $(abspath $(VENV))/coverage/data
@@ -19,15 +21,17 @@ PIP := -m pip --disable-pip-version-check install --progress-bar off
 # An agent mends a project, a search among a thousand tools, and a killed run that goes on. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(DEMO)/.ready
 	@echo && echo "=== An agent mends a project: it plans, asks before it changes a file, and runs the tests"
-	@PROVIDER=$(PROVIDER) MODEL=$(MODEL) $(DEMO)/bin/python examples/15_agent_at_work.py
+	@rm -rf $(DEMO_FOLDER) && mkdir -p $(DEMO_FOLDER)
+	@AUDIT=$(DEMO_FOLDER)/calls.jsonl PROVIDER=$(PROVIDER) MODEL=$(MODEL) $(DEMO)/bin/python examples/15_agent_at_work.py
 ifndef PROVIDER
 	@echo && echo "=== A thousand tools: the model gets a search, and then the tool that it needs"
 	@$(DEMO)/bin/python examples/13_large_catalogs.py
 	@echo && echo "=== A run that is killed while it pays goes on in another process, and pays nothing twice"
-	@$(DEMO)/bin/python examples/26_killed_run.py
+	@DEMO_FOLDER=$(DEMO_FOLDER) $(DEMO)/bin/python examples/26_killed_run.py
 	@echo && echo "=== That is the demo. More, each a short file: $(DEMO)/bin/python examples/01_decorate.py"
 	@cd examples && echo [0-9]*.py
-	@echo "=== To look at tools in the browser, and call them there: $(DEMO)/bin/toolkit inspect examples/07_permissions.py"
+	@echo "=== To look at all of this in the browser, at the calls, the killed run and its tools:"
+	@echo "DEMO_FOLDER=$(DEMO_FOLDER) $(DEMO)/bin/toolkit inspect examples/26_killed_run.py --database sqlite:///$(DEMO_FOLDER)/runs.sqlite --audit $(DEMO_FOLDER)/calls.jsonl"
 endif
 
 # All tests but the long ones. Ends with what was skipped and why.

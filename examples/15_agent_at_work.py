@@ -9,6 +9,7 @@ real: files, commands in a sandbox, permissions, approvals. It needs no key and 
     make demo PROVIDER=openai MODEL=qwen3 BASE_URL=http://localhost:11434/v1 API_KEY=...
 
 The key is in the provider's own variable, such as ANTHROPIC_API_KEY. A server of yours gets API_KEY, if it needs one.
+With AUDIT=FILE, a log of the calls is kept there.
 """
 
 import asyncio
@@ -19,7 +20,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from toolkit import Agent, ApprovalRequest, Decision, Dispatcher, Permissions, TerminalPrompt, Tool, ToolCall, tool
+from toolkit import (
+    Agent,
+    ApprovalRequest,
+    AuditLog,
+    Decision,
+    Dispatcher,
+    Permissions,
+    TerminalPrompt,
+    Tool,
+    ToolCall,
+    tool,
+)
 from toolkit.agent import Run
 from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.cli.display import AgentDisplay
@@ -148,8 +160,9 @@ async def agreed(agent: Agent, run: Run, decide: Callable[[ApprovalRequest], Dec
 
 async def work(model: Model, decide: Callable[[ApprovalRequest], Decision], workspace: Workspace) -> Run:
     catalog = builtin_catalog(workspace).add(note_change_for(workspace))
-    permissions = Permissions("default", RULES)
-    async with model, Dispatcher(catalog, permissions=permissions, safety=workspace.safety()) as dispatcher:
+    permissions, safety = Permissions("default", RULES), workspace.safety()
+    audit = AuditLog(os.environ["AUDIT"]) if os.environ.get("AUDIT") else None
+    async with model, Dispatcher(catalog, permissions=permissions, safety=safety, audit=audit) as dispatcher:
         with AgentDisplay() as display:
             agent = Agent(model, dispatcher, system=SYSTEM, mode="plan", on_event=display.show)
             display.say(f"The task: {TASK}\n")

@@ -48,7 +48,7 @@ ORDER = {
     "functions": "injected_types tool_definition callables object_options checker namespaces unsent_parameters parameters flat_records outputs wrappers signature background_parameter handwritten_schemas description handlers __init__",
     "hooks": "base events cache log loop_guard rate_limit shell/ stats __init__",
     "hooks/shell": "process records answers events shell_hooks __init__",
-    "inspector": "event_log call_rows live_runs history audit_history guard tool_views api_requests run_database approval_desk run_desk application __init__",
+    "inspector": "event_log call_rows live_runs history audit_history guard tool_views api_requests run_database approval_desk flow_views run_desk application __init__",
     "mcp": "importing/ sdk serving/ __init__",
     "mcp/serving": "sealed_state conversations listing answers questions progress client_log waiting_calls calling tool_tasks prompts resources changes tool_server strict_messages stdio issuer_pages issuer_keys token_checks scope_judge auth http_guard request_page http_app __init__",
     "mcp/importing": "remote_server private_json call_errors stdio_transport login_hosts logins flood_guard http_client remote_tools login list_watcher questions tasks connection pins imported_tool server_file server_tools servers remote_content __init__",

@@ -174,6 +174,7 @@ SAMPLE = {
             seconds: How long it
                 may take.
             log: Whether it writes.
+            rest: What else is said.
             """
 
             seconds: float
@@ -215,11 +216,12 @@ SAMPLE = {
 
         class Runner:
             """
-            Runs things.
+            Runs things, into *output* if there is one.
 
             Args:
                 limits: What it may do.
                 name: How it is called.
+                other: How many.
 
             Attributes:
                 count: How many ran.
@@ -234,6 +236,34 @@ SAMPLE = {
                 self.seconds = options.get("seconds", _SECONDS)
                 self.log = options.pop("log", False)
                 self.count = 0
+
+
+        class LogOptions(TypedDict, total=False):
+            """
+            What is written.
+
+            log: Whether it writes.
+            """
+
+            log: bool
+
+
+        class FurtherOptions(LogOptions, total=False):
+            """
+            What else is written.
+
+            extra: What is further known.
+            """
+
+            extra: int
+
+
+        def build(limits: Limits, clock: object = None, **options: Unpack[FurtherOptions]) -> Runner:
+            """Build a runner."""
+
+
+        def refuse(limits: Limits, **unknown: object) -> None:
+            """Refuse it."""
 
 
         def run(limits: Limits | None = None, *, first: "Runner") -> None:
@@ -269,12 +299,12 @@ def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sam
     package = sample()
     assert list_rows(package["Runner"]) == [
         ("limits", "Limits", None, "What it may do."),
-        ("output", "str", "None", ""),
+        ("output", "str", "None", "Runs things, into *output* if there is one."),
         ("seconds", "float", "2.5", "How long it may take."),
         ("log", "bool", "True", "Whether it writes."),
         ("name", "str | None", "'plain'", "How it is called."),
-        ("other", "int", "7", ""),
-        ("rest", "str", "not given", ""),
+        ("other", "int", "7", "How many."),
+        ("rest", "str", "not given", "What else is said."),
     ]
     assert list_rows(package["Limits"]) == [
         ("size", "int", None, "How large."),
@@ -282,8 +312,15 @@ def test_the_table_of_a_class_has_all_options_with_type_default_and_sentence(sam
     ]
     assert list_rows(package["run"]) == [
         ("limits", "Limits | None", "None", "What is allowed."),
-        ("first", "Runner", None, "Runs things."),
+        ("first", "Runner", None, "Runs things, into *output* if there is one."),
     ]
+    assert list_rows(package["parts.build"]) == [
+        ("limits", "Limits", None, "What it may do."),
+        ("clock", "object", "None", "A function that returns the time in seconds; tests give their own."),
+        ("log", "bool", "False", "Whether it writes."),
+        ("extra", "int", "not given", "What is further known."),
+    ]
+    assert [row[0] for row in list_rows(package["parts.refuse"])] == ["limits"]
 
 
 def test_attributes_that_are_no_parameters_stay_in_their_section(sample):
@@ -298,6 +335,7 @@ def test_attributes_that_are_no_parameters_stay_in_their_section(sample):
         ('"""The most of all."""', "", "LIMIT is exported and has no docstring"),
         ('"""Run it."""', "", "run is exported and has no docstring"),
         ("LIMIT = 3", "class Limit:\n    ...\nLIMIT = 3", None),
+        ("    rest: What else is said.\n", "", "Runner does not explain `rest`"),
         (
             '"run"]',
             '"run", "runner"]\nfrom .parts import Runner as R\n\nclass runner:\n    """Runs."""\n',
@@ -318,7 +356,7 @@ def test_each_class_has_a_page_and_each_module_lists_what_it_exports(sample, tmp
     assert pages["sample.parts"] == ["sample.parts/index.md"]
     assert "(../sample/Runner.md)" in (tmp_path / "reference" / "sample.parts" / "index.md").read_text()
     index = (tmp_path / "reference" / "sample" / "index.md").read_text()
-    assert "| [`Runner`](../sample/Runner.md) | Runs things. |" in index
+    assert "| [`Runner`](../sample/Runner.md) | Runs things, into *output* if there is one. |" in index
     assert "| [`LIMIT`](#sample.LIMIT) | The most of all. |" in index
     assert "::: sample.run\n" in index
     assert "::: sample.Runner\n" in (tmp_path / "reference" / "sample" / "Runner.md").read_text()

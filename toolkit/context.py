@@ -196,6 +196,8 @@ class Context:
         resources: The objects provided for this call, by type.
         logger: The logger that the tool may write to. It has the name of the tool.
         permissions: Judges what else the tool is about to touch: `context.permissions.check(Writes(path))`.
+        on_progress: Told how far the call has come; `report` calls it.
+        stop: Set when the caller has stopped waiting for the result.
         open_questions: Returns the questions of the call, for `ask`. The dispatcher sets it.
         ask_at_once: Asks the dispatcher's asker a `Question` while the tool runs, and returns the answer or `DECLINED`.
             It is for a tool that could not run again from its start. It is None if the dispatcher has no asker.

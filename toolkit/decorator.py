@@ -23,7 +23,7 @@ def tool(*, catalog: Catalog | None = ..., **options: Unpack[Options]) -> Callab
 def tool(function: F, /, *, catalog: Catalog | None = ..., **options: Unpack[Options]) -> F: ...
 def tool(function: Any = None, /, *, catalog: Catalog | None = default_catalog, **options: Unpack[Options]) -> Any:
     """
-    Make a tool from a function: read its signature and docstring, and add it to a catalog.
+    Make a tool from a *function*: read its signature and docstring, and add it to a catalog.
 
     Use it as `@tool`, `@tool(read_only=True)` or `tool(existing_function)`. It returns the function unchanged: the
     same object with the same type. `Options` lists the options. `catalog=None` describes the function without

@@ -163,7 +163,7 @@ def build_call_id(number: int | str) -> str:
 
 class ToolResult:
     """
-    The result of a call.
+    The result of a call. All fields but the first three are *further* keywords.
 
     Attributes:
         kind: How the call ended.

@@ -67,5 +67,5 @@ class Verdict:
 
 
 def allow_any_call(session: object, arguments: object) -> bool:
-    """Return True: the gate of a tool that states nothing about its calls, in a dispatcher without judges."""
+    """Return True for any *session* and *arguments*: the gate of a plain tool, in a dispatcher without judges."""
     return True

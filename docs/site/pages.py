@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 __all__ = ["collect_pages", "draw_navigation", "find_unlisted", "list_sections"]
 
@@ -53,25 +54,19 @@ def find_unlisted(pages: dict[str, str]) -> list[str]:
 
 def draw_navigation(pages: dict[str, str], reference: dict[str, list[str]]) -> str:
     """Return the navigation in TOML: start, guides, how-tos, examples, reference, errors, changelog."""
-    examples = [_draw_item(Path(path).stem, json.dumps(path)) for path in pages if re.match(r"examples/\d", path)]
-    tree: dict[str, list[str]] = {}
+    tree: dict[str, list[Any]] = {}
     for heading, rows in list_sections(pages["index.md"]).items():
         section, _, subsection = heading.partition(": ")
         if section == "Reference":
-            tree["Examples"] = ['"examples/index.md"', *examples]
-        items = [_draw_item(title, json.dumps(path)) for title, path, _ in rows]
-        tree.setdefault(section, []).extend([_draw_item(subsection, _draw_list(items))] if subsection else items)
+            examples = [{Path(path).stem: path} for path in pages if re.match(r"examples/\d", path)]
+            tree["Examples"] = ["examples/index.md", *examples]
+        items = [{title: path} for title, path, _ in rows]
+        tree.setdefault(section, []).extend([{subsection: items}] if subsection else items)
     for module, paths in reference.items():
-        items = [_draw_item(Path(path).stem, json.dumps(f"reference/{path}")) for path in paths[1:]]
-        tree["Reference"].append(_draw_item(module, _draw_list([json.dumps(f"reference/{paths[0]}"), *items])))
-    tree["Errors"].append(_draw_item("Error messages", '"messages.md"'))
-    sections = [_draw_item(title, _draw_list(items)) for title, items in tree.items()]
-    return _draw_list(['{ Home = "index.md" }', *sections, '{ Changelog = "changelog.md" }'])
-
-
-def _draw_item(title: str, value: str) -> str:
-    return f"{{ {json.dumps(title)} = {value} }}"
-
-
-def _draw_list(items: list[str]) -> str:
-    return f"[{', '.join(items)}]"
+        index, *classes = [f"reference/{path}" for path in paths]
+        tree["Reference"].append({module: [index, *({Path(path).stem: path} for path in classes)]})
+    tree["Errors"].append({"Error messages": "messages.md"})
+    sections = [{title: items} for title, items in tree.items()]
+    # TOML writes such tables as JSON writes objects, but for the sign between a name and its value.
+    signs = (", ", " = ")
+    return json.dumps([{"Home": "index.md"}, *sections, {"Changelog": "changelog.md"}], separators=signs)

@@ -19,6 +19,23 @@ import griffe
 __all__ = ["CompleteParameters", "list_objects"]
 
 _UNKNOWN = {"None", "Any"}
+_UNLISTED = {"self", "cls", "unknown"}
+"""Names without a row. `**unknown` takes what a caller has misspelt, for a message."""
+_USUAL = {
+    "call_id": "The id of the call.",
+    "chance": "A function that returns a random number from 0 to 1; tests give their own.",
+    "clock": "A function that returns the time in seconds; tests give their own.",
+    "message": "What went wrong, where, and what would be right.",
+    "messages": "The conversation, in order.",
+    "model": "The name of the model, as its provider writes it.",
+    "results": "The results, in order.",
+    "sleep": "An async function that waits for so many seconds; tests give their own.",
+    "strict": "Whether the provider is to hold the model to the schema.",
+    "system": "The system prompt.",
+    "time_ns": "A function that returns the time in nanoseconds; tests give their own.",
+    "tool": "The name of the tool.",
+}
+"""What a name means wherever nothing else is said about it."""
 _ATTRIBUTES = griffe.DocstringSectionKind.attributes
 _PARAMETERS = griffe.DocstringSectionKind.parameters
 
@@ -67,11 +84,11 @@ def _read_keys(function: griffe.Function, parameter: griffe.Parameter) -> list[g
     if parameter.kind is not griffe.ParameterKind.var_keyword or not str(annotation).startswith("Unpack["):
         return []
     options = function.modules_collection[annotation.slice.canonical_path]
-    keys = {}
+    keys, explained = {}, {}
     for cls in [*reversed(options.mro()), options]:
         names = frozenset(cls.attributes)
         defaults = _read_defaults(function.module, names) | _read_defaults(cls.module, names)
-        explained = _explain(cls)
+        explained |= _explain(cls)
         for key in cls.attributes.values():
             default = defaults.get(key.name, "None" if "None" in str(key.annotation) else "not given")
             keys[key.name] = griffe.Parameter(
@@ -121,7 +138,7 @@ def _write_section(item: griffe.Class | griffe.Function) -> None:
             value=parameter.default,
         )
         for parameter in constructor.parameters
-        if parameter.name not in ("self", "cls") and not parameter.name.startswith("_")
+        if parameter.name not in _UNLISTED and not parameter.name.startswith("_")
     ]
     if not parameters:
         return
@@ -136,9 +153,15 @@ def _write_section(item: griffe.Class | griffe.Function) -> None:
 
 
 def _list_sources(item: griffe.Class | griffe.Function) -> list[griffe.Class]:
-    """Return where a parameter of a class may be explained too: in options beside it, and in its base classes."""
+    """
+    Return where a parameter may be explained too.
+
+    For a class, that is in options beside it, and in its base classes. For a function, that is in the class that it
+    returns, and in a function beside it that its docstring names.
+    """
     if item.is_function:
-        return []
+        named = re.findall(r"`(\w+)`", item.docstring.value)
+        return [*_find_class(item, item.returns), *(f for name, f in item.module.functions.items() if name in named)]
     beside = [cls for cls in item.module.classes.values() if "TypedDict" in map(str, cls.bases)]
     return [*beside, *reversed(item.mro())]
 
@@ -161,14 +184,22 @@ def _explain(item: griffe.Class | griffe.Function) -> dict[str, str]:
 
 def _describe(item: griffe.Object, parameter: griffe.Parameter) -> str:
     """Return what is written below the field of that name, what the option says, or what the type is."""
-    annotation = getattr(parameter.annotation, "left", parameter.annotation)  # of `Session | None`
-    path = getattr(annotation, "canonical_path", "")
-    kind = None
-    with suppress(KeyError, griffe.GriffeError):
-        kind = item.modules_collection[path] if path.startswith(f"{item.package.name}.") else None
-    for documented in (item.members.get(parameter.name), parameter, kind):
-        if documented is not None and documented.docstring is not None:
-            return documented.docstring.value.strip().partition("\n\n")[0]
     text = " ".join(item.docstring.value.split())
     sentences = re.findall(rf"[^.]*[*`]{parameter.name}[*`][^.]*\.", text)
-    return sentences[0].strip() if sentences else ""
+    for documented in (item.members.get(parameter.name), parameter, *_find_class(item, parameter.annotation)):
+        if documented is not None and documented.docstring is not None:
+            return documented.docstring.value.strip().partition("\n\n")[0]
+    if sentences or parameter.name in _USUAL:
+        return sentences[0].strip() if sentences else _USUAL[parameter.name]
+    # The summary of a class says what its only field is.
+    is_only = item.is_class and {row.name for row in item.parameters} <= {"self", parameter.name}
+    return item.docstring.value.partition("\n\n")[0] if is_only else ""
+
+
+def _find_class(item: griffe.Object, annotation: Any) -> list[Any]:
+    """Return the class or the type of our package that *annotation* names; none if it is another one."""
+    path = getattr(getattr(annotation, "left", annotation), "canonical_path", "")  # the left one of `Session | None`
+    with suppress(KeyError, griffe.GriffeError):
+        if path.startswith(f"{item.package.name}."):
+            return [item.modules_collection[path]]
+    return []

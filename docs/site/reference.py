@@ -55,18 +55,31 @@ def _list_modules(exports: Exports) -> set[str]:
 
 
 def find_undocumented(exports: Exports) -> list[str]:
-    """Return a line for each exported name that has no docstring, and for each two classes that share a page."""
+    """Return a line for each exported name or parameter that is not explained, and each two classes with one page."""
     problems, pages = {}, {}
     for module, items in exports.items():
         for name, item in items.items():
             place = f"{item.relative_package_filepath}:{item.lineno or 1}: {module}.{name}"
             if item.docstring is None or not item.docstring.value.strip():
                 problems[f"{place} is exported and has no docstring; write one sentence below its first line"] = None
+            for parameter in _list_unexplained(item):
+                problems[f"{place} does not explain `{parameter}`; write a sentence in its docstring"] = None
             # The site may lie in a folder where the case of a letter does not count.
             other = pages.setdefault(f"{module}.{name}".lower(), item) if item.is_class else item
             if other is not item:
                 problems[f"{place} and {other.path} would have one page; give one of them another name"] = None
     return list(problems)
+
+
+def _list_unexplained(item: Any) -> list[str]:
+    sections = item.docstring.parsed if item.docstring and (item.is_class or item.is_function) else []
+    return [
+        row.name
+        for section in sections
+        if section.kind is griffe.DocstringSectionKind.parameters
+        for row in section.value
+        if not row.description
+    ]
 
 
 def write_reference(exports: Exports, folder: Path) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import pytest
 
+from tests.inspector.durable_runs import run_agent, run_order
 from tests.inspector.kit import build_catalog, build_inspector, serving
 from toolkit import Agent, Catalog, Dispatcher, Permissions, Secret, Session, ToolCall
 from toolkit.agent.saved.run_seal import dump_run
@@ -307,16 +308,44 @@ async def test_a_flow_has_a_graph_and_its_run_a_row():
         assert row["status"] == "done"
 
 
-async def test_a_durable_run_of_a_flow_is_told(database):
-    """With what is done, what is left, and where it is."""
-    from toolkit.durable import DurableHost
-
-    flow = build_flow()
-    async with DurableHost(database) as host:
-        await flow.run(Order("pen"), host, id="o-1")
+@pytest.mark.parametrize(
+    ("ending", "status", "states", "left"),
+    [
+        ("done", "done", {"pick": "done", "pack": "done", "charge": "done"}, ["pack", "charge"]),
+        ("wait", "waiting", {"pick": "done", "pack": "done", "charge": "here"}, ["pack"]),
+        ("fail", "failed", {"pick": "done", "pack": "done", "charge": "failed"}, ["pack", "charge"]),
+        ("bad", "failed", {"pick": "done", "pack": "undone"}, []),
+        (
+            "kill",
+            "failed",
+            {"pick": "done", "pack": "done", "charge": "uncertain"},
+            ["pack", "charge, which may or may not have happened"],
+        ),
+    ],
+)
+async def test_a_durable_run_of_a_flow_is_told(database, ending, status, states, left):
+    """With the state of each step, the words about its check and its undo, and what is left."""
+    flow = await asyncio.to_thread(run_order, database, ending)
     async with serving(inspect(database, flows=[flow])) as browser:
-        run = await browser.get("run", id="o-1")
-    assert run["kind"] == "flow:order"
-    assert run["flow"] == {"name": "order", "position": [], "left": ["pack"], "done": ["pack"]}
-    assert any("pack" in event["text"] for event in run["events"])
-    assert run["messages"] == []
+        run = await browser.get("run", id="order-7")
+    steps = run["flow"]["steps"]
+    assert (run["kind"], run["status"], run["messages"]) == ("flow:order", status, [])
+    assert {name: step["state"] for name, step in steps.items()} == states
+    assert run["flow"]["left"] == left
+    problem = "the check of pack found a problem: the parcel is wet"
+    undone = problem, "the undo of pack was done"
+    assert (steps["pack"]["check"], steps["pack"]["undo"]) == (
+        undone if ending == "bad" else ("the check of pack passed", None)
+    )
+
+
+async def test_what_was_said_in_runs_inside_is_told_with_the_run(database):
+    """In one that is over, and in one that waits."""
+    dispatcher = await asyncio.to_thread(run_agent, database, "Pay what is open.", run_id="bills")
+    async with serving(Inspector(dispatcher, database)) as browser:
+        run = await browser.get("run", id="bills")
+    subs = {sub["id"]: (sub["status"], sub["messages"][-1]) for sub in run["subs"]}
+    assert [message["role"] for message in run["messages"]] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert [*subs] == ["bills/call/1.c1", "bills/call/2.c2"]
+    assert (subs["bills/call/1.c1"][0], subs["bills/call/1.c1"][1]["text"]) == ("done", "A-7 is open.")
+    assert (subs["bills/call/2.c2"][0], subs["bills/call/2.c2"][1]["results"][0]["kind"]) == ("waiting", "waiting")

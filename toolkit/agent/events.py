@@ -70,7 +70,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A safety check refused a call. The host has to tell the user. `ToolFinished` follows."""
+    """A safety check refused a call for this *reason*. The host has to tell the user. `ToolFinished` follows."""
 
     call: ToolCall
     reason: str
@@ -112,7 +112,7 @@ class HandedOver:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Old results were cut to shorten the conversation: the number of results, and of characters saved."""
+    """So many old *results* were cut to shorten the conversation, which saved so many *characters*."""
 
     results: int
     characters: int
@@ -166,7 +166,7 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class SubRunEvent:
-    """An event of the sub-run of a call."""
+    """An event of the sub-run of the call *call_id*."""
 
     call_id: str
     event: Event

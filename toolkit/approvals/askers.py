@@ -8,13 +8,14 @@ a thread.
 
 from __future__ import annotations
 
+import getpass
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 from ..decisions import ApprovalRequest, Decision
 
-__all__ = ["Answer", "Asker", "Callback", "DenyAll"]
+__all__ = ["Answer", "Asker", "Callback", "DenyAll", "find_user"]
 
 Answer: TypeAlias = "Decision | None"
 
@@ -83,3 +84,11 @@ class DenyAll:
 
     def ask(self, request: ApprovalRequest) -> Decision:
         return Decision.deny(self._reason, by="nobody", principal=request.principal)
+
+
+def find_user(otherwise: str) -> str:
+    """Return the name of the user of this machine, or *otherwise* if it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return otherwise

@@ -86,7 +86,7 @@ def read_file_state(path: str) -> FileState | None:
 
 def find_changed_paths(preconditions: Iterable[Precondition]) -> list[str]:
     """
-    Return the paths that do not fulfil their precondition; return an empty list if all do.
+    Return the paths that do not fulfil their *preconditions*; return an empty list if all do.
 
     A path fails if its content has changed, if it now leads through a link, or if it cannot be read.
     """

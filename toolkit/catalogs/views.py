@@ -38,7 +38,7 @@ __all__ = ["CatalogView", "FilteredView"]
 
 
 class CatalogView:
-    """A collection of tools by name. A catalog and every view of a catalog have these methods."""
+    """A collection of tools by name, which *derive* makes from *sources*. Catalogs and all views have these methods."""
 
     # The prefix that this view puts before its names; None for views whose tools cannot clash with others.
     _new_prefix: str | None = None

@@ -196,6 +196,7 @@ class RunReport:
             "key": step.key,
             "state": step.state,
             "what": self.describe_step(step),
+            "uncertain": self.is_uncertain(step),
             "activation": step.epoch,
             "seconds": step.seconds,
             "began_at": step.began_at,

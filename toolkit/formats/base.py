@@ -91,7 +91,7 @@ class Note:
 
 class Definitions(list[WireObject]):
     """
-    A list of definitions that can be sent to a provider as it is.
+    A list of *definitions* that can be sent to a provider as it is.
 
     The caller may change the list. The schemas in it are shared with the tools, so copy a schema before you change it.
 

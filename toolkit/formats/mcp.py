@@ -143,7 +143,7 @@ def unwrap_output_schema(schema: Any) -> tuple[Any, bool]:
 
 
 def unwrap_value(content: Any, meta: Any, *, is_wrapped: bool) -> Any:
-    """Return the value that the structured *content* of a result wraps, as its schema or its `_meta` says."""
+    """Return the value that structured *content* wraps, if its schema (*is_wrapped*) or its *meta* says so."""
     says_so = isinstance(meta, Mapping) and meta.get("fastmcp") == WRAPPER_META["fastmcp"]
     if (is_wrapped or says_so) and isinstance(content, Mapping) and content.keys() == {_WRAPPER_KEY}:
         return content[_WRAPPER_KEY]
@@ -199,7 +199,7 @@ def _add_media_type(block: dict[str, Any], media_type: str | None) -> dict[str, 
 
 def read_content(blocks: Iterable[Any]) -> list[Part]:
     """
-    Return the parts that content blocks of a server describe: objects of the SDK, or JSON.
+    Return the parts that content *blocks* of a server describe: objects of the SDK, or JSON.
 
     A link whose name is not its URI becomes a `FilePart`, which has a name. Any other link becomes a `ResourcePart`
     without content.

@@ -107,7 +107,7 @@ def chat_definitions(catalog: Offering, session: Session | None, naming: Naming,
 
 
 def chat_calls(response: Any, catalog: Offering | None, naming: Naming, provider: str) -> list[ToolCall]:
-    """Return the calls of the first choice in *response*, or of *response* itself if it is a message."""
+    """Return the calls in the first choice of *response*, or in a message. Errors name the *provider*."""
     message = response
     if has_field(response, "choices"):
         choices = get_list(response, "choices", provider)

@@ -293,7 +293,7 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
 
 @record(frozen=True, slots=True)
 class Chain:
-    """The hooks of a dispatcher, as steps by method and as a whole. The listeners have `on_event`."""
+    """The *hooks* of a dispatcher, and their steps *before*, *around* and *after*. The *listeners* have `on_event`."""
 
     before: tuple[Step, ...]
     around: tuple[Step, ...]

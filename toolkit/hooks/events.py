@@ -78,7 +78,7 @@ class CallStarted:
 
 @record(frozen=True, slots=True)
 class HookDecided:
-    """A hook wants something else than to go on. For `around` and `after`, that is a `Replace` with its result."""
+    """A *hook* wants something else than to go on. For `around` and `after`, that is a `Replace` with its result."""
 
     call: ToolCall
     hook: Any
@@ -134,7 +134,7 @@ class CallEnded:
 @record(frozen=True, slots=True)
 class CatalogChanged:
     """
-    Tools were added to the catalog or removed from it. A tool that was replaced is in both fields.
+    Tools were *added* to the catalog or *removed* from it. A tool that was replaced is in both fields.
 
     A listener is told at once. The stream of an agent has it before and after a turn.
     """
@@ -149,7 +149,7 @@ class CatalogChanged:
 @record(frozen=True, slots=True, kw_only=True)
 class RunInfo:
     """
-    What is known about a run from its start.
+    What is known about a run from its start, such as its *id*, its *provider* and its permission *mode*.
 
     Attributes:
         verb: What the agent was asked to do: "run", "resume", "execute" or "sub_run".
@@ -213,7 +213,7 @@ class ModelAnswered:
 
 @record(frozen=True, slots=True)
 class ConversationSummarized:
-    """A summary stands for so many *messages* now. It has saved so many *characters*, and has cost *usage*."""
+    """A *summary* stands for so many *messages* now. It has saved so many *characters*, and has cost *usage*."""
 
     run: RunInfo
     summary: str
@@ -224,7 +224,7 @@ class ConversationSummarized:
 
 @record(frozen=True, slots=True)
 class RunEnded:
-    """A run has ended, or waits for people. The fields are those of `toolkit.agent.Run`."""
+    """A run has ended, or waits: *status*, *reason*, *turns* and *error* are those of `toolkit.agent.Run`."""
 
     run: RunInfo
     status: str
@@ -243,7 +243,7 @@ class SubRunStarted:
 
 @record(frozen=True, slots=True)
 class SubRunEnded:
-    """A sub-run has ended, or waits for people. The fields are those of `RunEnded`."""
+    """A sub-run has ended, or waits for people. Its *status*, *reason*, *turns* and *error* are as in `RunEnded`."""
 
     run: RunInfo
     status: str
@@ -258,7 +258,7 @@ class SubRunEnded:
 
 @record(frozen=True, slots=True, kw_only=True)
 class FlowInfo:
-    """A run of a flow. The *id* is the key with which the ids of its calls begin."""
+    """A run of the flow *name*. The *id* is the key with which the ids of its calls begin."""
 
     name: str
     id: str

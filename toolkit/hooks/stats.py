@@ -27,9 +27,12 @@ class ToolStats:
     Attributes:
         tool: The name of the tool. "(unknown)" stands for all names that no tool has, "(others)" for the tools beyond
             `max_tools`.
+        calls: How many calls there were.
         failures: How many calls ended in each kind of error.
         retries: The number of attempts beyond the first.
-        p50_seconds: Half of the last calls that ran took at most this long; likewise p95 and p99.
+        p50_seconds: Half of the last calls that ran took at most this long.
+        p95_seconds: 95 of 100 took at most this long.
+        p99_seconds: 99 of 100 took at most this long.
         chars: The number of characters in the results' texts.
         tokens: The tokens that the results' texts cost a model, estimated at four characters a token.
         cost: The cost of the calls, by the tools' fact `cost` or by the `cost` function of `Stats`.

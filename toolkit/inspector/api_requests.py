@@ -21,8 +21,8 @@ __all__ = [
     "Endpoint",
     "answer_json",
     "read_body",
+    "read_id",
     "read_number",
-    "read_run_id",
     "read_seconds",
     "refuse",
     "refuse_http",
@@ -57,10 +57,6 @@ class ApiError(ToolkitError):
             return cls(_STATUS_BY_REASON.get(error.why, 409), str(error), why=error.why)
         return cls(400 if isinstance(error, DefinitionError) else 503, str(error))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the body of the response."""
-        return {"error": str(self), **self.fields}
-
 
 def answer_json(endpoint: Endpoint) -> Endpoint:
     """Return an endpoint that sends what *endpoint* returns: an object, or its JSON text."""
@@ -77,7 +73,8 @@ def answer_json(endpoint: Endpoint) -> Endpoint:
 async def refuse(request: Request, error: ToolkitError) -> Response:
     """Return the response to a request that has failed with *error*."""
     refusal = ApiError.of(error)
-    return Response(encode_line(refusal.to_json()), refusal.status, media_type="application/json")
+    text = encode_line({"error": str(refusal), **refusal.fields})
+    return Response(text, refusal.status, media_type="application/json")
 
 
 async def refuse_http(request: Request, error: HTTPException) -> Response:
@@ -117,12 +114,11 @@ def read_number(request: Request, name: str, default: int) -> int:
     return int(text) if text else default
 
 
-def read_run_id(body: dict[str, Any]) -> str:
-    """Return the id of the run that *body* names."""
-    run_id = body.get("id")
-    if not isinstance(run_id, str):
-        raise ApiError(400, "`id` has to be the id of a run")
-    return run_id
+def read_id(body: dict[str, Any], kind: str) -> str:
+    """Return the id in *body*, which is that of a *kind*."""
+    if isinstance(body.get("id"), str):
+        return str(body["id"])
+    raise ApiError(400, f"`id` has to be the id of a {kind}")
 
 
 def read_seconds(body: dict[str, Any], name: str) -> float | None:

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from .._plumbing.distribution import DISTRIBUTION
 from ..dispatcher import Dispatcher
 from ..errors import ToolkitError
 from ..flows.flow import Flow
@@ -38,7 +38,6 @@ from .api_requests import (
     answer_json,
     read_body,
     read_number,
-    read_run_id,
     read_seconds,
     refuse,
     refuse_http,
@@ -47,22 +46,17 @@ from .api_requests import (
 from .approval_desk import ApprovalDesk
 from .audit_history import AuditHistory
 from .call_rows import CallRow
+from .flow_views import describe_flow
 from .guard import InspectorGuard
 from .history import History
 from .run_database import RunDatabase
-from .run_desk import RunDesk, describe_flow
+from .run_desk import RunDesk
 from .tool_views import count_tools, describe_tool, explain_call, list_tools, search_tools
 
 __all__ = ["Inspector"]
 
 _PAGE = Path(__file__).parent / "page"
-_MEDIA_TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".svg": "image/svg+xml",
-    ".json": "application/json",
-}
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _MAX_LISTENERS = 64
 _MAX_PAGE = 5_000
 
@@ -161,18 +155,18 @@ class Inspector:
             "tool": self._tool,
             "calls": self._calls,
             "calls/{number:int}": self._call_in_full,
-            "approvals": self._list_approvals,
-            "runs": self._list_runs,
-            "run": self._run,
+            "approvals": self._approvals.list_all,
+            "runs": self._runs.list_all,
+            "run": self._runs.read,
             "flows": self._list_flows,
             "search": self._search,
             "numbers": self._numbers,
         }
         writers: dict[str, Endpoint] = {
             "call": self._make_call,
-            "approvals": self._answer,
-            "run/cancel": self._cancel,
-            "run/retry": self._retry,
+            "approvals": self._approvals.answer,
+            "run/cancel": self._runs.cancel,
+            "run/retry": self._runs.retry,
         }
         return [
             Route("/", self._send_page),
@@ -209,7 +203,6 @@ class Inspector:
         permissions = self.dispatcher.settings.judges.find_all(Permissions)
         return {
             "name": self._name,
-            "version": _find_version(),
             **await asyncio.to_thread(count_tools, self.dispatcher.catalog),
             "mode": permissions[0].mode_of(self._session) if permissions else None,
             "session": self._session.id,
@@ -249,10 +242,7 @@ class Inspector:
 
     async def _numbers(self, request: Request) -> Any:
         await self._refresh()
-        tools = [
-            {name: getattr(entry, name) for name in type(entry).__dataclass_fields__}
-            for entry in self.history.stats.snapshot()
-        ]
+        tools = [asdict(entry) for entry in self.history.stats.snapshot()]
         return {"tools": tools, "problem": None if self._audit is None else self._audit.problem}
 
     # Calls.
@@ -300,33 +290,6 @@ class Inspector:
             raise ApiError(404, f"there is no call {number}; it may be too old")
         return data
 
-    # People, runs and flows.
-
-    async def _list_approvals(self, request: Request) -> Any:
-        return await self._approvals.list_all()
-
-    async def _answer(self, request: Request) -> Any:
-        return await self._approvals.answer(await read_body(request))
-
-    async def _list_runs(self, request: Request) -> Any:
-        query = request.query_params
-        limit = max(1, read_number(request, "limit", 100))
-        filters = query.get("status") or None, query.get("kind") or None
-        return await self._runs.list_all(*filters, limit, query.get("after") or None)
-
-    async def _run(self, request: Request) -> Any:
-        return await self._runs.read(require_text(request, "id"))
-
-    async def _cancel(self, request: Request) -> Any:
-        body = await read_body(request)
-        return await self._runs.cancel(read_run_id(body), str(body.get("reason") or ""))
-
-    async def _retry(self, request: Request) -> Any:
-        body = await read_body(request)
-        seconds = read_seconds(body, "deadline_seconds")
-        any_version = body.get("any_version") is True
-        return await self._runs.retry(read_run_id(body), deadline_seconds=seconds, any_version=any_version)
-
     async def _list_flows(self, request: Request) -> Any:
         return {"flows": [describe_flow(flow) for flow in self._flows]}
 
@@ -352,12 +315,3 @@ def _read_filter(request: Request) -> Callable[[CallRow], bool]:
         )
 
     return fits
-
-
-def _find_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:  # it runs from a folder that was not installed
-        return ""

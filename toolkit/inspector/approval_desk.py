@@ -8,10 +8,12 @@ database, and a worker goes on with the run. If two people answer, the store or 
 from __future__ import annotations
 
 import contextlib
-import getpass
 from collections.abc import Mapping
 from typing import Any
 
+from starlette.requests import Request
+
+from ..approvals.askers import find_user
 from ..approvals.records import ApprovalError, Record
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
@@ -28,7 +30,7 @@ from ..durable.run_reports import (
 from ..errors import ToolkitError
 from ..questions import DECLINED
 from ..session import Session
-from .api_requests import ApiError
+from .api_requests import ApiError, read_body, read_id
 from .call_rows import describe_result
 from .history import History
 from .run_database import RunDatabase
@@ -49,7 +51,7 @@ class ApprovalDesk:
         self._history = history
         self._database = database
 
-    async def list_all(self) -> dict[str, Any]:
+    async def list_all(self, _: Request) -> dict[str, Any]:
         """Return the open requests, the oldest first, and what was decided, the newest first."""
         requests, problems = dict[str, tuple[ApprovalRequest, str | None]](), list[str]()
         approvals = self._dispatcher.approvals
@@ -87,16 +89,15 @@ class ApprovalDesk:
 
         return await self._database.read(read)
 
-    async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(self, http_request: Request) -> dict[str, Any]:
         """
-        Answer the request that *body* names, and return what came of it.
+        Answer the request that the body of *http_request* names, and return what came of it.
 
         Raises:
             ApiError: The request is not open, or the answer does not fit it.
         """
-        request_id = body.get("id")
-        if not isinstance(request_id, str):
-            raise ApiError(400, "`id` has to be the id of a request")
+        body = await read_body(http_request)
+        request_id = read_id(body, "request")
         for row, request in await self._find_in_runs():
             if request.id == request_id and self._database is not None:
                 return await self._answer_run(self._database, row, request, _read_decision(body, request))
@@ -105,7 +106,10 @@ class ApprovalDesk:
             raise ApiError(404, f"there is no open request {request_id[:64]!r}; it may be over", why="unknown")
         request = record.request
         decision = _read_decision(body, request)
-        session = None if request.session is None else self._find_session(request.session, request.principal)
+        session = None
+        if request.session is not None:  # a conversation of another process has no grants here
+            session = self._history.find_session(request.session)
+            session = session or Session(id=request.session, principal=request.principal)
         try:
             result = await self._dispatcher.resume(request_id, decision, session=session, principal=request.principal)
         except ApprovalError as error:
@@ -129,10 +133,6 @@ class ApprovalDesk:
     async def _find_record(self, request_id: str) -> Record | None:
         runner = self._dispatcher.settings.store_runner
         return await runner.run("find request", request_id, lambda store: store.get(request_id))
-
-    def _find_session(self, session_id: str, principal: str | None) -> Session:
-        """Return the conversation of a request. One of another process has no grants here."""
-        return self._history.find_session(session_id) or Session(id=session_id, principal=principal)
 
     async def _explain(self, error: ApprovalError, request_id: str) -> ApiError:
         """Return *error*, with who has answered before, if it was answered."""
@@ -163,7 +163,7 @@ def _describe_decision(request: ApprovalRequest, decision: Decision) -> dict[str
 
 def _read_decision(body: Mapping[str, Any], request: ApprovalRequest) -> Decision:
     """Return the decision that *body* states about *request*; raise `ApiError` if it states none."""
-    action, by = body.get("action"), body.get("by") or _find_user()
+    action, by = body.get("action"), body.get("by") or find_user("the inspector")
     try:
         if action == "deny":
             return Decision.deny(body.get("reason") or "", by=by, principal=request.principal)
@@ -193,10 +193,3 @@ def _read_answers(body: Mapping[str, Any]) -> dict[str, Any] | None:
     if not isinstance(answers, dict) or not isinstance(declined, list):
         raise TypeError("`answers` are an object by the keys of the questions, and `declined` is a list of keys")
     return {**answers, **dict.fromkeys(map(str, declined), DECLINED)} or None
-
-
-def _find_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "the inspector"

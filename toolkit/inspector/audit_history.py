@@ -125,15 +125,9 @@ class AuditHistory:
         self._history.stats.add(_UNKNOWN if kind == "not_found" else tool, kind, chars, attempts, seconds)
 
     def _add_decision(self, entry: Mapping[str, Any], at: float) -> None:
-        by = entry.get("by")
-        self._history.add_decision(
-            id=str(entry.get("request")),
-            tool=str(entry.get("tool")),
-            approved=entry.get("approved") is True,
-            by=None if by is None else str(by),
-            reason=str(entry.get("reason") or ""),
-            at=at,
-        )
+        by, approved = entry.get("by"), entry.get("approved") is True
+        words = {"id": str(entry.get("request")), "tool": str(entry.get("tool")), "by": None if by is None else str(by)}
+        self._history.add_decision(**words, approved=approved, reason=str(entry.get("reason") or ""), at=at)
 
 
 def _describe_answer(entry: Mapping[str, Any]) -> str:

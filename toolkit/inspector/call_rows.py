@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..content import Part
@@ -11,9 +11,8 @@ from ..hooks.shell.events import arguments_of, mask_secrets
 from ..policies.redaction import MASK
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json
-from ..verdicts import Verdict
 
-__all__ = ["CallRow", "LiveCall", "describe_result", "describe_verdict", "fits", "show_arguments"]
+__all__ = ["CallRow", "LiveCall", "describe_result", "fits", "show_arguments"]
 
 MAX_CHARS = 200_000
 """How many characters a text, and the JSON of a value, may have in what is kept of a call."""
@@ -118,11 +117,6 @@ def _describe_part(part: Part) -> dict[str, Any]:
     names = ("text", "value", "uri", "media_type", "name")
     kind = type(part).__name__.removesuffix("Part").lower()
     return {"type": kind, **{name: getattr(part, name) for name in names if hasattr(part, name)}, **size}
-
-
-def describe_verdict(verdict: Verdict | None) -> dict[str, Any] | None:
-    """Return *verdict* as plain JSON."""
-    return None if verdict is None else asdict(verdict)
 
 
 def fits(value: Any, max_chars: int = MAX_CHARS) -> bool:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
@@ -31,7 +32,7 @@ from ..policies.audit import encode_line
 from ..policies.redaction import Redaction
 from ..results import ToolCall
 from ..session import Session
-from .call_rows import CallRow, LiveCall, describe_result, describe_verdict, show_arguments
+from .call_rows import CallRow, LiveCall, describe_result, show_arguments
 from .event_log import EventLog
 from .live_runs import RUN_EVENTS, LiveRuns
 
@@ -176,7 +177,7 @@ class History:
         details = {
             "arguments": arguments,
             "principal": event.call.principal,
-            "verdict": describe_verdict(event.verdict),
+            "verdict": None if event.verdict is None else asdict(event.verdict),
             "result": outcome,
             "cut": [*cut, *cut_fields],
             "steps": live.steps,

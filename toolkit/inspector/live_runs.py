@@ -45,7 +45,6 @@ class LiveRun:
     """A run of an agent or a flow: its row in a list, and the newest messages of its conversation."""
 
     row: dict[str, Any]
-    call_id: str | None
     usage: Usage = field(default_factory=Usage)
     messages: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_MAX_MESSAGES))
 
@@ -72,7 +71,7 @@ class LiveRuns:
     def list_subs(self, run_id: str) -> list[dict[str, Any]]:
         """Return the runs inside the run with this id."""
         inner = [run for run in [*self._runs.values()] if run.row["parent"] == run_id]
-        return [{"id": run.row["id"], "call_id": run.call_id, "status": run.row["status"]} for run in inner]
+        return [{"id": run.row["id"], "status": run.row["status"], "messages": []} for run in inner]
 
     def note(self, event: Any) -> dict[str, Any]:
         """Note an event of `RUN_EVENTS`, and return the row of the run that it is about."""
@@ -125,7 +124,7 @@ class LiveRuns:
                 "session": about.session.id,
                 "model": getattr(about, "model", ""),
             }
-            run = self._runs[about.id] = LiveRun(row, getattr(about, "call_id", None))
+            run = self._runs[about.id] = LiveRun(row)
             while len(self._runs) > _MAX_RUNS:
                 self._runs.popitem(last=False)
         return run

@@ -4,12 +4,15 @@ The runs of agents and flows: those that this process has seen, and those of a d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Mapping
 from typing import Any, TypeAlias, get_args
+
+from starlette.requests import Request
 
 from ..agent.saved.runs import Run
 from ..dispatcher import Dispatcher
-from ..durable.journal.records import EventRow, RunStatus
+from ..durable.journal.records import RunStatus
 from ..durable.journal.run_journal import Journal
 from ..durable.run_reports import (
     AGENT,
@@ -22,24 +25,24 @@ from ..durable.run_reports import (
     row_to_json,
     shorten,
 )
-from ..errors import DefinitionError, ToolkitError
-from ..flows.flow import Flow
-from ..flows.story import find_steps_done, list_left, tell_events
+from ..errors import ToolkitError
+from ..flows.story import tell_events
 from ..hooks.shell.events import mask_secrets
 from ..results import ToolCall
-from .api_requests import ApiError
+from .api_requests import ApiError, read_body, read_id, read_number, read_seconds, require_text
+from .flow_views import describe_flow_run
 from .history import History
 from .live_runs import LiveRun, usage_to_json
 from .run_database import RunDatabase
 
-__all__ = ["RunDesk", "describe_flow"]
+__all__ = ["RunDesk"]
 
 _MAX_RUNS = 1_000
 _MAX_EVENTS = 5_000
 _MAX_TEXT = 20_000
 _MAX_ABOUT = 200
-_CAN_BE_RETRIED = ("failed", "stopped", "cancelled")
-_CAN_BE_CANCELLED = ("queued", "running", "waiting", "planned")
+_INNER = "/inner/"
+_ACTIONS = {"cancel": ("queued", "running", "waiting", "planned"), "retry": ("failed", "stopped", "cancelled")}
 
 Json: TypeAlias = dict[str, Any]
 
@@ -55,11 +58,12 @@ class RunDesk:
         self._database = database
         self._read_only = read_only
 
-    async def list_all(self, status: str | None, kind: str | None, limit: int, after: str | None) -> Json:
+    async def list_all(self, request: Request) -> Json:
         """Return a page of the runs in the database; with the first page, the live ones."""
+        status, kind, after = (request.query_params.get(name) or None for name in ("status", "kind", "after"))
         if status is not None and status not in get_args(RunStatus):
             raise ApiError(400, f"`status` has to be one of {', '.join(get_args(RunStatus))}")
-        limit = min(limit, _MAX_RUNS)
+        limit = min(max(1, read_number(request, "limit", 100)), _MAX_RUNS)
         rows = [] if after is not None else self._history.runs.list_rows(status, kind)[:limit]
         rows, following, problem = [self._mask(row) for row in rows], None, None
         try:
@@ -86,13 +90,14 @@ class RunDesk:
             for row in rows
         ]
 
-    async def read(self, run_id: str) -> Json:
+    async def read(self, request: Request) -> Json:
         """
         Return one run in full.
 
         Raises:
             ApiError: There is no such run.
         """
+        run_id = require_text(request, "id")
         live, report = self._history.runs.get(run_id), None
         try:
             report = await self._read_report(run_id)
@@ -115,15 +120,19 @@ class RunDesk:
 
         return await self._database.read(read)
 
-    async def cancel(self, run_id: str, reason: str) -> Json:
+    async def cancel(self, request: Request) -> Json:
         """Cancel a run of the database, and return its row."""
+        body = await read_body(request)
+        run_id, reason = read_id(body, "run"), str(body.get("reason") or "")
         async with open_host(await self._require_database(run_id)) as host:
             return {"run": row_to_json(await host.cancel(run_id, reason))}
 
-    async def retry(self, run_id: str, *, deadline_seconds: float | None, any_version: bool) -> Json:
+    async def retry(self, request: Request) -> Json:
         """Queue a run of the database again, and return its row."""
+        body = await read_body(request)
+        run_id, seconds = read_id(body, "run"), read_seconds(body, "deadline_seconds")
         async with open_host(await self._require_database(run_id)) as host:
-            row = await host.retry(run_id, deadline_seconds=deadline_seconds, any_version=any_version)
+            row = await host.retry(run_id, deadline_seconds=seconds, any_version=body.get("any_version") is True)
             return {"run": row_to_json(row)}
 
     async def _require_database(self, run_id: str) -> str:
@@ -145,49 +154,53 @@ class RunDesk:
         }
 
     def _describe_report(self, report: RunReport) -> Json:
-        row = report.row
-        data = report.to_json()
-        waiting = {name: data[name] for name in ("waits", "requests")}
-        steps = [
-            {**step_data, "uncertain": report.is_uncertain(step)}
-            for step_data, step in zip(data["steps"], report.order_steps(), strict=True)
-        ]
-        about = {"about": shorten(find_prompt(row), _MAX_ABOUT), "prompt": find_prompt(row)[:_MAX_TEXT]}
-        events = report.events[-_MAX_EVENTS:]
+        row, data = report.row, report.to_json()
+        prompt, events = find_prompt(row), report.events[-_MAX_EVENTS:]
         is_flow = row.kind.startswith(FLOW)
-        texts = [str(line) for line in tell_events(events)] if is_flow else [_tell(report, event) for event in events]
+        if is_flow:
+            texts = [line.text for line in tell_events(events)]
+        else:
+            texts = ["  ".join(filter(None, report.describe_event(event))) for event in events]
         return {
             **row_to_json(row),
             **_EMPTY,
             **_FROM_DATABASE,
-            **about,
-            **waiting,
-            **(self._describe_conversation(report) if row.kind == AGENT else {}),
-            "steps": steps,
+            **{name: data[name] for name in ("waits", "requests", "steps")},
+            "about": shorten(prompt, _MAX_ABOUT),
+            "prompt": prompt[:_MAX_TEXT],
+            **self._describe_conversation(report),
             "events": [
                 {"at": event.at, "kind": event.kind, "text": text, "key": event.key}
                 for event, text in zip(events, texts, strict=True)
             ],
-            "flow": _describe_position(row.kind, report.events) if is_flow else None,
-            "can": [] if self._read_only else _list_actions(row.status),
+            "flow": describe_flow_run(report) if is_flow else None,
+            "can": [name for name in _ACTIONS if row.status in _ACTIONS[name] and not self._read_only],
         }
 
     def _describe_conversation(self, report: RunReport) -> Json:
-        """Return the conversation of an agent, from its outcome; before there is one, from its steps."""
-        try:
-            run = Run.from_json((report.row.outcome or {})["run"])
-        except (KeyError, ValueError, TypeError):  # there is none yet, or another version wrote it
-            records = [step.record for step in report.order_steps() if step.record is not None]
-            messages = [self._show_record(record) for record in records]
-            return {"messages": [message for message in messages if message is not None]}
-        cost = float(run.spent.cost + run.spent.tool_cost)
-        subs = [{"id": sub.run.id, "call_id": sub.call_id, "status": sub.run.status} for sub in run.subs]
-        return {
-            "plan": run.plan,
-            "messages": [self._show_message(message.to_json()) for message in run.messages],
-            "usage": usage_to_json(run.usage, cost or None),
-            "subs": subs,
-        }
+        """Return what was said, from the outcome of an agent; before there is one, and in runs inside, from steps."""
+        row, conversations = report.row, self._list_messages(report)
+        own: Json = {"messages": conversations.pop(row.id, [])}
+        with contextlib.suppress(KeyError, ValueError, TypeError):  # there is none yet, or another version wrote it
+            run = Run.from_json((row.outcome or {})["run"])
+            usage = usage_to_json(run.usage, float(run.spent.cost + run.spent.tool_cost) or None)
+            messages = [self._show_message(message.to_json()) for message in run.messages]
+            own = {"plan": run.plan, "messages": messages, "usage": usage}
+        subs = [
+            {"id": key, "status": _find_status(report, key), "messages": messages}
+            for key, messages in conversations.items()
+        ]
+        return {**own, "subs": subs}
+
+    def _list_messages(self, report: RunReport) -> dict[str, list[Json]]:
+        """Return the messages that the steps have recorded, by the key of the run that they belong to."""
+        conversations: dict[str, list[Json]] = {}
+        for step in report.order_steps():
+            message = self._show_record(step.record or {})
+            # In a flow, only agents talk. In a call of an agent, `sub_run` adds to the key of the call.
+            if message is not None and (report.row.kind == AGENT or _INNER in step.key):
+                conversations.setdefault(step.key.rsplit("/", 2)[0], []).append(message)
+        return conversations
 
     def _show_message(self, data: Mapping[str, Any]) -> Json:
         """Return a saved message. What only its provider reads is left out."""
@@ -204,7 +217,7 @@ class RunDesk:
         match record:
             case {"message": {"text": str(), "calls": list()} as message}:
                 return self._show_message(message)
-            case {"result": {"tool": str(), "kind": str()} as result}:
+            case {"result": {"tool": str(tool), "kind": str()} as result} if tool:  # a note of a run has no tool
                 return {"role": "tool", "text": "", "calls": [], "results": [_show_result(result)]}
         return None
 
@@ -227,51 +240,15 @@ _EMPTY: Json = {
 }
 
 
-def _list_actions(status: str) -> list[str]:
-    return ["cancel"] * (status in _CAN_BE_CANCELLED) + ["retry"] * (status in _CAN_BE_RETRIED)
-
-
-def _tell(report: RunReport, event: EventRow) -> str:
-    return "  ".join(filter(None, report.describe_event(event)))
-
-
 def _show_result(result: Mapping[str, Any]) -> Json:
     text = str(result.get("text", ""))[:_MAX_TEXT]
     return {"id": result.get("call_id"), "tool": result.get("tool"), "kind": result.get("kind", "ok"), "text": text}
 
 
-def _describe_position(kind: str, events: Sequence[EventRow]) -> Json:
-    """Return where a run of a flow is: the steps that began and have not ended, what is done, and what is left."""
-    open_steps: dict[str, None] = {}
-    for event, line in zip(events, tell_events(events), strict=True):
-        result = event.data.get("record", {}).get("result", {}) if event.kind == "finished" else {}
-        if line.step and (event.kind == "began" or result.get("kind") == "waiting"):
-            open_steps[line.step] = None
-        elif line.step and event.kind == "finished":
-            open_steps.pop(line.step, None)
-    about = {"position": [*open_steps], "left": [*list_left(events)], "done": [*find_steps_done(events)]}
-    return {"name": kind.removeprefix(FLOW), **about}
-
-
-def describe_flow(flow: Flow[Any]) -> Json:
-    """Return the graph of *flow*, as text for Mermaid and as nodes and edges; or what is wrong with it."""
-    try:
-        graph = flow.graph
-    except DefinitionError as error:
-        return {"name": flow.name, "mermaid": "", "nodes": [], "edges": [], "problem": str(error)}
-    nodes = [
-        {
-            "name": node.name,
-            "takes": node.takes.name,
-            "returns": [ref.name for ref in node.returns],
-            "check": None if node.check is None else node.check.name,
-            "undo": None if node.undo is None else node.undo.name,
-            "back_to": node.back_to,
-            "start": node.name in graph.starts,
-            "attempts": node.attempts,
-        }
-        for node in graph.nodes.values()
-    ]
-    names = ("source", "target", "type", "is_fan_out", "is_join")
-    edges = [{name: getattr(edge, name) for name in names} for edge in graph.list_edges()]
-    return {"name": flow.name, "mermaid": flow.mermaid(), "nodes": nodes, "edges": edges}
+def _find_status(report: RunReport, key: str) -> str:
+    """Return how the call ended in which the run *key* was started."""
+    step = report.steps.get(key.rpartition(_INNER)[0] or key)
+    if step is None or step.record is None:
+        return report.row.status
+    kind = step.record["result"].get("kind", "ok")
+    return {"ok": "done", "waiting": "waiting"}.get(kind, "failed")

@@ -69,13 +69,8 @@ def describe_tool(catalog: CatalogView, name: str) -> dict[str, Any]:
             "formats": {format_: _define(catalog, tool.name, format_) for format_ in FORMATS},
         }
     except DefinitionError as error:
-        return {
-            "name": tool.name,
-            "description": tool.description,
-            "origin": tool.origin,
-            **about,
-            "problem": str(error),
-        }
+        fields = {"name": tool.name, "description": tool.description, "origin": tool.origin}
+        return {**fields, **about, "problem": str(error)}
 
 
 def _rename(data: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ _MAX_GROUP_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class RefusedOperation:
-    """An operation that is no tool: its place in the document, and why."""
+    """An operation that is no tool: its *place* in the document, and the *reason*."""
 
     place: str
     reason: str

@@ -122,7 +122,8 @@ async def retrying(
 
     *call* may be an attempt of a tool or a request to a provider. *failed* is the error of the first attempt, if the
     caller has made that already. *may_repeat* returns a reason not to retry, or None. *noted* is called with each
-    decision and its reason. Inside an agent's run, every retry is taken from the budget of the run.
+    decision and its reason. No wait lasts beyond *deadline*. Inside an agent's run, every retry is taken from the
+    budget of the run.
     """
     attempt = 1
     while True:

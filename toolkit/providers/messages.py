@@ -90,6 +90,7 @@ class AssistantMessage(_ComparableMessage):
     A message of the model.
 
     Attributes:
+        text: What the model says; empty if it only calls tools.
         calls: The tool calls that the model wants. Their names are those of the catalog. Their arguments are a
             dictionary, or the provider's text if that was not a JSON object.
         native: The same message in its provider's format, if it has more than text and calls.

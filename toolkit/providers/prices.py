@@ -26,7 +26,7 @@ _VERSION_SUFFIX = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{3}|latest)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """
-    The cost of a million tokens, in the currency of the table.
+    The cost of a million tokens of *input* and of *output*, in the currency of the table.
 
     Attributes:
         cached: The price of input that was already in the provider's cache; the same as `input` if not given.

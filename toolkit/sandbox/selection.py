@@ -87,6 +87,8 @@ def sandboxes(
 ) -> dict[LevelName, Sandbox | str]:
     """
     Return every level, the strongest first: a sandbox that is ready to use, or the reason why it is not available.
+
+    `best_sandbox` describes the options.
     """
     options = _build_options(network, limits, readable, local_sockets)
     return {name: _try_level(name, workspace, options, probe=probe) for name in LEVELS}

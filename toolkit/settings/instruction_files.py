@@ -32,7 +32,7 @@ _INTRODUCTION = "Follow these instructions. If two of them disagree, the later o
 
 @dataclass(frozen=True, slots=True)
 class InstructionFile:
-    """The path and the text of an instruction file that counts."""
+    """The *path* and the *text* of an instruction file that counts."""
 
     path: Path
     text: str

@@ -28,7 +28,7 @@ METADATA_KEY = "skill"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     """
-    An argument that the caller of a skill gives.
+    An argument that the caller of a skill gives: its *name* and *description*, and whether it is *required*.
 
     Attributes:
         type: A key of `ARGUMENT_TYPES`.
@@ -63,7 +63,7 @@ ARGUMENT_TYPES: Mapping[str, Any] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
     """
-    The skill in one file.
+    The skill in one file: a tool with this *name* and *description*, which takes these *arguments*.
 
     Attributes:
         text: The prompt, with `{argument}` in the places of arguments.
@@ -92,7 +92,7 @@ class Skill:
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
     """
-    Why a file or a folder is not the skill that its author wanted.
+    Why the file or the folder *path* is not the skill that its author wanted.
 
     Attributes:
         line: The number of the line, counted from 1; None if the problem concerns the whole file or folder.

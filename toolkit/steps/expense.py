@@ -17,7 +17,7 @@ __all__ = ["Expense"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expense:
     """
-    The amounts used since the prompt.
+    The amounts used since the prompt: *turns* of the model, *calls* of tools, *retries* and *seconds*.
 
     `cost` is for tokens, and stays 0 if the budget has no prices. `tool_cost` is for tools that state a `cost`.
     """

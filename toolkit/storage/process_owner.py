@@ -72,7 +72,7 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
 
 
 def is_owner(text: str) -> bool:
-    """Return whether *text* stands for a process, on whatever machine."""
+    """Return whether *text* stands for a process, on any machine."""
     return _OWNER.fullmatch(remove_mark(text)) is not None
 
 

@@ -40,7 +40,7 @@ def make_call(
 
 
 def make_result(value: Any = None, *, tool: str = "probe", call_id: str = "call_1", **fields: Any) -> ToolResult:
-    """Build the result of a successful call: *value* in JSON form, and the text that a model would read for it."""
+    """Build the result of a successful call: *value* in JSON form and its text, and further *fields*."""
     form = as_json(value)
     return ToolResult(fields.pop("text", as_text(form)), form, tool=tool, call_id=call_id, attempts=1, **fields)
 
@@ -48,14 +48,14 @@ def make_result(value: Any = None, *, tool: str = "probe", call_id: str = "call_
 def make_error(
     kind: Kind, message: str = "it went wrong", *, tool: str = "probe", call_id: str = "call_1", **fields: Any
 ) -> ToolResult:
-    """Build the result of a call that failed, with the same text that the dispatcher would give it."""
+    """Build the result of a call that failed, with the text that the dispatcher would give it, and further *fields*."""
     return ToolResult.failure(kind, message, tool=tool, call_id=call_id, **fields)
 
 
 def make_waiting(
     reason: str = "a person has to agree", *, tool: str = "probe", call_id: str = "call_1", **request: Any
 ) -> ToolResult:
-    """Build the result of a call that waits for a person; *request* holds further fields of its `ApprovalRequest`."""
+    """Build the result of a call that waits for a *reason*; *request* holds further fields of its `ApprovalRequest`."""
     approval_request = ApprovalRequest(tool=tool, call_id=call_id, reason=reason, **request)
     return ToolResult(
         f"waiting for approval: {reason}", None, "waiting", tool=tool, call_id=call_id, request=approval_request

@@ -54,7 +54,7 @@ _NamedCalls: TypeAlias = Sequence[tuple[str, Mapping[str, Sequence[Any]]]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """
-    One question, and the calls that are right.
+    One question with its *id*, and the calls that are right.
 
     Attributes:
         answers: The lists of calls that are right, each call as `{tool: {argument: [values that are right]}}`.
@@ -69,7 +69,7 @@ class Case:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """
-    What the model did with a case.
+    What the model did with the case *id*.
 
     Attributes:
         expected: The names of the tools that were expected.
@@ -89,7 +89,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number of right cases among all cases, with the 95 % confidence interval of Wilson."""
+    """The number of *right* cases among the *total*, with the 95 % confidence interval of Wilson."""
 
     right: int
     total: int

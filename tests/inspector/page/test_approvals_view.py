@@ -96,6 +96,8 @@ def test_new_request_appears_in_every_page(inspect, shop):
     ask(inspected)
     first.get_by_role("option", name="write").wait_for()
     second.get_by_role("link", name="Approvals 1").wait_for()
+    assert first.get_by_role("link", name="Approvals 1").count() == 1
+    assert first.get_by_text("Nothing waits for an answer.").count() == 0
 
 
 def test_answer_of_another_page_is_told(inspect, shop):

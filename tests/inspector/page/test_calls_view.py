@@ -67,6 +67,40 @@ def test_filters_leave_what_fits(inspect, shop):
     assert "bad_args" in calls.inner_text()
 
 
+WATCH_TASKS = """() => {
+    window.longest = 0;
+    const watch = (list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); };
+    new PerformanceObserver(watch).observe({ entryTypes: ["longtask"] });
+}"""
+"""Keeps the milliseconds of the longest task of the page in `longest`."""
+
+
+def test_output_of_fifty_megabytes_leaves_the_page_usable(inspect):
+    """The page gets the beginning, says so, shows more of it on demand, and opens other views meanwhile."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True, max_chars=100_000_000)
+    def dump() -> str:
+        """Return 50 MB, with markup and without a line feed."""
+        return "<b>\u202ex" * 10_000_000
+
+    inspected = inspect(Dispatcher(catalog))
+    page = inspected.open("/calls")
+    page.evaluate(WATCH_TASKS)
+    assert len(inspected.call("dump", {}).text) == 50_000_000
+    page.get_by_role("option", name="ok dump").click()
+    page.get_by_text("Too long to keep in full: text, value.").wait_for()
+    block = page.locator(".call pre").first
+    assert block.inner_text().startswith(r"<b>\u202ex<b>")
+    before = page.evaluate("document.querySelector('.call pre').textContent.length")
+    page.get_by_role("button", name="Show more").first.click()
+    assert page.evaluate("document.querySelector('.call pre').textContent.length") > before
+    page.get_by_role("link", name="Catalog").click()
+    page.get_by_role("option", name="dump").click()
+    assert page.get_by_role("form", name="Call dump").get_by_role("button", name="Call", exact=True).is_enabled()
+    assert page.evaluate("longest") < 1000
+
+
 @pytest.fixture
 def long_log(tmp_path):
     """An audit log with a hundred thousand calls, forty in each conversation."""
@@ -85,13 +119,7 @@ def test_hundred_thousand_calls_scroll_without_a_blocked_second(inspect, long_lo
     inspected = inspect(Dispatcher(Catalog()), audit=long_log)
     page = inspected.open("/calls")
     page.get_by_text(f"of {MANY:,} calls").wait_for()
-    page.evaluate(
-        """() => {
-            window.longest = 0;
-            const watch = (list) => { for (const task of list.getEntries()) longest = Math.max(longest, task.duration); };
-            new PerformanceObserver(watch).observe({ entryTypes: ["longtask"] });
-        }"""
-    )
+    page.evaluate(WATCH_TASKS)
     page.wait_for_function(
         """() => {
             const list = document.querySelector(".virtual");

@@ -137,7 +137,10 @@ def test_wrong_token_is_told(inspected):
     inspected.allowed.append("401")
     page = inspected.new_page(inspected)
     page.goto(f"{inspected.url}/#token=wrong")
-    page.get_by_text("Open the address that the command printed").wait_for()
+    alert = page.get_by_role("alert").inner_text()
+    assert "the token is missing or wrong" in alert
+    assert "Open the address that the command printed" in alert
+    assert page.locator("#views a, main form, main [role=listbox]").count() == 0
 
 
 def test_page_that_only_reads_has_no_buttons(inspect, tmp_path):

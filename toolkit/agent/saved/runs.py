@@ -57,6 +57,7 @@ class Run(Generic[T_co]):
     `Run[Model]` is the run of an agent with `output=Model`. A plain `Run` is a run whose answer is a text.
 
     Attributes:
+        id: The id of the run.
         status: "done": the model has answered. "waiting": people have to answer `requests`. "stopped": see `stop`.
             "failed": an exception ended the run, such as a failure of the provider; see `error`. "planned": the host
             has to decide about `plan`. "running": the run had not ended when this value was made.

@@ -5,7 +5,6 @@ An asker that asks the person at the terminal.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import TextIO
 
 from ..._plumbing.forks import unlock_in_children
 from ...decisions import ApprovalRequest, Decision
+from ..askers import find_user
 from .conversation import Conversation, RuleKeeper, run_editor
 from .screens import Screen
 
@@ -79,7 +79,7 @@ class TerminalPrompt:
                     return Decision.deny("there is no person to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: run_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
-                by = self._by or _user_name()
+                by = self._by or find_user("the terminal")
                 conversation = Conversation(request, answers, screen, edit=edit, by=by, keeper=self._keeper)
                 return conversation.decide(self._clock())
 
@@ -98,10 +98,3 @@ def _open_streams(
         except OSError:
             answers, output = answers or sys.stdin, output or sys.stdout
         yield answers, output
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "the terminal"

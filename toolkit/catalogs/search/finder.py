@@ -70,7 +70,7 @@ class SearchResult:
 
 
 class SearchResults(Sequence[SearchResult]):
-    """The tools that fit a query, the best first. If no tool fits, `groups` says which groups exist."""
+    """The *matches* of a *query*, the best first. If no tool fits, `groups` says which groups exist."""
 
     def __init__(self, query: str, matches: Sequence[SearchResult], groups: Callable[[], Mapping[str, int]]) -> None:
         self.query = query

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import getpass
 import shlex
 import time
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ import click
 from rich.text import Text
 
 from ..._plumbing.wording import format_count
+from ...approvals.askers import find_user
 from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
@@ -131,7 +131,7 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
         queue: str,
         **own_options: Any,
     ) -> None:
-        decide, address = prepare(by or _find_user(), **own_options), find_database(database)
+        decide, address = prepare(by or find_user("the command line"), **own_options), find_database(database)
         with contextlib.closing(open_existing_journal(address)) as journal:
             row = require_run(journal, run_id, address)
             requests = select_requests(journal, row, request_ids, selects_all=answers_all)
@@ -339,10 +339,3 @@ def _show_row(output: Output, row: RunRow) -> None:
         output.json(row_to_json(row))
     else:
         output.note(f"the run {row.id!r} is {row.status}")
-
-
-def _find_user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "the command line"

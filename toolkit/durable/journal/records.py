@@ -19,7 +19,7 @@ PLAN_ORDER = "(plan)"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """
-    A durable run.
+    A durable run, with its *id* and *status*. Its *created_at* and *updated_at* are seconds since 1970.
 
     Attributes:
         kind: What works on the run: "agent", or "flow:NAME".
@@ -87,7 +87,7 @@ class StepRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
     """
-    Something that happened in a run, for people who look back.
+    Something that happened in a run *at* a time, in the activation *epoch*, with its *data*; for people who look back.
 
     Attributes:
         number: The place in the run, from 1.

@@ -7,30 +7,27 @@ import { notice } from "./layout.js";
 
 const BOX = { width: 168, height: 44, across: 24, down: 40 };
 const LABEL_CHARS = 20;
+const WORDS = { here: "stands here", uncertain: "may or may not have happened" };
 
-/** Return the graph of a flow; `state` is the flow of a run, or null. */
-export function flowView(flow, state) {
-  const stateOf = (name) => {
-    if (state?.position?.includes(name)) return "here";
-    return state?.done?.includes(name) ? "done" : "";
-  };
+/** Return the graph of a flow; `run` is the flow of a run, or null. */
+export function flowView(flow, run) {
+  const stepOf = (name) => run?.steps[name] ?? {};
   const items = flow.nodes.map((node) => {
+    const { state, check, undo } = stepOf(node.name);
     const words = [
-      stateOf(node.name), node.start && "start", node.takes && `takes ${node.takes}`,
-      node.check && `checked by ${node.check}`, node.undo && `undone by ${node.undo}`,
+      WORDS[state] ?? state, node.start && "start", node.takes && `takes ${node.takes}`,
+      check ?? (node.check && "has a check"), undo ?? (node.undo && "can be undone"),
       node.back_to && `back to ${node.back_to}`, node.attempts > 1 && `${node.attempts} attempts`,
     ];
     return h("li", {}, h("strong", {}, node.name), ` ${words.filter(Boolean).join(", ")}`);
   });
   return h("section", { class: "flow" },
     h("h4", {}, `Flow ${flow.name}`), flow.problem && notice(flow.problem, "bad"),
-    items.length > 0 && [drawGraph(flow, stateOf), h("ul", {}, items)],
-    state && facts([
-      ["stands at", state.position?.join(", ")], ["done", state.done?.join(", ")], ["left", state.left?.join(", ")],
-    ]));
+    items.length > 0 && [drawGraph(flow, stepOf), h("ul", {}, items)],
+    run && facts([["has changed", run.left.join("; ")]]));
 }
 
-function drawGraph(flow, stateOf) {
+function drawGraph(flow, stepOf) {
   const names = flow.nodes.map((node) => node.name);
   const edges = flow.edges.filter((edge) => names.includes(edge.source) && names.includes(edge.target));
   const layers = layersOf(names, edges);
@@ -42,11 +39,17 @@ function drawGraph(flow, stateOf) {
     return [name, { x: left + column * step, y: 4 + row * (BOX.height + BOX.down) }];
   })));
   const lines = edges.map((edge) => drawEdge(places.get(edge.source), places.get(edge.target), edge.is_fan_out));
-  const boxes = [...places].map(([name, { x, y }]) => {
-    const label = name.length > LABEL_CHARS ? `${name.slice(0, LABEL_CHARS - 1)}…` : name;
-    return svg("g", { class: `node ${stateOf(name)}` },
+  const boxes = flow.nodes.map(({ name, check, undo }) => {
+    const { x, y } = places.get(name);
+    const { state = "" } = stepOf(name);
+    const words = [
+      name.length > LABEL_CHARS ? `${name.slice(0, LABEL_CHARS - 1)}…` : name,
+      [state, check && "check", undo && "undo"].filter(Boolean).join(" · "),
+    ].filter(Boolean);
+    const top = y + BOX.height / 2 + 5 - 8 * (words.length - 1);
+    return svg("g", { class: `node ${state}` },
       svg("rect", { x, y, width: BOX.width, height: BOX.height, rx: 6 }),
-      svg("text", { x: x + BOX.width / 2, y: y + BOX.height / 2 + 5, "text-anchor": "middle" }, label));
+      words.map((line, row) => svg("text", { x: x + BOX.width / 2, y: top + 17 * row, "text-anchor": "middle" }, line)));
   });
   const tip = { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" };
   const arrow = svg("defs", {}, svg("marker", tip, svg("path", { d: "M0 0 8 4 0 8z" })));

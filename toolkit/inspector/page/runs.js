@@ -81,7 +81,8 @@ export async function show(main, place, app) {
 
 function runView(run, flows, onChange) {
   const known = flows.find((entry) => entry.name === run.flow?.name);
-  const flow = run.flow && (known ?? { name: run.flow.name, nodes: [], edges: [] });
+  const nodes = Object.keys(run.flow?.steps ?? {}).map((name) => ({ name }));
+  const flow = run.flow && (known ?? { name: run.flow.name, nodes, edges: [] });
   const steps = run.steps ?? [];
   const uncertain = steps.filter((step) => step.uncertain).length;
   const state = (step) => (step.uncertain ? h("span", { class: "mark bad" }, "uncertain") : step.state);
@@ -104,7 +105,9 @@ function runView(run, flows, onChange) {
     run.usage && usageView(run.usage),
     section("Requests", run.requests?.map((request) =>
       [`${request.tool} `, request.is_decided ? "answered" : link("approvals", request.id)])),
-    section("Runs inside", run.subs?.map((sub) => [link("runs", sub.id), " ", kindMark(sub.status)])),
+    section("Runs inside", run.subs?.map((sub) => (sub.messages.length > 0
+      ? folded([kindMark(sub.status), " ", sub.id], sub.messages.map(messageView))
+      : [kindMark(sub.status), " ", link("runs", sub.id)]))),
     steps.length > 0 && folded(`Steps of the journal (${steps.length})`,
       table("Steps", ["step", "state", "what", "began", "took"], stepRows)),
     eventRows.length > 0 && folded(`What happened (${eventRows.length})`,

@@ -59,7 +59,7 @@ class ServerFile:
     A file that names servers.
 
     Attributes:
-        path: Where the file really is, whatever links lead there.
+        path: Where the file really is, also if links lead there.
         content: What is in it, as trust covers it.
         entries: What is said about each server, by name, as it is written in the file.
         servers: The servers that can be used, by name.

@@ -89,7 +89,7 @@ def check_tool(
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
-    """Raise `LawsBroken`, with all violations, if the tools of *catalog* break a law. `broken_laws` has the options."""
+    """Raise `LawsBroken`, with all violations, if tools of *catalog* break a law. `broken_laws` has the *options*."""
     __tracebackhide__ = True
     if violations := broken_laws(catalog, **{"on_note": _warn, **options}):
         raise LawsBroken(violations)
