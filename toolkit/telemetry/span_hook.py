@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
 from ..hooks import events
@@ -34,6 +34,9 @@ from .attributes import (
     name_error,
 )
 from .names import UNKNOWN_TOOL, Names
+
+if TYPE_CHECKING:
+    from ..providers.base import Usage
 
 __all__ = ["MAX_LINKS", "RecordedSpan", "SpanHook", "SpanSink", "read_trace_parent", "write_trace_parent"]
 
@@ -109,6 +112,7 @@ class _Activity:
         started: When it has started, by `time.perf_counter_ns`.
         offset: What makes that clock the time since 1970, also after the clock of the machine was set back.
         attempted: When its first attempt started.
+        usage: The tokens of the replies of models inside it, if it is a run; None before the first reply.
     """
 
     owner: object
@@ -123,6 +127,7 @@ class _Activity:
     started: int
     offset: int
     attempted: int = 0
+    usage: Usage | None = None
     is_over: bool = False
 
     def now(self) -> int:
@@ -258,7 +263,7 @@ class SpanHook(ABC):
 
     def _end_run(self, event: events.RunEnded | events.SubRunEnded) -> None:
         if (activity := self._find(("run", event.run.id))) is not None:
-            self._end(activity, name_error(event.error), partial(describe_run_end, event))
+            self._end(activity, name_error(event.error), partial(describe_run_end, event, activity.usage))
 
     def _start_model(self, event: events.ModelAsked) -> None:
         if (sink := self.find_sink()) is not None:
@@ -269,6 +274,8 @@ class SpanHook(ABC):
         if (activity := self._find(("model", event.run.id))) is None:
             return
         metric, reply, record = activity.metric, event.reply, activity.sink.record
+        if reply is not None:
+            self._count_usage(activity, reply.usage)
         if metric is not None and reply is not None and reply.model:
             metric[Names.RESPONSE_MODEL] = clean_name(reply.model)
         self._end(activity, name_error(event.error), partial(describe_reply, event))
@@ -277,6 +284,14 @@ class SpanHook(ABC):
             record(Names.TOKEN_USAGE, reply.usage.output_tokens, {**metric, Names.TOKEN_TYPE: "output"})
             if event.first_text_seconds is not None:
                 record(Names.FIRST_CHUNK, event.first_text_seconds, metric)
+
+    def _count_usage(self, activity: _Activity, usage: Usage) -> None:
+        """Add *usage* to the runs around *activity*. The usage of a `Run` has that of earlier spans in it."""
+        outer = activity.outer
+        while outer is not None:
+            if outer.owner is self and outer.key[0] == "run":
+                outer.usage = usage if outer.usage is None else outer.usage + usage
+            outer = outer.outer
 
     def _start_flow(self, event: events.FlowStarted) -> None:
         if (sink := self.find_sink()) is not None:
