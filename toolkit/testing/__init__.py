@@ -92,5 +92,5 @@ __getattr__ = _lazy_getattr(
         "connect": "mcp_client",
         "lint": "laws.lints",
     },
-    renamed={"Finding": "Violation"},
+    remedies={"Finding": "it is now called Violation"},
 )
