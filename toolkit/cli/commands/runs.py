@@ -23,6 +23,7 @@ from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
 from ...durable.run_reports import (
     AGENT,
+    describe_waits,
     iterate_runs,
     open_existing_journal,
     read_report,
@@ -148,7 +149,10 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
         row = use_host(address, queue, row.kind, lambda host: host.decide(run_id, decisions))
         for request in requests:
             verb = "approved" if decisions[request.id].approved else "denied"
-            output.note(f"{verb}: {request.tool} (request {request.id}); a worker goes on with the run")
+            output.note(f"{verb}: {request.tool} (request {request.id})")
+        with contextlib.closing(open_existing_journal(address)) as journal:
+            for sentence in describe_waits(row, read_requests(row), journal.list_workers()):
+                output.note(f"now: {sentence}")
         if output.is_json:
             output.json(row_to_json(row))
 
