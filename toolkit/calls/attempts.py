@@ -358,11 +358,7 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
 
 
 async def _ask_at_once(
-    settings: Settings,
-    owner: ref[CallFrame],
-    timer: QuestionTimer,
-    question: Question,
-    reasons: list[str] | None = None,
+    settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question, *reasons: list[str]
 ) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
     from .questions import ask_at_once  # few tools ask
@@ -372,7 +368,7 @@ async def _ask_at_once(
         _log.warning("the question %r was asked after its call had ended, so it is declined", question.key)
         return DECLINED
     with timer.measure():
-        return await ask_at_once(call, question, reasons)
+        return await ask_at_once(call, question, *reasons)
 
 
 def _find_or_make_key(call: ToolCall) -> str:

@@ -287,11 +287,10 @@ class SpanHook(ABC):
 
     def _count_usage(self, activity: _Activity, usage: Usage) -> None:
         """Add *usage* to the runs around *activity*. The usage of a `Run` has that of earlier spans in it."""
-        outer = activity.outer
-        while outer is not None:
+        outer: _Activity | None = activity
+        while (outer := outer.outer) is not None:
             if outer.owner is self and outer.key[0] == "run":
                 outer.usage = usage if outer.usage is None else outer.usage + usage
-            outer = outer.outer
 
     def _start_flow(self, event: events.FlowStarted) -> None:
         if (sink := self.find_sink()) is not None:
