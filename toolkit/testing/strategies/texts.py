@@ -65,8 +65,8 @@ def texts(parts: Parts) -> SchemaStrategy:
         # A text of the full length is too long to be drawn letter by letter.
         has_edges = most is not None and least + _MAX_EXTRA_CHARACTERS < most <= _MAX_EDGE_CHARACTERS
         edges = [st.sampled_from(["a" * most, "\N{GRINNING FACE}" * most])] if most and has_edges else []
-        strategy = _texts_of_length(st.characters(codec="utf-8"), least, UNBOUNDED if most is None else most)
-        return SchemaStrategy(with_edges(strategy, edges), 1 if most == 0 else None)
+        plain = _texts_of_length(st.characters(codec="utf-8"), least, UNBOUNDED if most is None else most)
+        return SchemaStrategy(with_edges(plain, edges), 1 if most == 0 else None)
     # The form is only an annotation, but length and pattern are binding. A text of the form has to be judged if there
     # is a length or a pattern. A text of the pattern always has to be judged, and need not have the form.
     options = [SchemaStrategy(strategy, exact=not patterns and not least and most is None) for strategy in forms[:1]]
