@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import copy
 import importlib
+import importlib.util
 import pickle
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import toolkit
-from toolkit import Agent, Catalog, Context, Decision, DefinitionError, Dispatcher, Facts, tool
+from toolkit import Agent, Catalog, CatalogError, Context, Decision, DefinitionError, Dispatcher, Facts, tool
 from toolkit.agent import Budget, Run
 from toolkit.providers import AnthropicProvider, OpenAIProvider, ScriptedProvider
 
@@ -52,6 +56,9 @@ OPTIONS = {
     "Agent.stream: there is no option 'message_history'; .*`run=": lambda: build_agent().stream(
         "x", message_history=[]
     ),
+    "Agent.run: there is no option 'user_prompt'; .*`prompt`": lambda: build_agent().run_sync(user_prompt="x"),
+    "Agent.stream: there is no option 'input'; .*`prompt`": lambda: build_agent().stream(input="x"),
+    "got Agent; write \\[agent.as_tool": lambda: Agent(ScriptedProvider([]), build_agent()),
     "Budget: there is no option 'turns'; .*Agent\\(max_turns": lambda: Budget(turns=3),
     "Budget: there is no option 'usd'; .*`cost`": lambda: Budget(usd=3),
     "Budget: the option 'token' is not known; did you mean `tokens`": lambda: Budget(token=3),
@@ -73,7 +80,12 @@ def test_an_option_of_another_library_is_told_ours(message):
 
 
 @pytest.mark.parametrize(
-    ("options", "word"), [({"retries": 3}, "`Dispatcher(retry="), ({"name_override": "g"}, "the name is `name`")]
+    ("options", "word"),
+    [
+        ({"retries": 3}, "`Dispatcher(retry="),
+        ({"name_override": "g"}, "the name is `name`"),
+        ({"defer_loading": True}, "write `defer=True`"),
+    ],
 )
 def test_a_fact_of_another_library_is_told_ours(options, word):
     with pytest.raises(DefinitionError, match=re.escape(word)):
@@ -85,8 +97,17 @@ ATTRIBUTES = [
     (lambda: Run(status="done"), "final_output", "there is no `Run.final_output`; the answer is `run.output`"),
     (lambda: Run(status="done"), "data", "there is no `Run.data`; the answer is `run.output`"),
     (lambda: Run(status="done"), "all_messages", "the messages are `run.messages`"),
-    (build_agent, "run_stream", "write `agent.stream(prompt)`"),
+    (lambda: Run(status="done"), "new_messages", "the messages are `run.messages`"),
+    (lambda: Run(status="waiting"), "interruptions", "what people have to answer is `run.requests`"),
+    (build_agent, "run_stream", "there is no `Agent.run_stream`; write `agent.stream(prompt)`"),
+    (build_agent, "run_streamed", "there is no `Agent.run_streamed`; write `agent.stream(prompt)`"),
+    (build_agent, "iter", "write `agent.stream(prompt)`"),
+    (build_agent, "invoke", "write `agent.run_sync(prompt)`"),
+    (build_agent, "tool", "tools are the second argument: `Agent(provider, [function])`"),
+    (lambda: Agent, "tool_plain", "there is no `Agent.tool_plain`; tools are the second argument"),
     (lambda: Context(facts=Facts()), "deps", "`name: Inject[Type]`"),
+    (lambda: Context(facts=Facts()), "elicit", "`await context.ask("),
+    (lambda: Context(facts=Facts()), "report_progress", "`context.report("),
 ]
 
 
@@ -98,12 +119,62 @@ def test_an_attribute_of_another_library_is_told_ours(build, name, word):
         getattr(owner, name)
 
 
-@pytest.mark.parametrize("name", ["Budget", "Run", "ScriptedProvider", "FallbackProvider", "OpenAIProvider"])
-def test_a_name_that_is_looked_for_in_the_root_is_told_its_package(name):
-    with pytest.raises(ImportError, match=f"write `from toolkit.* import {name}`") as caught:
+def exports_of_packages():
+    """Return each name that a package in `toolkit` offers and `toolkit` does not, with one such package."""
+    packages = [path.parent.name for path in Path(toolkit.__file__).parent.glob("*/__init__.py")]
+    names = {
+        name: package
+        for package in packages
+        for name in getattr(importlib.import_module(f"toolkit.{package}"), "__all__", ())
+    }
+    return {
+        name: package
+        for name, package in names.items()
+        if name not in toolkit.__all__ and importlib.util.find_spec(f"toolkit.{name}") is None
+    }
+
+
+def test_a_name_that_is_looked_for_in_the_root_is_told_its_package():
+    """Each name of each package, and a name of two packages is told both."""
+    for name, package in exports_of_packages().items():
+        with pytest.raises(ImportError, match=f"toolkit has no {name}; write .*`from toolkit.{package} import {name}`"):
+            getattr(toolkit, name)
+    with pytest.raises(ImportError, match="write `from toolkit.durable import DurableAgent`"):
+        from toolkit import DurableAgent  # noqa: F401
+    with pytest.raises(ImportError, match="`from toolkit.agent import Event` or `from toolkit.hooks import Event`"):
+        from toolkit import Event  # noqa: F401
+
+
+def test_a_package_whose_name_another_package_offers_can_be_imported():
+    """`toolkit.testing` has a strategy `calls`, and there is a package `toolkit.calls`."""
+    script = "from toolkit import calls; assert calls.__name__ == 'toolkit.calls'; assert not hasattr(calls, 'nothing')"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with pytest.raises(AttributeError):
+        toolkit.nothing_of_this_name  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("Runner", "`Agent(provider, tools).run_sync(prompt)`"),
+        ("function_tool", "write `@tool`"),
+        ("RunContext", "a parameter of type `Context`"),
+        ("ModelRetry", "raise `ToolError` or `BadArgs`"),
+        ("TestModel", "`from toolkit.providers import ScriptedProvider`"),
+        ("FastMCP", "`from toolkit.mcp import serve`"),
+        ("UsageLimits", "`from toolkit.agent import Budget`"),
+        ("Found", "it is now called SearchResult"),
+    ],
+)
+def test_a_name_of_another_library_is_told_ours(name, word):
+    with pytest.raises(ImportError, match=re.escape(word)):
         getattr(toolkit, name)
-    package = re.search(r"from (\S+) import", str(caught.value))[1]
-    assert hasattr(importlib.import_module(package), name)
+
+
+@pytest.mark.parametrize("build", [lambda agent: Agent(ScriptedProvider([]), [agent]), Catalog, Catalog().add])
+def test_an_agent_among_tools_is_told_to_become_one(build):
+    with pytest.raises(CatalogError, match=re.escape("is not a tool; write `agent.as_tool(name, description)`")):
+        build(build_agent())
 
 
 def test_an_agent_needs_no_tools():

@@ -148,11 +148,13 @@ __getattr__ = _lazy_getattr(
         "Verdict": "verdicts",
         "register_codec": "values.codecs.foreign",
     },
-    elsewhere={
-        **dict.fromkeys(("Budget", "Run"), "toolkit.agent"),
-        **dict.fromkeys(
-            ("AnthropicProvider", "FallbackProvider", "GeminiProvider", "OpenAIProvider", "ScriptedProvider"),
-            "toolkit.providers",
-        ),
+    remedies={
+        **dict.fromkeys(("Runner", "AgentExecutor"), "an agent runs itself: `Agent(provider, tools).run_sync(prompt)`"),
+        **dict.fromkeys(("function_tool", "BaseTool", "StructuredTool", "FunctionTool"), "write `@tool`"),
+        **dict.fromkeys(("RunContext", "RunContextWrapper", "ToolContext"), "a tool has a parameter of type `Context`"),
+        **dict.fromkeys(("ModelRetry", "ToolException"), "raise `ToolError` or `BadArgs`, and the model reads why"),
+        **dict.fromkeys(("TestModel", "FunctionModel"), "write `from toolkit.providers import ScriptedProvider`"),
+        **dict.fromkeys(("FastMCP", "MCPServer"), "write `from toolkit.mcp import serve`"),
+        "UsageLimits": "write `from toolkit.agent import Budget`",
     },
 )

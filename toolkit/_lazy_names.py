@@ -8,7 +8,8 @@ table. `LazyModule` is for an optional package, and for a module that most progr
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -20,24 +21,41 @@ __all__ = ["LazyModule", "lazy_getattr", "lazy_pattern"]
 
 
 def lazy_getattr(
-    package: str, modules: Mapping[str, str], *, elsewhere: Mapping[str, str] | None = None
+    package: str, modules: Mapping[str, str], *, remedies: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
     """
     Return a `__getattr__` for *package* that loads the names in *modules*.
 
-    *modules* maps each name to the module, relative to *package*, that defines it. *elsewhere* maps names that people
-    look for here to the packages that have them.
+    *modules* maps each name to the module, relative to *package*, that defines it. *remedies* says what to write for
+    names of other libraries that people look for here. The error for a name that the package
+    `toolkit` has not, and a package in it has, says where the name is.
     """
 
     def load(name: str) -> Any:
-        if elsewhere and name in elsewhere:
-            # `from package import name` replaces the message of an AttributeError, and not that of an ImportError.
-            raise ImportError(f"{package} has no {name}; write `from {elsewhere[name]} import {name}`")
-        if name not in modules:
+        if name in modules:
+            return _load(f"{package}.{modules[name]}", name, sys.modules[package])
+        remedy = (remedies or {}).get(name) or _find_elsewhere(package, name)
+        if remedy is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return _load(f"{package}.{modules[name]}", name, sys.modules[package])
+        # `from package import name` replaces the message of an AttributeError, and not that of an ImportError.
+        raise ImportError(f"{package} has no {name}; {remedy}")
 
     return load
+
+
+def _find_elsewhere(package: str, name: str) -> str | None:
+    """Return where the packages in *package* have *name*; None if they have it not. None of them is imported."""
+    if "." in package or name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is not None:
+        return None
+    export = re.compile(rf'^__all__ = \[[^]]*"{re.escape(name)}"', re.MULTILINE)
+    folder, statements = os.path.dirname(sys.modules[package].__file__ or ""), []
+    for entry in sorted(os.listdir(folder)):
+        path = os.path.join(folder, entry, "__init__.py")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                if export.search(file.read()):
+                    statements.append(f"`from {package}.{entry} import {name}`")
+    return f"write {' or '.join(statements)}" if statements else None
 
 
 class LazyModule:

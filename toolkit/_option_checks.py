@@ -16,6 +16,7 @@ from .errors import find_nearest
 __all__ = [
     "OptionTypes",
     "OtherWord",
+    "add_other_words",
     "check_option_names",
     "check_option_types",
     "describe_type",
@@ -33,17 +34,20 @@ class OtherWord:
     """
     An attribute that other libraries have, and a class of ours has not. Reading it raises `AttributeError`.
 
-    The error says what to write here. Set it under `if not TYPE_CHECKING`; a type checker must know no such attribute.
+    The error says what to write here.
     """
 
-    def __init__(self, remedy: str) -> None:
-        self._remedy = remedy
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = f"{owner.__name__}.{name}"
+    def __init__(self, name: str, remedy: str) -> None:
+        self._message = f"there is no `{name}`; {remedy}"
 
     def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
-        raise AttributeError(f"there is no `{self._name}`; {self._remedy}")
+        raise AttributeError(self._message)
+
+
+def add_other_words(owner: type, words: Mapping[str, str]) -> None:
+    """Give *owner* an `OtherWord` for each of *words*, with what to write here. A type checker does not know them."""
+    for name, remedy in words.items():
+        setattr(owner, name, OtherWord(f"{owner.__name__}.{name}", remedy))
 
 
 def check_option_names(

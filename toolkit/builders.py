@@ -36,6 +36,7 @@ from .settings.records import MergedSettings, SettingsError
 from .settings.trust import configuration_folder
 
 if TYPE_CHECKING:
+    from .providers import ScriptedProvider
     from .providers.remote import RemoteProvider
 
 __all__ = [
@@ -97,7 +98,7 @@ def build_agent(
     )
 
 
-def build_provider(settings: MergedSettings) -> RemoteProvider:
+def build_provider(settings: MergedSettings) -> RemoteProvider | ScriptedProvider:
     """
     Return the provider of the settings. Its key comes from `key_from`, or from the provider's usual variable.
 
@@ -121,7 +122,7 @@ def build_provider(settings: MergedSettings) -> RemoteProvider:
 
 
 def _explain_missing_choice(name: str) -> str:
-    choices = " (such as anthropic:claude-sonnet-4-5)" if name == "provider" else ""
+    choices = " (such as anthropic:claude-sonnet-4-5, or scripted:FILE for a script)" if name == "provider" else ""
     file = configuration_folder() / SETTINGS_FILE
     return f"no {name} is chosen; give --{name}{choices}, or set `{name}` in {file}, or {KEYS[name].variable}"
 

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar, get_args, get_origin
 
-from ._option_checks import OtherWord
+from ._option_checks import add_other_words
 from ._plumbing.records import record
 from .errors import ToolError
 from .facts import Facts
@@ -200,6 +200,7 @@ class Context:
         stop: Set when the caller has stopped waiting for the result.
         open_questions: Returns the questions of the call, for `ask`. The dispatcher sets it.
         ask_at_once: Asks the dispatcher's asker a `Question` while the tool runs, and returns the answer or `DECLINED`.
+            If no person has declined, the reason is added to a list that may be given beside the question.
             It is for a tool that could not run again from its start. It is None if the dispatcher has no asker.
         make_key: Returns the `idempotency_key`. The dispatcher sets it.
         run_id: The id of the durable run that the call belongs to; None if there is none.
@@ -216,15 +217,12 @@ class Context:
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
     open_questions: Callable[[], QuestionBook] = field(default=_refuse_questions, repr=False)
-    ask_at_once: Callable[[Question], Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
+    ask_at_once: Callable[..., Coroutine[Any, Any, Any]] | None = field(default=None, repr=False)
     make_key: Callable[[], str] = field(default=lambda: os.urandom(16).hex(), repr=False)
     run_id: str | None = field(default_factory=current_run_id.get)
     request: ClientRequest | None = field(default_factory=current_request.get, repr=False)
     _book: QuestionBook | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
-
-    if not TYPE_CHECKING:
-        deps = OtherWord("declare a parameter `name: Inject[Type]`, or read `context.resources[Type]`")
 
     @property
     def idempotency_key(self) -> str:
@@ -336,6 +334,16 @@ class Context:
         if self._book is None:
             self._book = self.open_questions()
         return self._book
+
+
+add_other_words(
+    Context,
+    {
+        "deps": "declare a parameter `name: Inject[Type]`, or read `context.resources[Type]`",
+        "elicit": "write `await context.ask(key, message, schema)`",
+        "report_progress": "write `context.report(progress, total, message)`",
+    },
+)
 
 
 def _build_question(key: str, message: str, schema: Mapping[str, Any]) -> Question:

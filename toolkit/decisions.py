@@ -10,9 +10,9 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from ._option_checks import OptionTypes, OtherWord, check_option_types
+from ._option_checks import OptionTypes, add_other_words, check_option_types
 from ._plumbing.records import record
 from ._plumbing.versioned_json import check_field_types, split_version
 from .errors import ToolError
@@ -347,9 +347,6 @@ class Decision:
     answers: Mapping[str, Any] | None = None
     decided_at: float | None = None
 
-    if not TYPE_CHECKING:
-        reject = OtherWord("write `Decision.deny(reason)`")
-
     def __post_init__(self) -> None:
         # Only a bool is accepted, because a text such as "no" is true in Python.
         if type(self.approved) is not bool:
@@ -391,3 +388,6 @@ class Decision:
     def deny(cls, reason: str = "", *, by: str | None = None, principal: str | None = None) -> Decision:
         """Return an answer that forbids the call. The model reads *reason*."""
         return cls(approved=False, reason=reason, by=by, principal=principal)
+
+
+add_other_words(Decision, {"reject": "write `Decision.deny(reason)`"})

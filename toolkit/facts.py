@@ -305,6 +305,7 @@ _OTHER_WORDS = {
     "description_override": "the description is `description`",
     **dict.fromkeys(("requires_approval", "needs_approval"), 'write `approval="always"`'),
     **dict.fromkeys(("args_schema", "input_schema"), "a schema of your own is `schema`"),
+    "defer_loading": "write `defer=True`",
 }
 """What other libraries call an option of a tool, and what to write here."""
 

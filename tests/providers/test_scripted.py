@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import Catalog, ProviderError, Session, ToolCall, ToolResult
-from toolkit.providers import AssistantMessage, Reply, Request, ScriptedProvider, TextDelta, ToolMessage, UserMessage
+from toolkit.providers import (
+    AssistantMessage,
+    Reply,
+    Request,
+    ScriptedProvider,
+    TextDelta,
+    ToolMessage,
+    UserMessage,
+    create_provider,
+)
 
 from .making import catalog, hello
 
@@ -59,11 +70,6 @@ async def test_running_out_is_an_error_that_counts():
     with pytest.raises(ProviderError, match="has 1 reply, and this is request 2"):
         await scripted.reply(hello())
     assert len(scripted.requests) == 2
-
-
-async def test_a_call_that_is_not_in_a_list_is_told_to_be_put_into_one():
-    with pytest.raises(TypeError, match="reply 1 of the script is a call; put the calls of one turn into a list"):
-        await ScriptedProvider([ToolCall("add", {})]).reply(hello())
 
 
 async def test_a_script_may_have_no_end():
@@ -123,13 +129,91 @@ def test_a_script_is_a_list(replies):
         ScriptedProvider(replies)
 
 
-@pytest.mark.parametrize("said", [5, None, [5], ["text"], {"a": 1}, str])
-async def test_what_nobody_can_say_is_refused_with_its_number(said):
-    """The mistake is in the script."""
-    scripted = ScriptedProvider(["fine", said])
-    await scripted.reply(hello())
-    with pytest.raises(TypeError, match="reply 2 of the script is"):
+WRONG_ITEMS = [
+    (5, "item 2 of the script is int; expected a text"),
+    (None, "item 2 of the script is None"),
+    ({"a": 1}, "item 2 of the script is dict"),
+    (str, "item 2 of the script is the class str"),
+    ([5], "item 2 of the script is a list with int in it; a call is ToolCall(name, arguments)"),
+    (["text"], "item 2 of the script is a list with str in it"),
+    ([{"name": "add"}], "item 2 of the script is a list with dict in it"),
+    (ToolCall("add", {}), "item 2 of the script is a call; put the calls of one turn into a list"),
+]
+
+
+@pytest.mark.parametrize(("item", "message"), WRONG_ITEMS)
+async def test_an_item_that_is_no_reply_is_refused_with_its_number(item, message):
+    """Before anything has run, if the script is a list; where it is reached, if it is not."""
+    with pytest.raises(TypeError, match=re.escape(message)):
+        ScriptedProvider(["fine", item])
+    for late in (iter(["fine", item]), ["fine", lambda request: item]):
+        scripted = ScriptedProvider(late)
         await scripted.reply(hello())
+        with pytest.raises(TypeError, match=re.escape(message)):
+            await scripted.reply(hello())
+
+
+async def test_a_function_gets_the_request_that_is_recorded():
+    asked = []
+    scripted = ScriptedProvider([lambda request: asked.append(request) or "Hello."])
+    await scripted.reply(hello(catalog=catalog()))
+    assert asked == scripted.requests
+    assert asked[0] is scripted.requests[0]
+    assert asked[0].tools == ("files.read", "now")
+
+
+SCRIPT = [[{"name": "look", "arguments": {"what": "tree"}}, {"name": "rest", "id": "c9"}], "A tree."]
+
+
+async def test_a_file_is_a_script(tmp_path):
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(SCRIPT), encoding="utf-8")
+    scripted = create_provider(f"scripted:{path}")
+    calls, answer = [await scripted.reply(hello()) for _ in range(2)]
+    assert [(call.name, call.arguments, call.id) for call in calls.message.calls] == [
+        ("look", {"what": "tree"}, "call_1"),
+        ("rest", {}, "c9"),
+    ]
+    assert answer.message.text == "A tree."
+    with pytest.raises(ProviderError, match="the script has 2 replies, and this is request 3"):
+        await scripted.reply(hello())
+
+
+async def test_a_script_in_a_file_goes_on_with_a_conversation(tmp_path):
+    """Another process goes on with a saved run, and its first request has the replies from before."""
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(SCRIPT), encoding="utf-8")
+    known = (UserMessage.of("What is there?"), AssistantMessage(calls=(ToolCall("look", {}, "c1"),)))
+    scripted = ScriptedProvider.from_file(path)
+    assert (await scripted.reply(Request(messages=known))).message.text == "A tree."
+    with pytest.raises(ProviderError, match="the script has 2 replies, and this is request 3"):
+        await scripted.reply(hello())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "No such file"),
+        ("[", "Expecting value"),
+        ("\xff", "codec can't decode"),
+        ('"Hello."', "it is str, and not a list of replies"),
+        ('["fine", 5]', "item 2 of the script is int"),
+        ('[[{"tool": "look"}]]', "item 1 of the script is a list with dict in it"),
+        ('[[{"name": "look", "args": {}}]]', "item 1 of the script is a list with dict in it"),
+        ("[" * 100_000, "recursion"),
+    ],
+)
+def test_a_file_that_is_no_script_is_named_with_the_reason(tmp_path, text, message):
+    path = tmp_path / "answers.json"
+    if text is not None:
+        path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=f"cannot read the script {path}: .*{message}"):
+        create_provider(f"scripted:{path}")
+
+
+def test_a_script_takes_no_option_of_a_server(tmp_path):
+    with pytest.raises(ValueError, match="it takes no base_url; leave it out"):
+        create_provider("scripted:answers.json", base_url="http://x")
 
 
 async def test_it_is_closed_as_others_are():

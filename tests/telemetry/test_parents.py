@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextvars import copy_context
+from dataclasses import replace
 
 import pytest
 from mcp import Client
@@ -23,7 +24,7 @@ from toolkit.builtin import end_shells
 from toolkit.decisions import ApprovalRequest
 from toolkit.flows import Flow
 from toolkit.mcp import Servers, build_server
-from toolkit.providers import ScriptedProvider
+from toolkit.providers import ScriptedProvider, Usage
 
 pytestmark = pytest.mark.anyio
 
@@ -195,6 +196,36 @@ async def test_a_run_that_goes_on_is_linked_to_the_call_that_waited(kept):
     assert resumed.parent.span_id == second.context.span_id
 
 
+async def test_a_run_that_goes_on_counts_the_tokens_of_a_reply_once(kept):
+    """A span of a run has the tokens of the model inside it, with those of sub-runs, and not those of earlier spans."""
+    shed = Shed()
+
+    @shed.catalog.tool(read_only=True)
+    async def delegate(context: Context) -> str:
+        """Ask again."""
+        return await sub_run("Think.", context=context)
+
+    script = [[call("delegate")], "Thought.", [call("cut", wood="oak")], "Done.", "You are welcome."]
+    replies = [play_with_tokens(reply, 10**number) for number, reply in enumerate(script)]
+    agent = shed.agent(replies, dispatcher=shed.dispatcher(hooks=[kept.hook(), kept.hook()]))
+    run = await agent.run("go")
+    run = await agent.resume(run, Decision.approve())
+    run = await agent.run("Thank you.", run=run)
+    assert run.usage.input_tokens == 11_111
+    counts = [span.attributes["gen_ai.usage.input_tokens"] for span in kept.named("invoke_agent")]
+    assert sorted(counts) == sorted([10, 111, 1_000, 10_000] * 2)
+
+
+def play_with_tokens(reply, count):
+    """Return a turn of a script that answers with *reply*, and has read *count* tokens."""
+
+    async def play(request):
+        answer = await ScriptedProvider([reply]).reply(request)
+        return replace(answer, usage=Usage(input_tokens=count))
+
+    return play
+
+
 async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
     """The second agent shares nothing with the first one but the database."""
     durable_module = pytest.importorskip("toolkit.durable", reason="the extra `durable` is not installed")
@@ -202,7 +233,7 @@ async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
     first, second = KeptSpans(), KeptSpans()
 
     def play(request):
-        return script[len(request.messages) // 2]
+        return play_with_tokens(script[len(request.messages) // 2], 5)(request)
 
     def build(kept):
         shed = Shed()
@@ -217,6 +248,8 @@ async def test_a_durable_run_that_goes_on_is_linked_by_its_journal(tmp_path):
     waited = first.one("execute_tool cut").context
     for name in ("invoke_agent", "execute_tool cut"):
         assert linked_ids(second.one(name)) == [(waited.trace_id, waited.span_id)]
+    # The reply that the journal keeps was counted where the model gave it.
+    assert [kept.one("invoke_agent").attributes["gen_ai.usage.input_tokens"] for kept in (first, second)] == [5, 5]
 
 
 async def test_a_durable_run_that_was_cut_off_is_linked_to_the_span_in_which_it_began(tmp_path):

@@ -177,8 +177,11 @@ async def test_a_recording_of_another_model_is_an_error(path):
 def test_a_file_that_is_no_recording_is_named(tmp_path, text):
     file = tmp_path / "broken.json"
     file.write_text(text)
-    with pytest.raises(ProviderError, match=r"cannot read the recording .*broken.json: .*; delete it"):
+    with pytest.raises(ProviderError, match=r"cannot read the recording .*broken.json: .*; delete it") as caught:
         RecordedProvider(file)
+    # A traceback of pytest ends in the test, and shows no error of the reader.
+    shown = caught.traceback.filter(caught)
+    assert (len(shown), caught.value.__suppress_context__) == (1, True)
 
 
 async def test_secrets_are_not_in_the_file(path, monkeypatch):

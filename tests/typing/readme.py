@@ -3,7 +3,7 @@
 # ruff: noqa: E402, T201, I001 -- it stands as on the page
 # fmt: off
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 from toolkit import Dispatcher, default_catalog, tool
 from toolkit.testing import arguments
@@ -20,6 +20,7 @@ print(dispatcher.call_sync("share", {"total": 10, "people": 4}).value)
 print(*dispatcher.call_sync("share", {"total": "ten", "persons": 4}).problems, sep="\n")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(arguments(share))  # draws calls that the schema accepts
 def test_share(drawn: dict[str, object]) -> None:
     dispatcher.call_sync("share", drawn).unwrap()

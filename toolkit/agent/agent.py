@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeAlias, cast, overload
+from typing import Any, Generic, Never, TypeAlias, cast, overload
 
 from typing_extensions import TypeVar, Unpack
 
-from .._option_checks import OptionTypes, OtherWord, check_option_names, check_option_types, require_list
+from .._option_checks import OptionTypes, add_other_words, check_option_names, check_option_types, require_list
 from ..catalog import Catalog
 from ..catalogs.views import CatalogView
 from ..decisions import Decision
@@ -47,7 +47,7 @@ from .hand_overs import add_hand_over, take_hand_over
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
-from .options import AGENT_WORDS, RUN_WORDS, AgentKeywords, AgentOptions, RunKeywords
+from .options import AGENT_ATTRIBUTES, AGENT_WORDS, RUN_WORDS, AgentKeywords, AgentOptions, RunKeywords
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
 from .resume import Decisions, check_decisions, withdraw_unknown_requests
@@ -194,9 +194,6 @@ class Agent(Generic[T]):
             if not isinstance(agent, Agent):
                 raise TypeError(f"hand_over_to wants agents, got {type(agent).__name__}; write Agent(..., name=...)")
             add_hand_over(self, agent)
-
-    if not TYPE_CHECKING:
-        run_stream = OtherWord("write `agent.stream(prompt)`, which yields events")
 
     async def run(
         self,
@@ -397,3 +394,6 @@ class Agent(Generic[T]):
             count_costs(active_run.ledger.take_cost),
         ):
             return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
+
+
+add_other_words(Agent, AGENT_ATTRIBUTES)

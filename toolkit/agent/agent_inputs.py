@@ -45,7 +45,8 @@ def build_dispatcher(tools: Any) -> Dispatcher:
     if isinstance(tools, CatalogView):
         return Dispatcher(tools, permissions=Permissions("default"))
     if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}")
+        hint = "; write [agent.as_tool(name, description)]" if hasattr(tools, "as_tool") else ""
+        raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}{hint}")
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
 
 

@@ -26,7 +26,7 @@ from .final_answers import AnswerFormat
 from .prompts import PLAN_PROMPT, SUMMARY_PROMPT
 from .saved.runs import Run
 
-__all__ = ["AGENT_WORDS", "RUN_WORDS", "AgentKeywords", "AgentOptions", "OutputWay", "RunKeywords"]
+__all__ = ["AGENT_ATTRIBUTES", "AGENT_WORDS", "RUN_WORDS", "AgentKeywords", "AgentOptions", "OutputWay", "RunKeywords"]
 
 OutputWay: TypeAlias = Literal["tool", "provider"]
 """How a typed answer is asked for: as a call of a tool, or as text with the provider's own structured output."""
@@ -110,10 +110,20 @@ AGENT_WORDS = {
 }
 """What other libraries call an option of an agent, and what to write here."""
 
+AGENT_ATTRIBUTES = {
+    **dict.fromkeys(("tool", "tool_plain"), "tools are the second argument: `Agent(provider, [function])`"),
+    **dict.fromkeys(
+        ("run_stream", "run_streamed", "iter", "astream"), "write `agent.stream(prompt)`, which yields events"
+    ),
+    **dict.fromkeys(("invoke", "ainvoke"), "write `agent.run_sync(prompt)`, or `await agent.run(prompt)`"),
+}
+"""What other libraries call a method of an agent, and what to write here."""
+
 RUN_WORDS = {
     **dict.fromkeys(
         ("message_history", "messages", "history", "thread_id"), "a conversation goes on with `run=earlier_run`"
     ),
+    **dict.fromkeys(("user_prompt", "input"), "the prompt is the first argument, `prompt`"),
     **dict.fromkeys(("deps", "context"), "tools get such objects with `resources={type: object}`"),
     **dict.fromkeys(
         ("usage_limits", "max_turns", "budget"), "limits belong to `Agent(max_turns=..., budget=Budget(...))`"

@@ -357,7 +357,9 @@ def _open_questions(tool: str, answers: tuple[AnsweredQuestion, ...], owner: ref
     return CallQuestions(tool, answers, Redaction() if call is None else call.redaction())
 
 
-async def _ask_at_once(settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question) -> Any:
+async def _ask_at_once(
+    settings: Settings, owner: ref[CallFrame], timer: QuestionTimer, question: Question, *reasons: list[str]
+) -> Any:
     # The settings tell the questions of two dispatchers apart: a caller that routes questions reads them.
     from .questions import ask_at_once  # few tools ask
 
@@ -366,7 +368,7 @@ async def _ask_at_once(settings: Settings, owner: ref[CallFrame], timer: Questio
         _log.warning("the question %r was asked after its call had ended, so it is declined", question.key)
         return DECLINED
     with timer.measure():
-        return await ask_at_once(call, question)
+        return await ask_at_once(call, question, *reasons)
 
 
 def _find_or_make_key(call: ToolCall) -> str:

@@ -137,25 +137,27 @@ def _describe(question: Question, tool: str) -> str:
     return f"the question {question.key!r} of `{tool}`"
 
 
-async def ask_at_once(frame: CallFrame, question: Question) -> Any:
+async def ask_at_once(frame: CallFrame, question: Question, reasons: list[str] | None = None) -> Any:
     """
     Return the answer of the dispatcher's asker to *question*, which the tool of *frame* asks while it runs.
 
     Return `DECLINED` if the asker denies, gives no answer now, fails, or gives no answer that fits in three tries, and
-    if the audit log cannot be written.
+    if the audit log cannot be written. If no person has declined, why there is no answer is added to *reasons*.
 
     Raises:
         DefinitionError: The schema of the question cannot be used. No person was asked.
     """
     question = check_question(question, frame.plan.name, frame.redaction())
+    reasons = [] if reasons is None else reasons
     try:
-        return await _ask_person(frame, question)
+        return await _ask_person(frame, question, reasons)
     except Exception:  # noqa: BLE001 -- the question must not end a call that has begun
         _log.exception("a question of `%s` failed, so it counts as declined", frame.plan.name)
+        reasons.append("the asker or the audit log failed; the log says how")
         return DECLINED
 
 
-async def _ask_person(frame: CallFrame, question: Question) -> Any:
+async def _ask_person(frame: CallFrame, question: Question, reasons: list[str]) -> Any:
     """Return the answer to *question*, after its two lines in the audit log."""
     case, request = ApprovalCase(frame), _build_request(frame, question)
     await case.write_asked(request)
@@ -163,13 +165,18 @@ async def _ask_person(frame: CallFrame, question: Question) -> Any:
     for _ in range(_MAX_TRIES):
         decision = await frame.settings.approvals.answer(shown, frame.settings.in_hook_thread)
         if decision is None:
+            reasons.append("the asker left it open, and such a question is answered at once or not at all")
             return DECLINED
         if decision.principal not in (None, request.principal):
             decision = Decision.deny(f"the answer is on behalf of {decision.principal!r}", by=decision.by)
         if not decision.approved:
+            if decision.reason:
+                reasons.append(frame.redaction().render_reason(decision.reason))
             await case.write_answered(request, decision, ())
             return DECLINED
-        answer = (decision.answers or {}).get(question.key, DECLINED)
+        if question.key not in (answers := decision.answers or {}):
+            reasons.append("the asker agreed without an answer; return Decision.approve(answers={question.key: ...})")
+        answer = answers.get(question.key, DECLINED)
         by = decision.by
         answer, problems = find_answer_problems(question, answer, frame.redaction())
         if not problems:
@@ -179,6 +186,7 @@ async def _ask_person(frame: CallFrame, question: Question) -> Any:
         shown = replace(request, reason=f"{request.reason}; the last answer does not fit: {problem}")
     else:
         answer, reason = DECLINED, f"no answer fits in {_MAX_TRIES} tries"
+        reasons.append(reason)
     # Arguments and a grant have no meaning here, so they are not in the line.
     counted = Decision(approved=True, reason=reason, by=by)
     await case.write_answered(request, counted, [AnsweredQuestion(question=question, answer=answer)])

@@ -77,6 +77,8 @@ def _tools_of(source: Any) -> Sequence[Tool]:
         raise CatalogError(
             f"{reprlib.repr(source)} is not a tool; add the method as the class or an instance provides it"
         )
+    if hasattr(source, "as_tool"):
+        raise CatalogError(f"{reprlib.repr(source)} is not a tool; write `agent.as_tool(name, description)`")
     raise CatalogError(
         f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
         f"or one that has name, description, schema and call"

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import click
 
 from ..permissions import MODES, Mode
-from ..providers.model_names import PROVIDER_NAMES
+from ..providers.model_names import PROVIDER_NAMES, SCRIPTED
 from ..settings import Instructions, MergedSettings, SettingPart
 from ..settings.keys import KEYS
 from ..settings.layers import parse_setting, read_overrides, read_session_rules
@@ -70,9 +70,9 @@ _MODEL_OPTIONS = (
         "--provider",
         metavar="NAME[:MODEL]",
         shell_complete=lambda context, option, beginning: [
-            name for name in PROVIDER_NAMES if name.startswith(beginning)
+            name for name in (*PROVIDER_NAMES, SCRIPTED) if name.startswith(beginning)
         ],
-        help="The provider of the model, or both: groq:llama-3.3-70b-versatile.",
+        help="The provider of the model, or both: groq:llama-3.3-70b-versatile. scripted:FILE plays a list of answers.",
     ),
     click.option("--model", help="The name of the model, as the provider writes it."),
     click.option("--system", help="The system prompt."),

@@ -40,11 +40,13 @@ __all__ = [
     "describe_data",
     "describe_key",
     "describe_record",
+    "describe_status",
     "describe_waits",
     "describe_worker",
     "find_prompt",
     "find_reason",
     "format_time",
+    "is_gone",
     "is_present",
     "iterate_runs",
     "open_existing_journal",
@@ -213,7 +215,7 @@ class RunReport:
 
     def is_uncertain(self, step: StepRow) -> bool:
         """Return whether *step* began in an activation that is over, and has no result."""
-        is_current = self.row.status == "running" and step.epoch == self.row.epoch
+        is_current = self.row.status == "running" and step.epoch == self.row.epoch and not is_gone(self.row.worker)
         return step.state == "began" and not is_current
 
     def describe_event(self, event: EventRow) -> tuple[str, str]:
@@ -315,17 +317,20 @@ def describe_waits(row: RunRow, requests: Sequence[ApprovalRequest], workers: Se
     """Yield sentences that say why the run *row* does not go on now."""
     since = f"since {format_time(row.updated_at)} UTC"
     open_requests = [request for request in requests if request.id not in row.decisions]
-    if row.status == "running":
+    worker_words = _describe_workers_for(row, [*filter(is_present, workers)])
+    if row.status == "running" and is_gone(row.worker):
+        yield f"it was running in {describe_worker(row.worker)}, which is gone; it needs a worker: {worker_words}"
+    elif row.status == "running":
         yield f"{describe_worker(row.worker)} works on it, {since}"
     elif row.status == "waiting":
         for request in open_requests:
             until = "" if request.expires_at is None else f", until {format_time(request.expires_at)} UTC"
             whose = "" if request.principal is None else f" on behalf of {request.principal}"
             yield f"a person has to answer request {request.id} of `{request.tool}`{whose}, {since}{until}"
-        if row.due_at is not None:
+        if row.due_at is not None and open_requests:
             yield f"it goes on without an answer at {format_time(row.due_at)} UTC"
     if row.status == "queued" or row.decisions:
-        yield f"it needs a worker, {since}: {_describe_workers_for(row, [*filter(is_present, workers)])}"
+        yield f"it needs a worker, {since}: {worker_words}"
 
 
 def _describe_workers_for(row: RunRow, workers: Collection[WorkerRow]) -> str:
@@ -347,9 +352,21 @@ def _describe_workers_for(row: RunRow, workers: Collection[WorkerRow]) -> str:
 
 def is_present(worker: WorkerRow) -> bool:
     """Return whether *worker* takes runs from the queue, and has shown lately that it lives."""
-    if worker.versions is None or is_alive(worker.name.partition(".")[0]) is False:
+    if worker.versions is None or is_gone(worker.name):
         return False
     return worker.beat_at is not None and time.time() - worker.beat_at < _SILENT_SECONDS
+
+
+def is_gone(worker_name: str) -> bool:
+    """Return whether the process of a worker has certainly ended. That cannot be seen from another machine."""
+    return is_alive(worker_name.partition(".")[0]) is False
+
+
+def describe_status(row: RunRow) -> str:
+    """Return the status of a run, and what has happened since it was written, as far as that can be seen."""
+    if row.status == "running" and is_gone(row.worker):
+        return "running, but its process is gone"
+    return "waiting, and answered" if row.status == "waiting" and row.decisions else row.status
 
 
 def describe_worker(name: str) -> str:

@@ -18,10 +18,11 @@ from .base import Request
 from .bedrock import BedrockProvider
 from .gemini import GeminiProvider
 from .http.failures import ProviderFailure
-from .model_names import split_model_name
+from .model_names import SCRIPTED, split_model_name
 from .openai import OpenAIProvider, can_structure
 from .openai_responses import OpenAIResponsesProvider
 from .remote import RemoteProvider
+from .scripted import ScriptedProvider
 from .services import SERVICES, Service
 from .vertex import VertexProvider
 
@@ -40,18 +41,23 @@ _CLASSES: dict[str, type[RemoteProvider]] = {
 }
 
 
-def create_provider(text: str, **options: Any) -> RemoteProvider:
+def create_provider(text: str, **options: Any) -> RemoteProvider | ScriptedProvider:
     """
     Return the provider of the model that *text* names, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3:8b".
 
     *options* are the arguments of `RemoteProvider`. The key is read at the first request, from the variable of the
-    provider, unless `api_key` is given.
+    provider, unless `api_key` is given. "scripted:FILE" plays the answers in a file; see `ScriptedProvider.from_file`.
 
     Raises:
         ProviderFailure: The package that the provider needs is not installed.
-        ValueError: The provider is not known, or no model is named. The message says what to write.
+        ValueError: The provider is not known, no model is named, or a script cannot be read. The message says what to
+            write.
     """
     name, model = split_model_name(text)
+    if name == SCRIPTED:
+        if options:
+            raise ValueError(f"a script asks no server, so it takes no {', '.join(options)}; leave it out")
+        return ScriptedProvider.from_file(model)
     if name in SERVICES:
         return ServiceProvider(SERVICES[name], model, **options)
     return _CLASSES[name](model, **options)

@@ -12,10 +12,13 @@ from typing import Any
 from .._option_checks import explain_unknown_choice
 from .services import SERVICES
 
-__all__ = ["PROVIDER_NAMES", "check_provider_name", "split_model_name"]
+__all__ = ["PROVIDER_NAMES", "SCRIPTED", "check_provider_name", "split_model_name"]
 
 PROVIDER_NAMES = tuple(sorted(["anthropic", "bedrock", "gemini", "openai", "openai_responses", "vertex", *SERVICES]))
 """The names of all providers, in the order of the alphabet."""
+
+SCRIPTED = "scripted"
+"""Stands in the place of a provider, with a file in the place of the model."""
 
 # What people write who know a provider by another name. It is only suggested, so that each provider has one name.
 _OTHER_NAMES = {
@@ -59,7 +62,7 @@ def split_model_name(text: str) -> tuple[str, str]:
 def check_provider_name(name: Any) -> str:
     """Return *name* as it is in `PROVIDER_NAMES`; raise `ValueError` with the name that was probably meant."""
     known_name = name.strip().lower().replace("-", "_") if isinstance(name, str) else ""
-    if known_name in PROVIDER_NAMES:
+    if known_name in PROVIDER_NAMES or known_name == SCRIPTED:
         return known_name
     meant = _OTHER_NAMES.get(known_name)
     hint = (

@@ -94,9 +94,10 @@ def describe_run(run: RunInfo, *, capture: bool) -> Attributes:
     return attributes
 
 
-def describe_run_end(event: RunEnded | SubRunEnded) -> Attributes:
-    """Return how a run has ended."""
-    return {Names.RUN_STATUS: event.status, Names.RUN_TURNS: event.turns, **_count_tokens(event.usage)}
+def describe_run_end(event: RunEnded | SubRunEnded, usage: Usage | None) -> Attributes:
+    """Return how a run has ended, with its *usage* since it started or went on."""
+    tokens = {Names.INPUT_TOKENS: 0, Names.OUTPUT_TOKENS: 0} if usage is None else _count_tokens(usage)
+    return {Names.RUN_STATUS: event.status, Names.RUN_TURNS: event.turns, **tokens}
 
 
 def describe_question(run: RunInfo, *, capture: bool) -> Attributes:

@@ -15,7 +15,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._plumbing.records import record
 from ..hooks import events
@@ -35,6 +36,9 @@ from .attributes import (
     select_for_metric,
 )
 from .names import Names
+
+if TYPE_CHECKING:
+    from ..providers.base import Usage
 
 __all__ = ["Activity", "SpanHook", "read_links"]
 
@@ -66,6 +70,7 @@ class Activity:
         start_time: The same in nanoseconds since 1970. Later times are counted from it, because the clock of the
             machine may be set back.
         attempted: When its first attempt started.
+        usage: The tokens of the replies of models inside it, if it is a run; None before the first reply.
     """
 
     owner: SpanHook
@@ -78,6 +83,7 @@ class Activity:
     started: int
     start_time: int
     attempted: int = 0
+    usage: Usage | None = None
     is_over: bool = False
 
     def now(self) -> int:
@@ -218,7 +224,10 @@ class SpanHook(ABC):
             self._start(("run", event.run.id), attributes, Names.AGENT_NAME, event.run.waited_in)
 
     def _end_run(self, event: events.RunEnded | events.SubRunEnded) -> None:
-        self._end(("run", event.run.id), name_error(event.error), event, describe_run_end)
+        key = "run", event.run.id
+        activity = self._find(key)
+        usage = activity.usage if activity is not None else None
+        self._end(key, name_error(event.error), event, partial(describe_run_end, usage=usage))
 
     def _start_model(self, event: events.ModelAsked) -> None:
         if self.is_listening():
@@ -227,8 +236,10 @@ class SpanHook(ABC):
 
     def _end_model(self, event: events.ModelAnswered) -> None:
         activity, reply = self._find(("model", event.run.id)), event.reply
-        if activity is not None and reply is not None and reply.model:
-            activity.attributes[Names.RESPONSE_MODEL] = clean_name(reply.model)
+        if activity is not None and reply is not None:
+            self._count_usage(activity, reply.usage)
+            if reply.model:
+                activity.attributes[Names.RESPONSE_MODEL] = clean_name(reply.model)
         metric = self._end(("model", event.run.id), name_error(event.error), event, describe_reply)
         if metric is None or reply is None:
             return
@@ -236,6 +247,14 @@ class SpanHook(ABC):
         self.record(Names.TOKEN_USAGE, reply.usage.output_tokens, {**metric, Names.TOKEN_TYPE: "output"})
         if event.first_text_seconds is not None:
             self.record(Names.FIRST_CHUNK, event.first_text_seconds, metric)
+
+    def _count_usage(self, activity: Activity, usage: Usage) -> None:
+        """Add *usage* to the runs around *activity*. The usage of a `Run` has that of earlier spans in it."""
+        outer = activity.outer
+        while outer is not None:
+            if outer.owner is self and outer.key[0] == "run":
+                outer.usage = usage if outer.usage is None else outer.usage + usage
+            outer = outer.outer
 
     def _start_flow(self, event: events.FlowStarted) -> None:
         if self.is_listening():

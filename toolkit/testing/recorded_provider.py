@@ -66,6 +66,7 @@ class RecordedProvider:
     def __init__(
         self, path: str | os.PathLike[str], provider: Provider | None = None, *, redact: Iterable[RedactionRule] = ()
     ) -> None:
+        __tracebackhide__ = True  # pytest then shows the line that asked, not the lines of this class
         self._path = Path(path)
         self._redaction = Redaction([*(pattern for _, pattern in SECRET_PATTERNS), *_list_secret_values(), *redact])
         self._exchanges: list[_Exchange] = []
@@ -85,7 +86,7 @@ class RecordedProvider:
         self._unplayed = list(range(len(self._exchanges)))
 
     async def reply(self, request: Request) -> Reply:
-        __tracebackhide__ = True  # pytest then shows the line that asked, not the lines of this class
+        __tracebackhide__ = True
         if self._provider is None:
             return self._play(request)
         sent = _describe_request(request)
@@ -272,6 +273,7 @@ def _list_conversation(request: Mapping[str, Any], reply: Mapping[str, Any]) -> 
 
 def _read_recording(path: Path) -> tuple[str, str, list[_Exchange]]:
     """Return the provider, the model and the exchanges of the recording at *path*."""
+    __tracebackhide__ = True
     exchanges: list[_Exchange] = []
     try:
         _, data = split_version(json.loads(path.read_text(encoding="utf-8")), "a recording", (_VERSION,))
@@ -284,7 +286,7 @@ def _read_recording(path: Path) -> tuple[str, str, list[_Exchange]]:
         return str(data["provider"]), str(data["model"]), exchanges
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise ProviderError(f"cannot read the recording {path}: {reason}; delete it to record it again") from error
+        raise ProviderError(f"cannot read the recording {path}: {reason}; delete it to record it again") from None
 
 
 _REQUEST_FIELDS = ("system", "tools", "output", "max_tokens", "messages")

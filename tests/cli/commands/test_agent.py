@@ -55,6 +55,37 @@ def test_a_server_that_does_not_stream_works_with_the_tools(shop, provider):
     assert (lines[0], lines[-1]) == ("  I look it up.", "  It is done.")
 
 
+SCRIPT = '[[{"name": "cancel", "arguments": {"day": "2026-05-01"}}], "It is done."]'
+SCRIPTED = ("tools.py", "--provider", "scripted:answers.json", "--no-ask")
+
+
+def test_a_script_needs_no_key_and_a_run_that_waits_says_how_it_goes_on(shop):
+    """The second process hears the second answer of the script."""
+    shop.write("answers.json", SCRIPT)
+    ran = shop.run("agent", *SCRIPTED, "Cancel it.")
+    assert (ran.code, "--save FILE keeps a request, and --mode or --rule permits" in ran.err) == (7, True), ran.err
+    ran = shop.run("agent", *SCRIPTED, "Cancel it.", "--save", "run.json")
+    assert ran.code == 7
+    assert "waiting: `cancel` did not run (request " in ran.err
+    assert "answer in a terminal with --resume run.json" in ran.err
+    ran = shop.run("chat", *SCRIPTED, "--resume", "run.json", input="Then leave it.\n")
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "  It is done."), ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--provider", "scripted"], "no model is chosen"),
+        (["--provider", "scripted:nothing.json"], "cannot read the script nothing.json"),
+        (["--provider", "scripted:answers.json", "--base-url", "http://localhost"], "takes no base_url; leave it out"),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_refused(shop, words, message):
+    shop.write("answers.json", SCRIPT)
+    ran = shop.run("agent", "tools.py", "Cancel it.", *words)
+    assert (ran.code != 0, message in ran.err) == (True, True), ran.err
+
+
 def test_the_provider_and_the_model_may_be_one_word(shop, monkeypatch):
     """On the command line and in `toolkit.toml`; a wrong name gets a suggestion."""
     monkeypatch.setenv("LITELLM_PROXY_API_KEY", KEY)

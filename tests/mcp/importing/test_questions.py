@@ -11,7 +11,7 @@ from mcp.server import Server
 
 from tests.clocks import wait_until
 from toolkit import DECLINED, Dispatcher
-from toolkit.approvals import Approvals
+from toolkit.approvals import Approvals, DenyAll
 from toolkit.decisions import Decision
 from toolkit.mcp import RemoteServer, Servers
 
@@ -57,22 +57,48 @@ def test_a_question_with_hostile_choices_is_declined(servers):
 
 
 @pytest.mark.parametrize(
-    "approvals",
+    ("approvals", "reason"),
     [
-        None,
-        answering(DECLINED),
-        answering({"color": 5}),
-        answering("red"),
-        Approvals(ask=lambda request: False),
-        Approvals(ask=lambda request: None),
-        Approvals(ask=lambda request: 1 / 0),
-        Approvals(ask=lambda request: Decision.approve(answers={"question-1": {"color": "x"}}, principal="eve")),
+        (None, "the dispatcher has no asker; give it one with Dispatcher(..., approvals=Approvals(ask=...))"),
+        (answering(DECLINED), ""),
+        (answering({"color": 5}), "no answer fits in 3 tries"),
+        (answering("red"), "no answer fits in 3 tries"),
+        (Approvals(ask=lambda request: False), ""),
+        (Approvals(ask=DenyAll()), "there is no person to ask"),
+        (
+            Approvals(ask=lambda request: True),
+            "the asker agreed without an answer; return Decision.approve(answers=",
+        ),
+        (Approvals(ask=lambda request: None), "the asker left it open"),
+        (Approvals(ask=lambda request: 1 / 0), "the asker or the audit log failed"),
+        (
+            Approvals(ask=lambda request: Decision.approve(answers={"question-1": {"color": "x"}}, principal="eve")),
+            "the answer is on behalf of 'eve'",
+        ),
     ],
-    ids=["no person", "declined", "wrong type", "no object", "denied", "no answer", "failed", "another principal"],
+    ids=[
+        "no person",
+        "declined",
+        "wrong type",
+        "no object",
+        "denied",
+        "nobody",
+        "only agreed",
+        "no answer",
+        "failed",
+        "another principal",
+    ],
 )
-def test_a_question_without_an_answer_is_declined(servers, approvals):
-    """Whatever goes wrong on our side, the server is told that the person declines, and the call goes on."""
-    assert json.loads(call(servers, approvals, "evil_question")) == {"action": "decline"}
+def test_a_question_without_an_answer_is_declined_with_a_note(servers, approvals, reason):
+    """
+    The server is told that the person declines, and the call goes on.
+
+    If no person has declined, the result says so and why, because the server takes the decline for one of the user.
+    """
+    answer, *notes = call(servers, approvals, "evil_question").splitlines()
+    assert json.loads(answer) == {"action": "decline"}
+    begin = "[Note: no person has answered the question of the server evil: "
+    assert [note.startswith(f"{begin}{reason}") for note in notes] == [True] * bool(reason)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +115,9 @@ def test_an_address_is_shown_and_never_opened(servers, url, answer, action):
     requests = []
     text = call(servers, answering(answer, requests), "evil_visit", {"text": url})
 
-    assert json.loads(text) == {"action": action}
+    answer, *notes = text.splitlines()
+    assert json.loads(answer) == {"action": action}
+    assert ["cannot be shown to a person safely" in note for note in notes] == [True] * (not url.startswith("https"))
     assert [url in request.questions[0].message for request in requests] == [True] * url.startswith("https")
 
 
@@ -104,9 +132,10 @@ def test_a_question_during_calls_of_several_people_is_declined(servers):
         await wait_until(lambda: connection._questions._links)
         text = (await dispatcher.call("evil_question", {}, principal="bob")).text
         waiting.cancel()
-        return json.loads(text)
+        return text.splitlines()
 
-    assert dispatcher.wait_for(call_both) == {"action": "decline"}
+    answer, note = dispatcher.wait_for(call_both)
+    assert (json.loads(answer), "calls of several people run" in note) == ({"action": "decline"}, True)
     assert requests == []
     dispatcher.close()
 
@@ -149,9 +178,10 @@ def test_a_question_in_a_result_is_answered_and_the_call_sent_again():
 
 def test_a_question_in_a_result_is_declined_without_a_person():
     """The server gets the decline, and decides itself."""
-    _, answer = json.loads(call_asking(asking_server(), None).text)
+    text, note = call_asking(asking_server(), None).text.splitlines()
 
-    assert answer["action"] == "decline"
+    assert json.loads(text)[1]["action"] == "decline"
+    assert "no person has answered the question of the server asking: the dispatcher has no asker" in note
 
 
 def test_a_server_that_never_stops_asking_fails_its_call():

@@ -310,6 +310,36 @@ def test_long_texts_and_arrays_are_drawn():
         assert 7 in found["items"]
 
 
+LONG = {
+    "texts": ({"type": "string"}, 255),
+    "bounded texts": ({"type": "string", "minLength": 5, "maxLength": 40}, 30),
+    "patterns": ({"type": "string", "pattern": "^[a-z]+$"}, 100),
+    "patterns inside": ({"type": "string", "pattern": "-[0-9]{2}$"}, 100),
+    "bounded patterns": ({"type": "string", "pattern": "^[a-z]+-[0-9]+$", "maxLength": 60}, 50),
+    "lists": ({"type": "array", "items": {"type": "integer"}}, 25),
+    "bounded lists": ({"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 12}, 10),
+    "lists of lists": ({"type": "array", "items": {"type": "array", "items": {"type": "null"}}}, 20),
+}
+
+
+@pytest.mark.parametrize(("schema", "length"), LONG.values(), ids=LONG)
+def test_long_values_are_drawn_and_shrink_to_the_least_length(schema, length):
+    """Sometimes: within the 60 calls that a law tries. The limits of the schema hold."""
+    most = schema.get("maxLength", schema.get("maxItems", 400))
+    strategy = arguments(of(schema))
+    sizes = [len(drawn["x"]) for seed in range(2) for drawn in draw_values(strategy, Effort(examples=60, seed=seed))]
+    assert length < max(sizes) <= most
+    assert sorted(sizes)[len(sizes) // 2] <= 25  # most are short
+    # A text of exactly `maxLength` is an edge of its own, which does not get shorter.
+    assert len(least(strategy, lambda drawn: len(drawn["x"]) > length)["x"]) in (length + 1, schema.get("maxLength"))
+
+
+def test_different_items_stay_different_in_lists_of_any_length():
+    unique = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    for drawn in draw_values(arguments(of(unique)), Effort(examples=60, seed=1)):
+        assert len(set(drawn["x"])) == len(drawn["x"]) <= 6
+
+
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "pattern",

@@ -54,6 +54,18 @@ class Word(enum.Enum):
     SECOND = "second"
 
 
+class Size(enum.StrEnum):
+    MEDIUM = "m"
+    LARGE = "l"
+
+
+class Swapped(enum.Enum):
+    """The name of each member looks like the value of the other."""
+
+    RED = "green"
+    GREEN = "red"
+
+
 class Alike(enum.Enum):
     SAME_NAME = 1
     SameName = 2
@@ -82,8 +94,9 @@ def test_enums_whose_values_are_not_words_tell_their_names_and_docstring(hint, d
 
 
 def test_enums_of_words_are_not_described_twice():
-    """The values say enough, so the schema stays as short as it was."""
+    """The values say enough, so the schema stays as short as it was, though a repair knows the names."""
     assert schema_of(Word) == {"type": "string", "enum": ["first", "second"]}
+    assert schema_of(Size) == {"type": "string", "enum": ["m", "l"]}
 
 
 def test_a_large_enum_is_described_in_a_few_words():
@@ -160,6 +173,9 @@ def dispatch_to(hint: Any, *, repair: bool = True, default: Any = ...) -> Dispat
         (list[Level], ["LOW", 2], [Level.LOW, Level.HIGH], ['value[0]: took the name "LOW" as 1']),
         (dict[Level, int], {"LOW": 5}, {Level.LOW: 5}, ['value[\'1\']: took the key "LOW" for "1"']),
         (Level | list[Level], "LOW", Level.LOW, ['value: took the name "LOW" as 1']),
+        (Word, "FIRST", Word.FIRST, ['value: took the name "FIRST" as "first"']),
+        (Size, "Size.MEDIUM", Size.MEDIUM, ['value: took the name "Size.MEDIUM" as "m"']),
+        (dict[Size, int], {"MEDIUM": 5}, {Size.MEDIUM: 5}, ['value.m: took the key "MEDIUM" for "m"']),
     ],
     ids=str,
 )
@@ -194,7 +210,8 @@ async def test_a_name_is_refused_where_repairs_are_off(hint, sent):
         (Right, ["READ"] * 5),
         (Right, " "),
         (Alike, "samename"),
-        (Word, "FIRST"),
+        (Word, "THIRD"),
+        (Swapped, "RED"),
         (dict[Level, int], {"LOW": 5, "1": 6}),
         (dict[Level, int], {"LOUD": 5}),
     ],

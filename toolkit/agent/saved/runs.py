@@ -15,11 +15,11 @@ import logging
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, cast, overload
+from typing import Any, Generic, cast, overload
 
 from typing_extensions import TypeVar
 
-from ..._option_checks import OtherWord
+from ..._option_checks import add_other_words
 from ..._plumbing.markdown import show_run
 from ..._plumbing.versioned_json import split_version
 from ..._plumbing.wording import format_count
@@ -100,11 +100,6 @@ class Run(Generic[T_co]):
     _has_warned: bool = field(default=False, init=False, repr=False, compare=False)
 
     _repr_markdown_ = show_run
-
-    if not TYPE_CHECKING:
-        data = OtherWord("the answer is `run.output`")
-        final_output = OtherWord("the answer is `run.output`")
-        all_messages = OtherWord("the messages are `run.messages`")
 
     def __repr__(self) -> str:
         messages = format_count(len(self.messages), "message")
@@ -269,6 +264,17 @@ class Run(Generic[T_co]):
             return read_answer(run, answer_format)
         except BadArgs as error:
             raise ValueError(f"not a run of this type: {error}") from error
+
+
+_MESSAGES = "the messages are `run.messages`, and `agent.run(prompt, run=run)` goes on with them"
+add_other_words(
+    Run,
+    {
+        **dict.fromkeys(("data", "final_output"), "the answer is `run.output`"),
+        **dict.fromkeys(("all_messages", "new_messages", "to_input_list"), _MESSAGES),
+        "interruptions": "what people have to answer is `run.requests`",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

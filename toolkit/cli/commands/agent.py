@@ -39,7 +39,8 @@ def command(output: Output, target: str, prompt: str | None, options: CallOption
     their folders. It gets the tools of the MCP servers in your settings beside those of TARGET.
 
     The key comes from the provider's usual environment variable. It is sent to another --base-url only if you name the
-    variable with --key-from.
+    variable with --key-from. --provider scripted:FILE needs no key: it plays the answers in FILE, a JSON list of texts
+    and lists of calls.
 
     The exit code is 0 if the run is done or has a plan, 7 if it waits for a person, 11 if it was stopped, 13 if the
     provider failed. Loading TARGET runs its code.
@@ -48,12 +49,14 @@ def command(output: Output, target: str, prompt: str | None, options: CallOption
     Examples:
       toolkit agent builtin 'Why does the test fail?' --provider anthropic --model ... --mode plan
       toolkit agent builtin --provider anthropic --model ... --resume run.json
+      toolkit agent builtin 'Read it.' --provider scripted:answers.json
     """
     prompt_text = None if prompt is None and saved.content is not None else read_prompt(prompt)
     with open_driver(target, options, output, saved) as driver, driver.save_afterwards(saved):
         run = driver.run(prompt_text, saved.content)
     if output.is_json:
         output.json(run.to_json())
+    driver.note_requests(run, saved, output)
     output.note(_summarize_run(run), "dim")
     raise_if_interrupted(driver.prompt, saved)
     return RUN_EXITS[run.status]

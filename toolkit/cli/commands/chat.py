@@ -65,7 +65,7 @@ def _converse(driver: RunDriver, saved: SavedFile[Run], output: Output) -> tuple
     if _is_waiting(run):
         with driver.save_afterwards(saved):
             run = driver.run(None, run)
-        _note_requests(driver, run, saved, output)
+        driver.note_requests(run, saved, output, next_line_refuses=not sys.stdin.isatty())
     exit_code = _exit_code_of(run)
     if sys.stdin.isatty():
         output.note("/exit or Ctrl-D ends the conversation, Ctrl-C breaks off an answer", "dim")
@@ -76,26 +76,12 @@ def _converse(driver: RunDriver, saved: SavedFile[Run], output: Output) -> tuple
             if text is None:
                 break
             run, exit_code = _answer(driver, text, run, saved, output)
-            _note_requests(driver, run, saved, output)
+            driver.note_requests(run, saved, output, next_line_refuses=not sys.stdin.isatty())
     return run, _exit_code_of(run) if _is_waiting(run) else exit_code
 
 
 def _is_waiting(run: Run | None) -> bool:
     return run is not None and run.status == "waiting"
-
-
-def _note_requests(driver: RunDriver, run: Run | None, saved: SavedFile[Run], output: Output) -> None:
-    """Tell the user which requests wait, and how to answer them, unless the user has just left them open."""
-    if run is None or not _is_waiting(run) or driver.is_interrupted:
-        return
-    for request in run.requests:
-        output.note(f"waiting: `{request.tool}` did not run (request {request.id})", "yellow")
-    remedy = "--save FILE keeps a request" if saved.path is None else f"answer in a terminal with --resume {saved.path}"
-    if all(request.is_approval for request in run.requests):
-        remedy += ", and --mode or --rule permits such a call (toolkit explain shows what asks)"
-    if not sys.stdin.isatty():
-        remedy += "; the next line refuses what waits"
-    output.note(remedy, "yellow")
 
 
 def _answer(

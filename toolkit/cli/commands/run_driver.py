@@ -15,6 +15,7 @@ from ...decisions import Decision
 from ...errors import ProviderError
 from ...providers.base import Provider
 from ...providers.messages import AssistantMessage, UserMessage
+from ...providers.scripted import ScriptedProvider
 from ...steps.expense import Expense
 from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
 from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
@@ -118,6 +119,23 @@ class RunDriver:
         run = replace(run, unread=(*run.unread, message), spent=Expense())
         return await self.agent.resume(run, refusals, resources=self.resources)
 
+    def note_requests(
+        self, run: Run | None, saved: SavedFile[Run], output: Output, *, next_line_refuses: bool = False
+    ) -> None:
+        """Tell the user which requests wait, and how to answer them, unless the user has just left them open."""
+        if run is None or run.status != "waiting" or self.is_interrupted:
+            return
+        for request in run.requests:
+            output.note(f"waiting: `{request.tool}` did not run (request {request.id})", "yellow")
+        remedy = (
+            "--save FILE keeps a request" if saved.path is None else f"answer in a terminal with --resume {saved.path}"
+        )
+        if all(request.is_approval for request in run.requests):
+            remedy += ", and --mode or --rule permits such a call (toolkit explain shows what asks)"
+        if next_line_refuses:
+            remedy += "; the next line refuses what waits"
+        output.note(remedy, "yellow")
+
     @contextlib.contextmanager
     def save_afterwards(self, saved: SavedFile[Run]) -> Iterator[None]:
         """Write the agent's run to its file after the block, also if the block was broken off, as Ctrl-C does."""
@@ -139,7 +157,7 @@ def open_driver(
     key ends the command at once, and not with the first prompt.
     """
     provider = build_provider(options.settings)
-    if needs_key:
+    if needs_key and not isinstance(provider, ScriptedProvider):
         try:
             provider.require_key()
         except ProviderError as error:

@@ -16,16 +16,17 @@ from ...durable.run_reports import (
     FLOW,
     RunReport,
     describe_key,
+    describe_status,
     describe_waits,
     describe_worker,
     find_prompt,
     find_reason,
     format_time,
+    is_gone,
     is_present,
     read_requests,
     shorten,
 )
-from ...storage.process_owner import is_alive
 from ..display.lines import format_duration
 from ..output import to_safe_text
 
@@ -42,7 +43,7 @@ def describe_row(row: RunRow) -> tuple[str | Text, ...]:
     return (
         row.id,
         row.kind,
-        Text(row.status, _STATUS_STYLES.get(row.status, "")),
+        Text(describe_status(row), _STATUS_STYLES.get(row.status, "")),
         shorten(find_prompt(row) if row.status in _UNREMARKABLE else find_reason(row), 60),
         format_time(row.updated_at),
     )
@@ -51,7 +52,7 @@ def describe_row(row: RunRow) -> tuple[str | Text, ...]:
 def describe_report(report: RunReport) -> Iterator[Text]:
     """Yield the lines that tell a person what the run is, and what happened in it step by step."""
     row = report.row
-    status = (row.status, f"bold {_STATUS_STYLES.get(row.status, '')}".strip())
+    status = (describe_status(row), f"bold {_STATUS_STYLES.get(row.status, '')}".strip())
     work = f"  {row.kind}, {format_count(row.epoch, 'activation')}, {format_duration(row.seconds)} of work"
     yield Text.assemble(to_safe_text(row.id, "bold"), "  ", status, (work, "dim"))
     for label, text in _list_facts(report):
@@ -105,8 +106,15 @@ def _line(beginning: str, rest: str, style: str = "") -> Text:
 
 def describe_worker_row(worker: WorkerRow, run_ids: Sequence[str]) -> tuple[str, ...]:
     """Return the cells of a worker in a table: name, host, state, versions, last sign of life, runs."""
-    is_dead = is_alive(worker.name.partition(".")[0]) is False
-    state = "dead" if is_dead else "works" if is_present(worker) else "silent" if worker.versions else "here and now"
+    state = (
+        "dead"
+        if is_gone(worker.name)
+        else "works"
+        if is_present(worker)
+        else "silent"
+        if worker.versions
+        else "here and now"
+    )
     versions = ", ".join(f"{kind} {version}".strip() for kind, version in (worker.versions or {}).items())
     beat = "" if worker.beat_at is None else format_time(worker.beat_at)
     return describe_worker(worker.name), worker.host, state, versions, beat, ", ".join(run_ids)

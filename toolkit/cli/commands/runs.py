@@ -19,7 +19,15 @@ from ...approvals.terminal.screens import Screen
 from ...decisions import ApprovalRequest, Decision
 from ...durable.journal.records import RunRow, RunStatus
 from ...durable.run_input import create_or_find
-from ...durable.run_reports import AGENT, iterate_runs, open_existing_journal, read_report, read_requests, row_to_json
+from ...durable.run_reports import (
+    AGENT,
+    describe_waits,
+    iterate_runs,
+    open_existing_journal,
+    read_report,
+    read_requests,
+    row_to_json,
+)
 from ..command import SECONDS, read_prompt, subcommand
 from ..output import Output
 from ..run_database import database_option, find_database, queue_option, require_run, run_argument, use_host
@@ -139,7 +147,10 @@ def _decision_options(prepare: Callable[..., Decide]) -> Callable[..., None]:
         row = use_host(address, queue, row.kind, lambda host: host.decide(run_id, decisions))
         for request in requests:
             verb = "approved" if decisions[request.id].approved else "denied"
-            output.note(f"{verb}: {request.tool} (request {request.id}); a worker goes on with the run")
+            output.note(f"{verb}: {request.tool} (request {request.id})")
+        with contextlib.closing(open_existing_journal(address)) as journal:
+            for sentence in describe_waits(row, read_requests(row), journal.list_workers()):
+                output.note(f"now: {sentence}")
         if output.is_json:
             output.json(row_to_json(row))
 

@@ -54,10 +54,12 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
 
     async def call_server(arguments: dict[str, Any], context: Context) -> ToolResult:
         pins.keep(identity, remote)
+        link = CallLink(context)
         try:
-            return build_result(
-                await send(remote, arguments, CallLink(context)), server.name, is_wrapped=remote.is_wrapped
-            )
+            answer = await send(remote, arguments, link)
+            if link.unanswered:
+                answer = _add_note(answer, server.name, link.unanswered)
+            return build_result(answer, server.name, is_wrapped=remote.is_wrapped)
         except UnusableAnswer as problem:
             # The call has happened.
             return ToolResult.failure("failed", str(problem), details={"ran": True}, cause=problem, advice=_ADVICE)
@@ -84,6 +86,13 @@ def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCa
         **facts,
     )
     return tool.renamed(name)
+
+
+def _add_note(answer: types.CallToolResult, server: str, reasons: list[str]) -> types.CallToolResult:
+    """Return *answer* with a note that no person has declined, which the server may say."""
+    why = "; ".join(dict.fromkeys(reasons))
+    note = types.TextContent(text=f"[Note: no person has answered the question of the server {server}: {why}]")
+    return answer.model_copy(update={"content": [*answer.content, note]})
 
 
 def read_facts(server: RemoteServer, remote: RemoteTool) -> FactOptions:

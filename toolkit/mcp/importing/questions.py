@@ -1,9 +1,9 @@
 """
 The questions that a server asks while it runs a call.
 
-A question goes to the person whom the dispatcher of the call asks, marked as a question of that server. If the
-dispatcher has no person to ask, the question is declined. Requests to sample a model or to list folders are declined
-always: the protocol has given both up.
+A question goes to the person whom the dispatcher of the call asks, marked as a question of that server. If no person
+can be asked, the question is declined, because the protocol has no other word for it, and the result of the call says
+why. Requests to sample a model or to list folders are declined always: the protocol has given both up.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _MAX_QUESTIONS = 20
 _MAX_BURST = 100
 _REPORTS_PER_SECOND = 20
 _DECLINE = types.ElicitResult(action="decline")
+_NO_ASKER = "the dispatcher has no asker; give it one with Dispatcher(..., approvals=Approvals(ask=...))"
+_NOT_SHOWN = "it cannot be shown to a person safely"
 
 
 class CallLink:
@@ -37,6 +39,9 @@ class CallLink:
     The call in the dispatcher that a request to a server belongs to.
 
     It is made in the event loop of the call. The connection uses it from its own loop.
+
+    Attributes:
+        unanswered: Why no person could answer a question of the server, in words.
     """
 
     def __init__(self, context: Context) -> None:
@@ -44,6 +49,7 @@ class CallLink:
         self._loop = asyncio.get_running_loop()
         self._budget = MessageBudget(_MAX_BURST, _REPORTS_PER_SECOND)
         self._question_count = 0
+        self.unanswered: list[str] = []
 
     @property
     def person(self) -> tuple[Any, ...]:
@@ -62,9 +68,11 @@ class CallLink:
         """Return the answer of the person, or `DECLINED` if they decline or if there is no person to ask."""
         self._question_count += 1
         if self.context.ask_at_once is None or self._question_count > _MAX_QUESTIONS:
+            too_many = f"a server may ask {_MAX_QUESTIONS} questions in one call"
+            self.unanswered.append(_NO_ASKER if self.context.ask_at_once is None else too_many)
             return DECLINED
         question = Question(key=f"question-{self._question_count}", message=message, schema=schema)
-        future = asyncio.run_coroutine_threadsafe(self.context.ask_at_once(question), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self.context.ask_at_once(question, self.unanswered), self._loop)
         return await asyncio.wrap_future(future)
 
 
@@ -91,8 +99,11 @@ class QuestionRouter:
         Such a request does not say which call it belongs to. If calls of several people run, it is declined, because
         the wrong person must not be asked.
         """
-        people = {link.person for link in self._links}
-        return await self._ask(params, self._links[-1]) if len(people) == 1 else _DECLINE
+        if len({link.person for link in self._links}) == 1:
+            return await self._ask(params, self._links[-1])
+        for link in self._links:
+            link.unanswered.append("calls of several people run, and the question does not say whose it is")
+        return _DECLINE
 
     async def answer_all(self, requests: Mapping[str, Any], link: CallLink) -> dict[str, Any]:
         """
@@ -116,6 +127,7 @@ class QuestionRouter:
         if isinstance(params, types.ElicitRequestURLParams):
             address = params.url
             if not address.startswith(("https://", "http://")) or explain_address(address):
+                link.unanswered.append(_NOT_SHOWN)
                 return _DECLINE
             has_agreed = await link.ask(f"{intro}\nIt wants you to open {address}", {"type": "boolean"})
             return types.ElicitResult(action="accept") if has_agreed is True else _DECLINE
@@ -124,5 +136,6 @@ class QuestionRouter:
             check_schema(schema, "the question")
             answer = await link.ask(intro, schema)
         except (DefinitionError, RecursionError):  # the answer could not be checked, or its choices may not be shown
+            link.unanswered.append(_NOT_SHOWN)
             return _DECLINE
         return types.ElicitResult(action="accept", content=answer) if isinstance(answer, dict) else _DECLINE

@@ -7,13 +7,17 @@ from typing import Any
 
 from ..._plumbing.wording import format_count
 from ...values.schemas.keywords import equality_key
-from .base import Impossible, SchemaStrategy, Strategy, st
+from .base import Impossible, SchemaStrategy, Strategy, repeat_to_length, st, with_edges
 from .schema_parts import Part, Parts
 
 __all__ = ["arrays"]
 
+_MAX_REPEATED_ITEMS = 4
 _MAX_DRAWN_ITEMS = 64
 """If more than this many items have to be drawn, a few items are repeated, unless all items have to differ."""
+
+_MAX_LONG_ITEMS = 32
+"""How many items more than it must a long list has. Its items are a few that are repeated."""
 
 _MAX_MISSES = 10
 """How many items may be drawn in vain if all items have to differ."""
@@ -23,8 +27,8 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
     """
     Return a strategy for arrays that fit *parts*; raise `Impossible` if no array does.
 
-    *build_item* returns what draws an item that fits some parts. An array has at most *max_extra_items* more items than
-    it has to.
+    *build_item* returns what draws an item that fits some parts. Most arrays have at most *max_extra_items* more items
+    than they must, and some have up to `_MAX_LONG_ITEMS` more, which repeat a few.
     """
     least = int(max((part.schema.get("minItems", 0) for part in parts), default=0))
     most = min((part.schema["maxItems"] for part in parts if "maxItems" in part.schema), default=None)
@@ -38,6 +42,7 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
     )
     least = max(least, len(heads) + len(contained)) if contained else least
     is_unique = any(part.schema.get("uniqueItems") is True for part in parts)
+    longest = least + _MAX_LONG_ITEMS if most is None else min(int(most), least + _MAX_LONG_ITEMS)
     if most is None or most > least + max_extra_items:
         most = least + max_extra_items
     if is_unique and tail is not None and tail.count is not None:
@@ -54,6 +59,9 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
     strategy = _build_array_strategy(
         [head.strategy for head in heads], tail, [item.strategy for item in contained], least, most, is_unique
     )
+    if longest > most and tail is not None and not heads and not contained and not is_unique:
+        few = st.lists(tail.strategy, min_size=1, max_size=_MAX_REPEATED_ITEMS)
+        strategy = with_edges(strategy, [st.builds(repeat_to_length, few, st.integers(most + 1, longest))])
     return SchemaStrategy(strategy, 1 if most == 0 else None, exact)
 
 
@@ -126,7 +134,8 @@ def _build_array_strategy(
     if tail is None:
         rest: Strategy = st.just([])
     elif (count := min_items - len(heads) - len(contained)) > _MAX_DRAWN_ITEMS and not is_unique:
-        rest = st.lists(tail.strategy, min_size=1, max_size=8).map(lambda few: (few * count)[:count])
+        few = st.lists(tail.strategy, min_size=1, max_size=_MAX_REPEATED_ITEMS)
+        rest = few.map(lambda items: repeat_to_length(items, count))
     else:
         low, high = (max(0, size - len(heads) - len(contained)) for size in (min_items, max_items))
         if is_unique and _may_run_out(tail, low):

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..._lazy_names import LazyModule
 from ..._plumbing.distribution import install_hint
 from ...errors import ToolkitError
 
-__all__ = ["Impossible", "SchemaStrategy", "Strategy", "Unsupported", "hypothesis", "one_of", "st", "with_edges"]
+__all__ = [
+    "Impossible",
+    "SchemaStrategy",
+    "Strategy",
+    "Unsupported",
+    "hypothesis",
+    "one_of",
+    "repeat_to_length",
+    "st",
+    "with_edges",
+]
 
 
 class Unsupported(ToolkitError):  # noqa: N818 -- named by what happened, as all our errors are
@@ -85,6 +95,14 @@ def one_of(options: Iterable[SchemaStrategy]) -> SchemaStrategy:
     return SchemaStrategy(
         st.one_of([choice.strategy for choice in choices]), total, all(choice.exact for choice in choices)
     )
+
+
+T = TypeVar("T", str, list[Any])
+
+
+def repeat_to_length(piece: T, length: int) -> T:
+    """Return *piece* again and again, up to *length*. A long value is drawn so, because each draw costs time."""
+    return (piece * (length // len(piece) + 1))[:length]
 
 
 _PLAIN_PER_EDGE = 3

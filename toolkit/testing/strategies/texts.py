@@ -28,14 +28,17 @@ from ...values.patterns.syntax_tree import (
     read_tree,
 )
 from ...values.schemas.text_forms import find_text_form
-from .base import Impossible, SchemaStrategy, Strategy, one_of, st, with_edges
+from .base import Impossible, SchemaStrategy, Strategy, one_of, repeat_to_length, st, with_edges
 from .format_texts import texts_of_format
 from .schema_parts import Parts
 
 __all__ = ["texts", "texts_matching"]
 
 _MAX_EXTRA_CHARACTERS = 16
-"""How many characters more than its minimum length a text may have."""
+"""How many characters more than its minimum length most texts have."""
+
+_MAX_LONG_CHARACTERS = 300
+"""How many characters more than its minimum length a long text has at most. Usual limits, such as 255, are below."""
 
 _MAX_EDGE_CHARACTERS = 10_000
 """How long a text of exactly `maxLength` may be, to be drawn as an edge."""
@@ -59,12 +62,11 @@ def texts(parts: Parts) -> SchemaStrategy:
     names = [part.schema.get(keyword) for part in parts for keyword in ("format", "contentEncoding")]
     forms = [strategy for strategy in map(texts_of_format, names) if strategy is not None]
     if not patterns and not forms:
-        longest = least + _MAX_EXTRA_CHARACTERS if most is None else min(most, least + _MAX_EXTRA_CHARACTERS)
-        letters = st.characters(codec="utf-8")
         # A text of the full length is too long to be drawn letter by letter.
-        has_edges = most is not None and longest < most <= _MAX_EDGE_CHARACTERS
+        has_edges = most is not None and least + _MAX_EXTRA_CHARACTERS < most <= _MAX_EDGE_CHARACTERS
         edges = [st.sampled_from(["a" * most, "\N{GRINNING FACE}" * most])] if most and has_edges else []
-        return SchemaStrategy(with_edges(_texts_of_length(letters, least, longest), edges), 1 if most == 0 else None)
+        plain = _texts_of_length(st.characters(codec="utf-8"), least, UNBOUNDED if most is None else most)
+        return SchemaStrategy(with_edges(plain, edges), 1 if most == 0 else None)
     # The form is only an annotation, but length and pattern are binding. A text of the form has to be judged if there
     # is a length or a pattern. A text of the pattern always has to be judged, and need not have the form.
     options = [SchemaStrategy(strategy, exact=not patterns and not least and most is None) for strategy in forms[:1]]
@@ -120,21 +122,18 @@ def _build_text_strategy(items: list[Node], min_length: int, max_length: int | N
     index, growing = max(enumerate(items), key=lambda pair: _growth(pair[1]))
     before = [_build_node_strategy(item) for item in items[:index]]
     after = [_build_node_strategy(item) for item in items[index + 1 :]]
-    is_steered = (
-        isinstance(growing, Repeat) and isinstance(growing.body, Chars) and bool(min_length or max_length is not None)
-    )
-    if not is_steered or not isinstance(growing, Repeat):
+    if not isinstance(growing, Repeat) or not isinstance(growing.body, Chars):
         return st.tuples(*before, _build_node_strategy(growing), *after).map("".join)
     low, high, letters = growing.low, growing.high, _build_node_strategy(growing.body)
+    if not min_length and max_length is None:
+        return st.tuples(*before, _texts_of_length(letters, low, high), *after).map("".join)
 
     @st.composite
     def draw_text(draw: st.DrawFn) -> str:
         start, end = "".join(map(draw, before)), "".join(map(draw, after))
         missing = min_length - len(start) - len(end)
         shortest = max(low, missing)
-        longest = min(high, shortest + _MAX_EXTRA_ITEMS)
-        if max_length is not None:
-            longest = min(longest, max_length - len(start) - len(end))
+        longest = high if max_length is None else min(high, max_length - len(start) - len(end))
         longest = max(longest, shortest)  # if the text becomes too long, its judge refuses it
         return f"{start}{draw(_texts_of_length(letters, shortest, longest))}{end}"
 
@@ -145,13 +144,18 @@ def _texts_of_length(letters: Strategy, min_length: int, max_length: int) -> Str
     """
     Return a strategy for texts of *min_length* to *max_length* characters of *letters*.
 
-    If *min_length* is more than `_MAX_DRAWN_LENGTH`, a text has exactly *min_length* characters, and repeats a short
-    piece.
+    Most have a few characters more than they must. Some are longer, and repeat a short piece. If *min_length* is more
+    than `_MAX_DRAWN_LENGTH`, a text has exactly *min_length* characters, and repeats a piece too.
     """
-    if min_length <= _MAX_DRAWN_LENGTH:
-        return st.text(letters, min_size=min_length, max_size=max_length)
     pieces = st.text(letters, min_size=1, max_size=_MAX_EXTRA_ITEMS)
-    return pieces.map(lambda piece: (piece * min_length)[:min_length])
+    if min_length > _MAX_DRAWN_LENGTH:
+        return pieces.map(lambda piece: repeat_to_length(piece, min_length))
+    longest = min(max_length, min_length + _MAX_EXTRA_CHARACTERS)
+    longest_of_all = min(max_length, min_length + _MAX_LONG_CHARACTERS)
+    few = st.text(letters, min_size=min_length, max_size=longest)
+    if longest == longest_of_all:
+        return few
+    return with_edges(few, [st.builds(repeat_to_length, pieces, st.integers(longest + 1, longest_of_all))])
 
 
 def _growth(node: Node) -> int:

@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import typing_extensions
 
 from ...docstrings.parsing import Docstring, parse
-from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, MemberNames
+from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, TEXT_NAMES, MemberNames, fold_name
 from ..schemas.vocabulary import scalar_key
 from ..strictjson.checks import show_value
 from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
@@ -147,9 +147,12 @@ def _name_members(members: Sequence[tuple[str, Any]], names: Mapping[str, Any], 
 
     *names* has the form that each name means. A member may have several names.
     """
-    # A text speaks for itself, and a name beside it would be a second word for the same thing.
+    # A text speaks for itself, and a name beside it would be a second word for the same thing. Only a repair knows it,
+    # unless the name looks like the text of another member.
     if all(isinstance(form, str) for _, form in members):
-        return {}
+        forms = {fold_name(form): form for _, form in members}
+        own_names = {name: form for name, form in names.items() if forms.get(fold_name(name), form) == form}
+        return {TEXT_NAMES: MemberNames(own_names)} if own_names else {}
     shown = [
         f"{show_value(form)} {name}" + (f" ({text.rstrip('.')})" if (text := docstring.parameters.get(name)) else "")
         for name, form in members[: _MAX_NAMES if len(members) <= _MAX_NAMES else _MAX_NAMES_OF_MANY]

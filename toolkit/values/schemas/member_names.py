@@ -1,7 +1,7 @@
 """
 Keep the names of enum members in a schema, beside their values.
 
-A member is sent as its value. If that value is a number, its name says more. Messages show the names, and a repair
+A member is sent as its value. If that value is a number, its name says more, and messages show the names. A repair
 accepts a name in place of the value. The names are under keywords of this package. No check reads these keywords, and
 `copy_without_names` leaves them out of every schema that is shown.
 """
@@ -20,6 +20,7 @@ __all__ = [
     "FLAG_NAMES",
     "MEMBER_NAMES",
     "NO_VALUE",
+    "TEXT_NAMES",
     "MemberNames",
     "copy_without_names",
     "find_named_value",
@@ -29,6 +30,9 @@ __all__ = [
 
 MEMBER_NAMES = "x-toolkit-member-names"
 """The keyword for the `MemberNames` of an enum."""
+
+TEXT_NAMES = "x-toolkit-text-names"
+"""The keyword for the `MemberNames` of an enum whose values are texts. Only a repair reads it."""
 
 FLAG_NAMES = "x-toolkit-flag-names"
 """The keyword for the `MemberNames` of a flag. A value is a sum of the values of its members."""
@@ -100,9 +104,10 @@ def get_member_names(schema: Mapping[str, Any], keyword: str) -> MemberNames | N
 
 def find_named_value(schema: Mapping[str, Any], text: Any) -> Any:
     """Return the value that *text* names among the members that *schema* knows, or `NO_VALUE`."""
-    names, flags = get_member_names(schema, MEMBER_NAMES), get_member_names(schema, FLAG_NAMES)
+    names = get_member_names(schema, MEMBER_NAMES) or get_member_names(schema, TEXT_NAMES)
     if names is not None:
         return names.find(text)
+    flags = get_member_names(schema, FLAG_NAMES)
     return NO_VALUE if flags is None else flags.find_sum(text)
 
 

@@ -20,7 +20,7 @@ from ..._plumbing.records import record
 from ...errors import Problem
 from ..strictjson.checks import MAX_DEPTH, copy_json, count_values, find_flaws, loads, show_value
 from .keywords import MAX_ERRORS
-from .member_names import FLAG_NAMES, MEMBER_NAMES, NO_VALUE, find_named_value, fold_name
+from .member_names import FLAG_NAMES, MEMBER_NAMES, NO_VALUE, TEXT_NAMES, find_named_value, fold_name
 from .vocabulary import KEYWORDS_FOR_CHILDREN, KEYWORDS_FOR_SAME_VALUE, UNION_KEYWORDS, stated_types
 
 __all__ = ["RepairedArguments", "repair_arguments"]
@@ -295,7 +295,7 @@ def _may_fit(schema: Any, candidate: Any) -> bool:
     return not schema.keys().isdisjoint(_KEYWORDS_FOR_LISTS)
 
 
-_NAME_KEYWORDS = frozenset({MEMBER_NAMES, FLAG_NAMES})
+_NAME_KEYWORDS = frozenset({MEMBER_NAMES, FLAG_NAMES, TEXT_NAMES})
 _KEYWORDS_FOR_LISTS = KEYWORDS_FOR_SAME_VALUE | _NAME_KEYWORDS | {"$ref", "$dynamicRef"}
 
 
