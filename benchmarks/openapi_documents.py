@@ -31,7 +31,7 @@ from typing import Any
 import httpx
 
 from toolkit.openapi import load_openapi
-from toolkit.openapi.operations import METHODS
+from toolkit.openapi.documents import METHODS
 
 __all__ = ["main"]
 
@@ -43,9 +43,10 @@ _MAX_BYTES = 3_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one library made of one document: the size of each tool's schema, and what it refused."""
+    """What one library made of one document: the bytes of each tool's schema, of all output schemas, and refusals."""
 
     sizes: Sequence[int] = ()
+    output_bytes: int = 0
     seconds: float = 0.0
     refused: Sequence[str] = ()
     notes: int = 0
@@ -66,7 +67,9 @@ def read_with_toolkit(data: dict[str, Any], chosen: Chosen) -> Reading:
     )
     seconds = time.process_time() - started
     sizes = [len(json.dumps(tool.schema)) for tool in catalog]
-    return Reading(sizes, seconds, [f"{entry.place}: {entry.reason}" for entry in catalog.refused], len(catalog.notes))
+    output_bytes = sum(len(json.dumps(tool.output_schema)) for tool in catalog if tool.output_schema)
+    refused = [f"{entry.place}: {entry.reason}" for entry in catalog.refused]
+    return Reading(sizes, output_bytes, seconds, refused, len(catalog.notes))
 
 
 def read_with_fastmcp(data: dict[str, Any], chosen: Chosen) -> Reading:
@@ -80,7 +83,9 @@ def read_with_fastmcp(data: dict[str, Any], chosen: Chosen) -> Reading:
     started = time.process_time()
     server = FastMCP.from_openapi(data, client=httpx.AsyncClient(base_url=_BASE), route_map_fn=choose)
     tools = asyncio.run(server.list_tools())
-    return Reading([len(json.dumps(tool.parameters)) for tool in tools], time.process_time() - started)
+    seconds = time.process_time() - started
+    output_bytes = sum(len(json.dumps(tool.output_schema)) for tool in tools if tool.output_schema)
+    return Reading([len(json.dumps(tool.parameters)) for tool in tools], output_bytes, seconds)
 
 
 def main(arguments: list[str]) -> int:
@@ -105,13 +110,14 @@ def main(arguments: list[str]) -> int:
         "Stripe": options.folder / "directory/api/stripe.com.json",
     }
     is_good = True
-    print("| document | library | operations | tools | seconds | bytes of schemas |\n|---|---|--:|--:|--:|--:|")
+    print("| document | library | operations | tools | seconds | bytes of input schemas | of output schemas |")
+    print("|---|---|--:|--:|--:|--:|--:|")
     for title, path in large.items():
         data = json.loads(path.read_bytes())
         for name, reader in readers.items():
             reading = read_in_process(reader, data, list(iter_operations(data)))
             total = len(list(iter_operations(data)))
-            size = f"{sum(reading.sizes):,}" if not reading.error else reading.error
+            size = reading.error or f"{sum(reading.sizes):,} | {reading.output_bytes:,}"
             print(f"| {title} | {name} | {total:,} | {len(reading.sizes):,} | {reading.seconds:.2f} | {size} |")
             is_good &= reader is not read_with_toolkit or (len(reading.sizes) == total and reading.seconds <= 3)
     documents = choose_documents(options.folder / "directory/api", options.documents, options.operations)

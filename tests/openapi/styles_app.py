@@ -80,12 +80,13 @@ PARAMETERS = [
 def read_value(parameter, request):
     """Return the value of *parameter* from the raw request, by the standard."""
     text = _find_text(parameter, request)
+    decode = str if parameter.place == "header" else unquote
     if not text and parameter.kind in ("list", "object"):
         return None
     if parameter.style == "deepObject":
         return _read_deep(text)
     if parameter.kind in ("text", "number"):
-        text = unquote(text if parameter.style in ("simple", "label") else text.partition("=")[2])
+        text = decode(text if parameter.style in ("simple", "label") else text.partition("=")[2])
         return int(text) if parameter.kind == "number" else text
     separator = ","
     if parameter.explode and parameter.style in ("label", "matrix", "form"):
@@ -96,9 +97,9 @@ def read_value(parameter, request):
     items = text.split(separator)
     if parameter.kind == "list":
         is_named = parameter.explode and parameter.style in ("matrix", "form")
-        return [unquote(item.partition("=")[2] if is_named else item) for item in items]
+        return [decode(item.partition("=")[2] if is_named else item) for item in items]
     pairs = [item.split("=", 1) for item in items] if parameter.explode else zip(items[::2], items[1::2], strict=True)
-    return {unquote(name): unquote(value) for name, value in pairs}
+    return {decode(name): decode(value) for name, value in pairs}
 
 
 def _find_text(parameter, request):

@@ -4,15 +4,11 @@ Schemas of every version become schemas of draft 2020-12.
 
 from __future__ import annotations
 
-import re
-import unicodedata
-
 import pytest
 from jsonschema import Draft202012Validator
 
 from toolkit import DefinitionError
 from toolkit.openapi.documents import ApiDocument
-from toolkit.openapi.patterns import translate_pattern
 from toolkit.openapi.schemas import BINARY, SchemaConverter
 
 
@@ -142,38 +138,3 @@ def test_a_schema_that_is_defined_by_itself_is_refused():
     )
     with pytest.raises(DefinitionError, match="defined by itself"):
         converter.inline(converter.convert({"$ref": "#/components/schemas/A"}, "here"))
-
-
-@pytest.mark.parametrize(("name", "categories"), [("L", "L"), ("Lu", "Lu"), ("N", "N"), ("Alnum", "L N"), ("P", "P")])
-@pytest.mark.parametrize("form", [r"^\p{%s}$", r"^[\p{%s}]$"])
-def test_a_property_of_unicode_has_at_least_its_characters(form, name, categories):
-    pattern = re.compile(translate_pattern(form % name))
-    letters = filter(
-        lambda letter: unicodedata.category(letter).startswith(tuple(categories.split())), map(chr, range(0x20000))
-    )
-    assert [letter for letter in letters if not pattern.search(letter)] == []
-
-
-@pytest.mark.parametrize(
-    ("pattern", "accepted", "refused"),
-    [
-        (r"^\p{L}+$", ["Ärger", "abc", "東京"], ["1", "a b"]),
-        (r"^[\p{L}\d_-]{1,5}$", ["ä-1_"], ["!", "a b"]),
-        (r"^[\p{Alnum}]+$", ["aZ9"], []),
-        (r"^\p{Lu}", ["A"], ["1", " "]),
-        (r"^\p{N}+$", ["12"], ["!"]),
-        (r"^\P{L}$", ["1"], []),
-        (r"^[^\p{P}]$", [], []),
-        (r"^(?<year>\d{4})-\k<year>$", ["2024-2024"], ["2024-2025"]),
-        (r"^a\/b$", ["a/b"], ["ab"]),
-        (r"^[^]$", ["x", "\n"], [""]),
-        (r"^\u{1F98A}$", ["🦊"], ["x"]),
-        (r"^[a[b]+$", ["a[b"], ["c"]),
-        (r"^\p{Script=Devanagari}+$", ["हिन्दी"], []),
-        (r"^x\z", ["x"], ["xy"]),
-    ],
-)
-def test_patterns_of_ecmascript_are_translated(pattern, accepted, refused):
-    translated = re.compile(translate_pattern(pattern))
-    assert all(translated.search(text) for text in accepted)
-    assert not any(translated.search(text) for text in refused)

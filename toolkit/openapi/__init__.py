@@ -9,13 +9,12 @@ What cannot be read raises `DefinitionError`, with its place in the document, an
 
 The modules, each of which uses only modules before it:
 
-    documents.py → patterns.py → schemas.py → operations.py → parameters.py → requests.py → credentials.py
-    → responses.py → calls.py → loading.py
+    documents.py → patterns.py → schemas.py → parameters.py → requests.py → credentials.py → calls.py → loading.py
 """
 
 from __future__ import annotations
 
+from .documents import Operation
 from .loading import OpenAPICatalog, RefusedOperation, load_openapi
-from .operations import Operation
 
 __all__ = ["OpenAPICatalog", "Operation", "RefusedOperation", "load_openapi"]

@@ -7,21 +7,24 @@ names. A redirect is followed on the same host only.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..access import Access, Url
-from ..catalogs.foreign_text import explain_address
+from ..catalogs.foreign_text import clean_text, explain_address
+from ..content import AudioPart, ImagePart, ResourcePart
 from ..errors import BadArgs, DefinitionError, ToolError
+from ..policies.classify import classify_error
 from ..providers.http.loop_clients import LoopClients
+from ..results import ToolResult
+from ..values.rendering import as_text
 from .credentials import Credentials, Requirement
-from .documents import ApiDocument
-from .operations import Operation
-from .parameters import Inputs
+from .documents import ApiDocument, Operation
+from .parameters import Inputs, is_json
 from .requests import RequestParts, build_request_parts
-from .responses import build_result, status_error
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
@@ -31,7 +34,11 @@ __all__ = ["Caller", "find_server", "refuse_password"]
 _MAX_RESPONSE_BYTES = 20_000_000
 _MAX_ERROR_BYTES = 20_000
 _MAX_REDIRECTS = 5
+_MAX_MESSAGE_CHARS = 1_000
 _ACCEPT = "application/json, */*;q=0.8"
+_MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "errors")
+_SHOWN_HEADERS = ("content-type", "content-length", "last-modified", "etag", "location", "link")
+_TEXT_ENDINGS = ("xml", "yaml", "javascript", "csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +66,8 @@ class Caller:
         client = await self.clients.get()
         response, body = await self._send(client, self._build_request(client, parts), auth)
         if not response.is_success:
-            raise status_error(response, body)
-        return build_result(response, body)
+            raise _build_status_error(response, body)
+        return _build_result(response, body)
 
     def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
         """Return the address that a call with *arguments* reaches, for rules and safety checks."""
@@ -135,6 +142,63 @@ def _origin(address: str) -> tuple[str, str | None, int | None]:
 
 def _without_body_headers(request: httpx.Request) -> dict[str, str]:
     return {name: value for name, value in request.headers.items() if name.lower() not in ("host", "content-length")}
+
+
+def _build_result(response: httpx.Response, body: bytes) -> Any:
+    """Return the result for a *response* that is a success: JSON, text, an image, sound or a file."""
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if response.request.method == "HEAD":
+        headers = response.headers
+        shown = {name: clean_text(headers[name], 500) for name in _SHOWN_HEADERS if name in headers}
+        return {"status": response.status_code, **shown}
+    if not body:
+        return None
+    if is_json(media_type):
+        try:
+            value = json.loads(body)
+        except ValueError:
+            raise ToolError("the API sent a body that is not JSON, although it says so; the call was made") from None
+        # The header `Link` says where the next page is.
+        link = response.headers.get("link")
+        return ToolResult(f"{as_text(value)}\n\nLink: {clean_text(link, _MAX_MESSAGE_CHARS)}", value) if link else value
+    if media_type.startswith("image/"):
+        return ToolResult("", None, parts=[ImagePart(body, media_type)])
+    if media_type.startswith("audio/"):
+        return ToolResult("", None, parts=[AudioPart(body, media_type)])
+    if media_type.startswith("text/") or media_type.endswith(_TEXT_ENDINGS) or not media_type:
+        try:
+            return body.decode(response.charset_encoding or "utf-8")
+        except (UnicodeDecodeError, LookupError):
+            pass
+    address = str(response.request.url.copy_with(query=None))
+    return ToolResult("", None, parts=[ResourcePart(address, body, media_type or "application/octet-stream")])
+
+
+def _build_status_error(response: httpx.Response, body: bytes) -> ToolError:
+    """Return the error for a *response* that is none, by the table for statuses, with the words of the API."""
+    import httpx
+
+    message = f"{response.status_code} {httpx.codes.get_reason_phrase(response.status_code) or 'unknown status'}"
+    if words := _find_words(body):
+        message = f"{message}: {words}"
+    return classify_error(httpx.HTTPStatusError(message, request=response.request, response=response))
+
+
+def _find_words(body: bytes) -> str:
+    """Return what the body of a failure says, in clean text: the title and the detail of a problem, or its start."""
+    text = body.decode("utf-8", "replace")
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return clean_text(text, _MAX_MESSAGE_CHARS) if "<html" not in text[:500].lower() else ""
+    if isinstance(data, Mapping):
+        inner = data.get("error")
+        words = inner if isinstance(inner, Mapping) else data
+        parts = [words[key] for key in _MESSAGE_KEYS if words.get(key)]
+        texts = [part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts]
+        if texts:
+            return clean_text(": ".join(dict.fromkeys(texts)), _MAX_MESSAGE_CHARS)
+    return clean_text(text, _MAX_MESSAGE_CHARS)
 
 
 def find_server(document: ApiDocument, operation: Operation, base_url: str) -> str:

@@ -17,8 +17,7 @@ from urllib.parse import quote
 from ..catalogs.foreign_text import clean_text, explain_address
 from ..decisions import AuthNeeded, AuthRequest
 from ..errors import DefinitionError, ToolError
-from .documents import ApiDocument
-from .operations import Operation
+from .documents import ApiDocument, Operation
 from .requests import RequestParts
 
 if TYPE_CHECKING:  # it takes long to load
@@ -78,13 +77,10 @@ class Credentials:
             AuthNeeded: None of them can be met.
         """
         for requirement in filter(None, requirements):
-            found = {name: await _obtain(self._auth.get(name)) for name in requirement}
-            if all(credential is not None for credential in found.values()):
-                found = {name: _check_credential(name, credential) for name, credential in found.items()}
-                own_auth = None
-                for name, credential in found.items():
-                    own_auth = self._add(self._schemes.get(name, {}), credential, parts) or own_auth
-                return own_auth
+            credentials = {name: await _obtain(name, self._auth.get(name)) for name in requirement}
+            if None not in credentials.values():
+                own_auths = [self._add(self._schemes.get(name, {}), item, parts) for name, item in credentials.items()]
+                return next(filter(None, own_auths), None)
         if not requirements or not all(requirements):  # an empty one needs no credentials
             return None
         raise AuthNeeded(self._describe_missing(requirements))
@@ -111,8 +107,10 @@ class Credentials:
     def _describe_missing(self, requirements: list[Requirement]) -> AuthRequest:
         requirement = requirements[0]
         name = next(iter(requirement))
-        flows = self._schemes.get(name, {}).get("flows", self._schemes.get(name, {}))
-        addresses = [flow.get("authorizationUrl") for flow in _iter_flows(flows)]
+        scheme = self._schemes.get(name, {})
+        flows = scheme.get("flows")
+        flows = [scheme, *(flows.values() if isinstance(flows, Mapping) else ())]
+        addresses = [flow.get("authorizationUrl") for flow in flows if isinstance(flow, Mapping)]
         return AuthRequest(
             provider=self._title,
             scopes=tuple(clean_text(str(scope), 200) for scopes in requirement.values() for scope in scopes),
@@ -122,41 +120,29 @@ class Credentials:
 
 
 def _read_schemes(document: ApiDocument) -> dict[str, Mapping[str, Any]]:
-    if document.is_swagger:
-        schemes = document.data.get("securityDefinitions", {})
-    else:
-        components = document.data.get("components", {})
-        schemes = components.get("securitySchemes", {}) if isinstance(components, Mapping) else {}
-    if not isinstance(schemes, Mapping):
-        return {}
-    followed = {name: document.follow(scheme) for name, scheme in schemes.items()}
+    owner = document.data if document.is_swagger else document.data.get("components")
+    key = "securityDefinitions" if document.is_swagger else "securitySchemes"
+    schemes = owner.get(key) if isinstance(owner, Mapping) else None
+    items = schemes.items() if isinstance(schemes, Mapping) else ()
+    followed = {name: document.follow(scheme) for name, scheme in items}
     return {name: scheme for name, scheme in followed.items() if isinstance(scheme, Mapping)}
-
-
-def _iter_flows(flows: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(flows, Mapping):
-        return []
-    return [flows, *(flow for flow in flows.values() if isinstance(flow, Mapping))]
 
 
 def _is_address(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(("https://", "http://")) and explain_address(value) is None
 
 
-def _check_credential(name: str, credential: Any) -> Any:
-    """Return *credential* without space around it, as a file has it; an error of the client would show the whole."""
-    if not isinstance(credential, str):
-        return credential
-    if not credential.strip().isprintable():
-        raise ToolError(f"the credential for {name!r:.60} has characters that cannot be sent; look at where it is kept")
-    return credential.strip()
-
-
-async def _obtain(credential: Any) -> Any:
-    """Return *credential*, or what it returns if it is a function."""
+async def _obtain(name: str, credential: Any) -> Any:
+    """Return *credential*, or what it returns if it is a function, without space around it, as a file has it."""
     if callable(credential) and not hasattr(credential, "auth_flow"):
         credential = credential()
-    return await credential if inspect.isawaitable(credential) else credential
+    if inspect.isawaitable(credential):
+        credential = await credential
+    if not isinstance(credential, str):
+        return credential
+    if not credential.strip().isprintable():  # an error of the client would show the whole
+        raise ToolError(f"the credential for {name!r:.60} has characters that cannot be sent; look at where it is kept")
+    return credential.strip()
 
 
 class _QueryMask(logging.Filter):

@@ -1,5 +1,5 @@
 """
-Reads an OpenAPI document, and finds what its references name.
+Reads an OpenAPI document, finds what its references name, and lists its operations with names for their tools.
 
 References are followed inside the document only. A reference to a file or to the network is refused.
 """
@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 from .._plumbing.distribution import install_hint
-from ..catalogs.foreign_text import clean_text
+from ..catalogs.foreign_names import fold_name, make_legal_name, reason_against
+from ..catalogs.foreign_text import clean_text, explain_address
 from ..errors import DefinitionError
 
-__all__ = ["ApiDocument", "read_document"]
+__all__ = ["METHODS", "ApiDocument", "Operation", "iter_operations", "name_operations", "read_document"]
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 _MAX_BYTES = 100_000_000
 _MAX_REFERENCES = 50
 _MAX_TITLE_CHARS = 100
+_MAX_DESCRIPTION_CHARS = 4_000
 _MAX_DEPTH = 400
 _MAX_NODES = 10_000_000
 
@@ -71,6 +76,32 @@ class ApiDocument:
             else:
                 raise DefinitionError(f"the reference {reference[:200]!r} names nothing in the document")
         return node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """
+    One operation of an API.
+
+    Attributes:
+        method: The method of HTTP, in capitals.
+        path: The path as the document has it: "/pets/{id}".
+        id: Its `operationId`; None if it has none.
+        description: Its summary and its description.
+        place: Where it stands in the document: "paths./pets/{id}.get".
+        data: The operation in the document, with its extensions.
+        shared: The path in the document, which has what all operations of the path share.
+    """
+
+    method: str
+    path: str
+    id: str | None
+    tags: tuple[str, ...]
+    description: str
+    is_deprecated: bool
+    place: str
+    data: Mapping[str, Any] = field(repr=False)
+    shared: Mapping[str, Any] = field(repr=False)
 
 
 def split_pointer(reference: str) -> list[str]:
@@ -189,3 +220,71 @@ def _check_document(data: Any, address: str) -> ApiDocument:
     title = information.get("title") if isinstance(information, Mapping) else None
     title = clean_text(title, _MAX_TITLE_CHARS) if isinstance(title, str) else ""
     return ApiDocument(data, str(version), title or "api", address)
+
+
+def iter_operations(document: ApiDocument) -> Iterator[Operation | tuple[str, DefinitionError]]:
+    """Yield each operation of *document*, or its place and why it cannot be read."""
+    for path, entry in document.data.get("paths", {}).items():
+        if not path.startswith("x-"):
+            try:
+                yield from _iter_path(document, path, entry)
+            except DefinitionError as error:
+                yield f"paths.{path[:200]}", error
+
+
+def _iter_path(document: ApiDocument, path: str, entry: Any) -> Iterator[Operation | tuple[str, DefinitionError]]:
+    problem = explain_address(path) if path.startswith("/") else "a path begins with `/`"
+    shared = document.follow(entry) if problem is None else None
+    if not isinstance(shared, Mapping):
+        raise DefinitionError(f"paths.{path[:200]}: {problem or 'a path has an object with its operations'}")
+    operations = {method: shared[method] for method in METHODS if method in shared}
+    if isinstance(further := shared.get("additionalOperations"), Mapping):  # since 3.2
+        operations |= further
+    for method, data in operations.items():
+        place = f"paths.{path}.{method}"
+        if isinstance(data, Mapping) and re.fullmatch("[A-Za-z]{1,20}", method):
+            yield _read_operation(method.upper(), path, place, data, shared)
+        else:
+            yield place, DefinitionError(f"{place}: an operation is an object under the name of its method")
+
+
+def _read_operation(
+    method: str, path: str, place: str, data: Mapping[str, Any], shared: Mapping[str, Any]
+) -> Operation:
+    tags = data.get("tags")
+    texts = [text.strip() for text in (data.get("summary"), data.get("description")) if isinstance(text, str)]
+    key = data.get("operationId")
+    return Operation(
+        method=method,
+        path=path,
+        id=key if isinstance(key, str) and key.strip() else None,
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        description=clean_text("\n\n".join(dict.fromkeys(filter(None, texts))), _MAX_DESCRIPTION_CHARS)
+        or f"{method} {clean_text(path, 200)}",
+        is_deprecated=data.get("deprecated") is True,
+        place=place,
+        data=data,
+        shared=shared,
+    )
+
+
+def name_operations(operations: list[Operation]) -> list[str]:
+    """
+    Return a legal name for the tool of each operation.
+
+    The name is the `operationId`, or the method and the path, with `_` for each character that a name cannot have. If
+    two names differ only in case or separators, the later one in the document gets a number: `getPet`, `get_pet_2`.
+    """
+    names: list[str] = []
+    taken: set[str] = set()
+    for operation in operations:
+        text = operation.id or f"{operation.method.lower()}{operation.path}"
+        base = make_legal_name(re.sub(r"[^\x20-\x7e]", "_", text.replace("{", "").replace("}", "")).strip())
+        if reason_against(base) is not None:
+            base = make_legal_name(f"api_{base}")
+        name, number = base, 2
+        while fold_name(name) in taken:
+            name, number = make_legal_name(f"{base[:58]}_{number}"), number + 1
+        taken.add(fold_name(name))
+        names.append(name)
+    return names

@@ -20,10 +20,8 @@ from ..providers.http.loop_clients import LoopClients
 from ..spec import Tool
 from .calls import Caller, find_server, refuse_password
 from .credentials import Credential, Credentials
-from .documents import ApiDocument, read_document
-from .operations import Operation, iter_operations, name_operations
-from .parameters import read_inputs
-from .responses import read_output_schema
+from .documents import ApiDocument, Operation, iter_operations, name_operations, read_document
+from .parameters import read_inputs, read_output_schema
 from .schemas import SchemaConverter
 
 if TYPE_CHECKING:  # it takes long to load
@@ -106,7 +104,7 @@ def load_openapi(
             refused.append(_refuse(operation.place, error))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             words = f"a part has another type than the standard says: {type(error).__name__}: {error}"
-            refused.append(_refuse(operation.place, DefinitionError(f"{operation.place}: {words}")))
+            refused.append(_refuse(operation.place, f"{operation.place}: {words}"))
     catalog = OpenAPICatalog(*tools)
     catalog.refused, catalog.notes = tuple(refused), tuple(builder.notes)
     if refused:
@@ -114,8 +112,8 @@ def load_openapi(
     return catalog
 
 
-def _refuse(place: str, error: DefinitionError) -> RefusedOperation:
-    return RefusedOperation(clean_text(place, _MAX_REASON_CHARS), clean_text(str(error), _MAX_REASON_CHARS))
+def _refuse(place: str, reason: object) -> RefusedOperation:
+    return RefusedOperation(clean_text(place, _MAX_REASON_CHARS), clean_text(str(reason), _MAX_REASON_CHARS))
 
 
 def _select(operations: list[Operation], select: Select | None) -> list[Operation]:
@@ -186,16 +184,14 @@ class _ToolBuilder:
         )
         description = f"{operation.description}\n\nDeprecated." if operation.is_deprecated else operation.description
         facts = self._facts_of(operation, caller)
-        make = partial(
-            Tool.from_schema, name, description, caller.inputs.schema, caller.call, origin=self._origin, **facts
-        )
+        make = partial(Tool.from_schema, name, description, caller.inputs.schema, caller.call, origin=self._origin)
         try:
-            try:
-                if output_schema := read_output_schema(self._document, operation, self._responses):
-                    return make(output_schema=output_schema)
-            except DefinitionError as error:
-                self.notes.append(clean_text(f"{operation.place}: no output schema: {error}", _MAX_REASON_CHARS))
-            return make()
+            if output_schema := read_output_schema(self._document, operation, self._responses):
+                return make(output_schema=output_schema, **facts)
+        except DefinitionError as error:
+            self.notes.append(clean_text(f"{operation.place}: no output schema: {error}", _MAX_REASON_CHARS))
+        try:
+            return make(**facts)
         except DefinitionError as error:
             raise DefinitionError(f"{operation.place}: {error}") from None
 
@@ -217,10 +213,7 @@ class _ToolBuilder:
         if not isinstance(extension, Mapping) or "preflight" in extension:  # by that the address is judged
             raise DefinitionError(f"{operation.place}.{_EXTENSION}: expected an object with facts, without `preflight`")
         own |= extension
-        if callable(self._facts):
-            own |= self._facts(operation)
-        elif self._facts is not None:
-            own |= self._facts.get(operation.id or "", {})
+        own |= self._facts(operation) if callable(self._facts) else (self._facts or {}).get(operation.id or "", {})
         if own["read_only"] and own["destructive"] and "read_only" not in extension:
             own["read_only"] = False
         return own  # type: ignore[return-value]  # `from_schema` checks the names and the values

@@ -3,7 +3,7 @@ The arguments of an operation: one schema for path, query, headers, cookies and 
 
 A body that is an object, and whose properties have names of their own, is merged into the top level. Otherwise the
 argument `body` holds it. If arguments in two places have one name, both names begin with their place: `path_id`,
-`query_id`.
+`query_id`. The schema of the result is that of the response to a success.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import Any
 
 from ..catalogs.foreign_text import clean_text, explain_name
 from ..errors import DefinitionError
-from ..values.schemas.vocabulary import stated_types
-from .documents import ApiDocument
-from .operations import Operation
+from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, stated_types
+from .documents import ApiDocument, Operation
 from .schemas import BINARY, SchemaConverter, is_binary
 
-__all__ = ["Inputs", "RequestArgument", "RequestBody", "choose_media_type", "is_json", "read_inputs"]
+__all__ = ["Inputs", "RequestArgument", "RequestBody", "is_json", "read_inputs", "read_output_schema"]
 
 _PLACES = ("path", "query", "header", "cookie", "querystring")
 _STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
@@ -36,14 +35,12 @@ _OWN_HEADERS = frozenset(["accept", "content-type", "authorization"])
 """Headers that a document cannot describe as parameters: the media types and the credentials decide them."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_SIMPLE_BODY_KEYWORDS = frozenset(
-    [
-        *("type", "properties", "required", "additionalProperties"),
-        *("description", "title", "examples", "default", "$comment"),
-    ]
-)
+_SIMPLE_BODY_KEYWORDS = ANNOTATION_KEYWORDS | {"type", "properties", "required", "additionalProperties"}
 _MAX_PARAMETERS = 500
 _MAX_TEXT_CHARS = 2_000
+_MAX_DEFINITIONS = 40
+"""The most definitions of an output schema. Some APIs return objects that lead to every other object that they have."""
+
 _MEDIA_TYPES = ("application/json", r".*\+json", "application/x-www-form-urlencoded", "multipart/form-data", "text/.*")
 
 
@@ -53,8 +50,7 @@ class RequestArgument:
     An argument of a call that is a parameter of the request.
 
     Attributes:
-        key: The name of the argument.
-        name: The name in the request.
+        key: The name of the argument. `name` is that in the request.
         style: How lists and objects are written: "form", "deepObject" and so on.
         explode: Whether each item of a list or an object is written on its own.
         allow_reserved: Whether characters such as `/` stay as they are.
@@ -80,14 +76,12 @@ class RequestBody:
     Attributes:
         media_type: The media type that it is sent as.
         key: The argument that holds it; None if its properties are arguments of their own.
-        properties: The property of the body for each argument that is one.
         styles: How the properties of a form are written, if the document says so.
         files: The properties of a form that are files.
     """
 
     media_type: str
     key: str | None
-    properties: Mapping[str, str]
     styles: Mapping[str, tuple[str, bool]]
     files: frozenset[str]
 
@@ -113,24 +107,23 @@ def read_inputs(
         and (node["in"], node["name"]) not in hidden
         and not (node["in"] == "header" and node["name"].lower() in _OWN_HEADERS)
     ]
-    content, is_required, place = _find_body(document, operation, parameters)
-    names = Counter(argument.name for argument in arguments)
-    body, properties, required = _read_body(content, is_required, place, converter, names)
-    taken = Counter([argument.name for argument in arguments] + list(properties))
+    counts = Counter(argument.name for argument in arguments)
+    body, properties, required = _read_body(*_find_body(document, operation, parameters), converter, counts)
+    counts.update(list(properties))
     arguments = [
-        replace(argument, key=argument.name if taken[argument.name] == 1 else f"{argument.place}_{argument.name}")
+        replace(argument, key=f"{argument.place}_{argument.name}") if counts[argument.name] > 1 else argument
         for argument in arguments
     ]
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {argument.key: argument.schema for argument in arguments} | properties,
+        "required": [argument.key for argument in arguments if argument.required] + required,
+        "additionalProperties": False,
     }
-    all_required = [argument.key for argument in arguments if argument.required] + required
     if len(schema["properties"]) < len(arguments) + len(properties):
         raise DefinitionError(f"{operation.place}: two arguments have one name")
-    if all_required:
-        schema["required"] = all_required
-    schema["additionalProperties"] = False
+    if not schema["required"]:
+        del schema["required"]
     return Inputs(schema=converter.add_definitions(schema), arguments=tuple(arguments), body=body)
 
 
@@ -171,12 +164,12 @@ def _read_argument(
         schema = {key: value for key, value in node.items() if key not in ("name", "in", "required", "description")}
     converted = converter.convert(schema, place)
     if isinstance(text := node.get("description"), str) and text.strip():
-        converted = {**_as_mapping(converted), "description": clean_text(text, _MAX_TEXT_CHARS)}
-    style, explode = _COLLECTION_FORMATS.get(node.get("collectionFormat", ""), (None, None))
-    if document.is_swagger and style is None:
-        style, explode = _STYLES.get(where, "form"), False
-    style = style or node.get("style") or _STYLES.get(where, "form")
-    explode = node.get("explode", style == "form") if explode is None else explode
+        if isinstance(converted, bool):
+            converted = {} if converted else {"not": {}}
+        converted = {**converted, "description": clean_text(text, _MAX_TEXT_CHARS)}
+    style = node.get("style") or _STYLES.get(where, "form")
+    explode = node.get("explode", style == "form" and not document.is_swagger)
+    style, explode = _COLLECTION_FORMATS.get(node.get("collectionFormat", ""), (style, explode))
     return RequestArgument(
         key=name,
         place=where,
@@ -188,10 +181,6 @@ def _read_argument(
         allow_reserved=node.get("allowReserved") is True,
         is_json=is_json_text,
     )
-
-
-def _as_mapping(schema: Any) -> dict[str, Any]:
-    return dict(schema) if isinstance(schema, Mapping) else ({} if schema is True else {"not": {}})
 
 
 def _find_body(
@@ -251,21 +240,17 @@ def _read_body(
     types = stated_types(whole) if isinstance(whole, Mapping) else ()
     is_form = media_type.startswith(("application/x-www-form-urlencoded", "multipart/"))
     if not is_json(media_type) and not (is_form and (not types or "object" in types)):
-        is_text = media_type.startswith("text/")
-        whole = schema = {"type": "string"} if is_text else BINARY
+        whole = schema = {"type": "string"} if media_type.startswith("text/") else BINARY
     files = frozenset(_find_files(whole, converter))
     if _can_merge(whole, names, is_required):
-        properties = dict(whole["properties"])
-        merged = {name: name for name in properties}
-        body = RequestBody(media_type=media_type, key=None, properties=merged, styles=styles, files=files)
-        return body, properties, [name for name in whole.get("required", ()) if name in properties]
-    if is_form and not (isinstance(whole, Mapping) and isinstance(whole.get("properties"), Mapping)):
-        schema = {"type": "object"} if whole in ({}, True) else schema
+        body = RequestBody(media_type=media_type, key=None, styles=styles, files=files)
+        return body, whole["properties"], whole.get("required", [])
+    if is_form and whole in ({}, True):
+        schema = {"type": "object"}
     key = "body"
     while key in names:
         key = f"{key}_"
-    body = RequestBody(media_type=media_type, key=key, properties={}, styles=styles, files=files)
-    return body, {key: schema}, [key] * is_required
+    return RequestBody(media_type=media_type, key=key, styles=styles, files=files), {key: schema}, [key] * is_required
 
 
 def _find_files(schema: Any, converter: SchemaConverter) -> Iterator[str]:
@@ -293,6 +278,28 @@ def _can_merge(schema: Any, names: Mapping[str, int], is_required: bool) -> bool
         and properties.keys().isdisjoint(names)
         and properties.keys() >= set(required)
     )
+
+
+def read_output_schema(
+    document: ApiDocument, operation: Operation, converter: SchemaConverter
+) -> dict[str, Any] | None:
+    """Return the schema of the response of a success; None if it is not JSON or has no schema."""
+    responses = operation.data.get("responses")
+    if not isinstance(responses, Mapping):
+        return None
+    successes = sorted((status for status in responses if str(status).startswith("2")), key=str)
+    if not successes or any(responses[status] != responses[successes[0]] for status in successes):
+        return None  # a success of another status may have another form
+    place = f"{operation.place}.responses.{successes[0]}"
+    response = document.follow(responses[successes[0]])
+    if not isinstance(response, Mapping):
+        return None
+    content = response.get("content")
+    if not document.is_swagger and isinstance(content, Mapping) and content:
+        media_type = choose_media_type(list(content))
+        response = content[media_type] if is_json(media_type) else {}
+    schema = converter.convert(response.get("schema", {}), place) if isinstance(response, Mapping) else {}
+    return dict(converter.add_definitions(schema, _MAX_DEFINITIONS)) if isinstance(schema, Mapping) and schema else None
 
 
 def choose_media_type(media_types: list[str]) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -71,13 +72,14 @@ def build_request_parts(path: str, inputs: Inputs, arguments: Mapping[str, Any])
         elif argument.place == "query":
             parts.query += _write_pairs(argument, value)
         elif argument.place == "querystring":
-            parts.query += [(_encode(name), _encode(_text(item))) for name, item in _iter_items(value)]
+            pairs = value.items() if isinstance(value, Mapping) else ()
+            parts.query += [(_encode(name), _encode(_text(item))) for name, item in pairs]
         elif argument.place == "header":
             parts.headers[argument.name] = _write_header(argument, value)
         else:
             parts.cookies += _write_pairs(argument, value)
     if inputs.body is not None:
-        _write_body(parts, inputs.body, arguments)
+        _write_body(parts, inputs, inputs.body, arguments)
     return parts
 
 
@@ -94,33 +96,19 @@ def _encode(text: str, *, safe: str = "") -> str:
     return quote(text.encode("utf-8", "surrogatepass"), safe=safe)
 
 
-def _iter_items(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, Mapping) else ()
-
-
-def _list_texts(value: Any) -> list[str]:
-    """Return the items of a list, or the names and values of an object in turn."""
+def _join(value: Any, separator: str, *, explode: bool, encode: Callable[[str], str] = _encode) -> str:
+    """Return *value* as text, its parts joined by *separator*; those of an object as `name=value` if *explode*."""
     if isinstance(value, Mapping):
-        return [_text(part) for item in value.items() for part in item]
-    return [_text(item) for item in value]
+        sign = "=" if explode else separator
+        return separator.join(f"{encode(name)}{sign}{encode(_text(item))}" for name, item in value.items())
+    return separator.join(encode(_text(item)) for item in (value if isinstance(value, list) else [value]))
 
 
-def _refuse_delimiter(argument: RequestArgument, texts: Iterable[str], delimiter: str) -> None:
-    """Raise `BadArgs` if one of *texts* has *delimiter*, which would end it for the server."""
-    if any(delimiter in text for text in texts):
+def _refuse_delimiter(argument: RequestArgument, value: Any, delimiter: str) -> None:
+    """Raise `BadArgs` if a part of a list or an object has *delimiter*, which would end it for the server."""
+    texts = [*value, *(value.values() if isinstance(value, Mapping) else ())]
+    if any(delimiter in _text(text) for text in texts):
         raise BadArgs(Problem(f"{delimiter!r} separates items here, so no item can have it", [argument.key]))
-
-
-def _is_single(value: Any) -> bool:
-    return not isinstance(value, Mapping | list)
-
-
-def _join(value: Any, separator: str, *, explode: bool, safe: str = "") -> str:
-    """Return a list or an object, encoded and joined by *separator*; an object as `name=value` if *explode*."""
-    texts = [_encode(text, safe=safe) for text in _list_texts(value)]
-    if explode and isinstance(value, Mapping):
-        texts = [f"{name}={text}" for name, text in zip(texts[::2], texts[1::2], strict=True)]
-    return separator.join(texts)
 
 
 def _write_path(argument: RequestArgument, value: Any) -> str:
@@ -128,34 +116,25 @@ def _write_path(argument: RequestArgument, value: Any) -> str:
         return _encode(json.dumps(value, ensure_ascii=False))
     name, explode = _encode(argument.name), argument.explode
     if argument.style == "matrix":
-        if _is_single(value):
-            return f";{name}={_encode(_text(value))}"
-        if not explode:
-            return f";{name}={_join(value, ',', explode=False)}"
-        if isinstance(value, Mapping):
+        if explode and isinstance(value, list):
+            return "".join(f";{name}={_encode(_text(item))}" for item in value)
+        if explode and isinstance(value, Mapping):
             return f";{_join(value, ';', explode=True)}"
-        return "".join(f";{name}={_encode(text)}" for text in _list_texts(value))
+        return f";{name}={_join(value, ',', explode=False)}"
     if argument.style == "label":
-        if not _is_single(value) and explode:
-            _refuse_delimiter(argument, _list_texts(value), ".")
-            return f".{_join(value, '.', explode=True)}"
-        return f".{_encode(_text(value)) if _is_single(value) else _join(value, ',', explode=False)}"
-    return _encode(_text(value)) if _is_single(value) else _join(value, ",", explode=explode)
+        if explode and isinstance(value, Mapping | list):
+            _refuse_delimiter(argument, value, ".")
+        return f".{_join(value, '.' if explode else ',', explode=explode)}"
+    return _join(value, ",", explode=explode)
 
 
 def _write_header(argument: RequestArgument, value: Any) -> str:
     """Return the value of a header, which is not percent-encoded."""
-    if argument.is_json:
-        text = json.dumps(value)
-    elif _is_single(value):
-        text = _text(value)
-    else:
-        texts = _list_texts(value)
-        _refuse_delimiter(argument, texts, ",")
+    if isinstance(value, Mapping | list) and not argument.is_json:
+        _refuse_delimiter(argument, value, ",")
         if argument.explode and isinstance(value, Mapping):
-            _refuse_delimiter(argument, value, "=")
-            texts = [f"{name}={item}" for name, item in zip(texts[::2], texts[1::2], strict=True)]
-        text = ",".join(texts)
+            _refuse_delimiter(argument, list(value), "=")
+    text = json.dumps(value) if argument.is_json else _join(value, ",", explode=argument.explode, encode=str)
     if not (text.isascii() and text.isprintable()) or text != text.strip():
         raise BadArgs(Problem("a header has printable ASCII characters only, and no space at its ends", [argument.key]))
     return text
@@ -169,17 +148,18 @@ def _write_pairs(argument: RequestArgument, value: Any) -> Pairs:
         safe = _SAFE_IN_COOKIES
     if argument.is_json:
         return [(name, _encode(json.dumps(value, ensure_ascii=False), safe=safe))]
-    if _is_single(value):
+    if not isinstance(value, Mapping | list):
         return [(name, _encode(_text(value), safe=safe))]
     if argument.style == "deepObject":
         return list(_write_deep(name, value, safe))
     if argument.explode and argument.style == "form":
         if isinstance(value, Mapping):
             return [(_encode(key), _encode(_text(item), safe=safe)) for key, item in value.items()]
-        return [(name, _encode(text, safe=safe)) for text in _list_texts(value)]
+        return [(name, _encode(_text(item), safe=safe)) for item in value]
     if delimiter := _DELIMITERS.get(argument.style):
-        _refuse_delimiter(argument, _list_texts(value), delimiter)
-    return [(name, _join(value, _encode(delimiter) if delimiter else ",", explode=False, safe=safe.replace(",", "")))]
+        _refuse_delimiter(argument, value, delimiter)
+    encode = partial(_encode, safe=safe.replace(",", ""))
+    return [(name, _join(value, _encode(delimiter) if delimiter else ",", explode=False, encode=encode))]
 
 
 def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
@@ -193,26 +173,23 @@ def _write_deep(name: str, value: Any, safe: str) -> Iterable[tuple[str, str]]:
         yield name, _encode(_text(value), safe=safe)
 
 
-def _write_body(parts: RequestParts, body: RequestBody, arguments: Mapping[str, Any]) -> None:
-    if body.key is None:
-        value: Any = {name: arguments[key] for key, name in body.properties.items() if key in arguments}
-        is_empty = not value
-    elif body.key in arguments:
-        value = arguments[body.key]
-        is_empty = value is None
-    else:
+def _write_body(parts: RequestParts, inputs: Inputs, body: RequestBody, arguments: Mapping[str, Any]) -> None:
+    parameters = {argument.key for argument in inputs.arguments}
+    fields = {key: value for key, value in arguments.items() if key not in parameters}
+    if body.key is not None and body.key not in fields:
         return
-    if is_empty and not is_json(body.media_type):
+    value: Any = fields if body.key is None else fields[body.key]
+    if not is_json(body.media_type) and (value is None or not fields):
         return
     media_type = body.media_type.partition(";")[0].strip().lower()
     if media_type.startswith("multipart/") and isinstance(value, Mapping):
-        parts.files = [part for name, item in _iter_items(value) for part in _write_part(name, item, body)]
+        parts.files = [part for name, item in value.items() for part in _write_part(name, item, body)]
         return
     if is_json(media_type):
         media_type = "application/json" if "*" in media_type else media_type
         parts.content = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     elif media_type == "application/x-www-form-urlencoded" and isinstance(value, Mapping):
-        pairs = [pair for name, item in _iter_items(value) for pair in _write_field(name, item, body)]
+        pairs = [pair for name, item in value.items() for pair in _write_field(name, item, body)]
         parts.content = "&".join(f"{name}={text}" for name, text in pairs).encode()
     elif media_type.startswith("text/"):
         parts.content = _text(value).encode("utf-8", "surrogatepass")

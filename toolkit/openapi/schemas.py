@@ -8,13 +8,15 @@ direction: a request does not ask for what is `readOnly`, and a response does no
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..catalogs.foreign_text import clean_schema
 from ..errors import DefinitionError
-from ..values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
+from ..formats.schemas.merging import definition_name
+from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS, is_mapping
 from .documents import ApiDocument, split_pointer
 from .patterns import translate_pattern
 
@@ -34,7 +36,6 @@ _DROPPED = frozenset(
 _MAX_NESTED_DEFINITIONS = 4
 """A chain of definitions that are used once would be nested as deeply as it is long."""
 
-_ANNOTATIONS = frozenset(["title", "description", "default", "examples", "deprecated"])
 BINARY = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/octet-stream"}
 """Bytes: a model writes them in base64, and they are sent as they are."""
 
@@ -49,7 +50,6 @@ class SchemaConverter:
         self._reference_by_name: dict[str, str] = {}
         self._definitions: dict[str, Json] = {}
         self._uses: dict[str, Counter[str]] = {}
-        self._errors: dict[str, DefinitionError] = {}
 
     def convert(self, schema: Json, place: str) -> Json:
         """Return *schema* for draft 2020-12. Its references name definitions that `add_definitions` adds."""
@@ -106,23 +106,15 @@ class SchemaConverter:
 
     def _define(self, name: str) -> None:
         """Convert the definition *name*, once."""
-        if name in self._definitions:
-            return
-        if name in self._errors:
-            raise self._errors[name]
-        reference = self._reference_by_name[name]
-        try:
-            schema = self.convert(self._document.find(reference), reference)
-        except DefinitionError as error:
-            self._errors[name] = error
-            raise
-        self._definitions[name] = schema
-        self._uses[name] = Counter(_find_names(schema))
+        if name not in self._definitions:
+            reference = self._reference_by_name[name]
+            self._definitions[name] = schema = self.convert(self._document.find(reference), reference)
+            self._uses[name] = Counter(_find_names(schema))
 
     def _convert(self, schema: Json, place: str) -> Json:
         if isinstance(schema, bool):
             return schema
-        if not isinstance(schema, Mapping):
+        if not is_mapping(schema):
             raise DefinitionError(f"{place}: a schema is an object, got {type(schema).__name__}")
         if isinstance(schema.get("$ref"), str):
             return self._convert_reference(schema, place)
@@ -131,8 +123,9 @@ class SchemaConverter:
             for keyword, value in schema.items()
             if keyword not in _DROPPED and not keyword.startswith("x-")
         }
-        for rewrite in (_rewrite_limits, _rewrite_file, _rewrite_required, _rewrite_example, _leave_out_unclean):
-            rewrite(converted, schema)
+        _rewrite_limits(converted, schema)
+        _rewrite_file(converted, schema)
+        _rewrite_annotations(converted, schema)
         self._leave_out_properties(converted, schema)
         return _rewrite_nullable(converted, schema)
 
@@ -154,19 +147,17 @@ class SchemaConverter:
     def _convert_reference(self, schema: Mapping[str, Any], place: str) -> Json:
         reference = schema["$ref"]
         self._document.find(reference)  # a wrong reference is reported at its place
-        converted: dict[str, Any] = {"$ref": f"#/$defs/{_escape(self._name_of(reference))}"}
-        if not self._document.version.startswith(
-            ("2.", "3.0")
-        ):  # before 3.1, what stands beside a reference is ignored
-            beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
-            converted |= self._convert(beside, place)
-        return converted
+        converted = {"$ref": f"#/$defs/{self._name_of(reference)}"}
+        if self._document.version.startswith(("2.", "3.0")):
+            return converted  # before 3.1, what stands beside a reference is ignored
+        beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+        return converted | self._convert(beside, place)
 
     def _name_of(self, reference: str) -> str:
         name = self._name_by_reference.get(reference)
         if name is None:
             steps = split_pointer(reference)
-            base = name = steps[-1] if steps else "document"
+            base = name = re.sub(r"[^\w.-]", "_", steps[-1]) if steps else "document"  # it needs no escapes
             number = 2
             while name in self._reference_by_name:
                 name, number = f"{base}_{number}", number + 1
@@ -175,70 +166,51 @@ class SchemaConverter:
         return name
 
     def _leave_out_properties(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-        """Remove the properties that do not exist in this direction."""
-        properties = schema.get("properties")
-        if not isinstance(properties, Mapping):
-            return
-        names = {
-            name
-            for name, item in properties.items()
-            for node in (item, self._document.follow(item))
-            if isinstance(node, Mapping) and node.get(self._left_out) is True
-        }
-        if names:
-            converted["properties"] = {
-                name: item for name, item in converted["properties"].items() if name not in names
-            }
-            if isinstance(required := converted.get("required"), list):
-                converted["required"] = [name for name in required if name not in names]
-                if not converted["required"]:
-                    del converted["required"]
+        """Remove the properties that do not exist in this direction, and a `required` that names none."""
+        properties, required = schema.get("properties"), converted.get("required")
+        for name, item in properties.items() if isinstance(properties, Mapping) else ():
+            nodes = (item, self._document.follow(item))
+            if any(is_mapping(node) and node.get(self._left_out) is True for node in nodes):
+                del converted["properties"][name]
+                if isinstance(required, list) and name in required:
+                    required = converted["required"] = [other for other in required if other != name]
+        if "required" in converted and (not isinstance(required, list) or not required):
+            del converted["required"]  # drafts before 4 had a boolean in the property itself
 
 
 def is_binary(schema: Json) -> bool:
     """Return whether *schema*, which was converted, describes bytes that are sent as they are."""
-    return isinstance(schema, Mapping) and all(schema.get(keyword) == value for keyword, value in BINARY.items())
+    return is_mapping(schema) and schema.items() >= BINARY.items()
 
 
 def _find_names(schema: Json) -> Iterator[str]:
     """Yield the names of the definitions that *schema* refers to."""
-    open_nodes = [schema]
+    open_nodes: list[Json] = [[schema]]
     while open_nodes:
         node = open_nodes.pop()
-        if isinstance(node, list):
-            open_nodes += node
-        elif isinstance(node, Mapping):
+        if is_mapping(node):
             reference = node.get("$ref")
             if isinstance(reference, str) and reference.startswith("#/$defs/"):
-                yield _name_in(reference)
-            open_nodes += [value for value in node.values() if isinstance(value, dict | list)]
+                yield definition_name(reference)
+            node = node.values()
+        open_nodes += [value for value in node if isinstance(value, dict | list)]
 
 
 def _insert(node: Json, definitions: Mapping[str, Json]) -> Json:
     """Return *node* with *definitions* in the places of the references to them."""
-    if not definitions:
-        return node
     if isinstance(node, list):
         return [_insert(item, definitions) for item in node]
-    if not isinstance(node, Mapping):
+    if not definitions or not is_mapping(node):
         return node
+    beside = {keyword: value if type(value) is str else _insert(value, definitions) for keyword, value in node.items()}
     reference = node.get("$ref")
-    beside = {keyword: _insert(value, definitions) for keyword, value in node.items()}
-    if not isinstance(reference, str) or (name := _name_in(reference)) not in definitions:
+    if not isinstance(reference, str) or (name := definition_name(reference)) not in definitions:
         return beside
-    definition = definitions[name]
     del beside["$ref"]
-    if beside.keys() <= _ANNOTATIONS and isinstance(definition, Mapping):
+    definition = definitions[name]
+    if beside.keys() <= ANNOTATION_KEYWORDS and is_mapping(definition):
         return {**definition, **beside}
     return {**beside, "allOf": [definition, *beside.get("allOf", ())]}
-
-
-def _name_in(reference: str) -> str:
-    return reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _rewrite_limits(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
@@ -261,27 +233,18 @@ def _rewrite_file(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
         del converted["format"]
 
 
-def _rewrite_required(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    if "required" in converted and not isinstance(schema["required"], list):
-        del converted["required"]  # drafts before 4 had a boolean in the property itself
-
-
-def _rewrite_example(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
+def _rewrite_annotations(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    """Write an example as one of `examples`. Leave out what poses as a message of the system: no call depends on it."""
     example = schema.get("example")
     if example is not None and "examples" not in converted and len(str(example)) <= _MAX_EXAMPLE_CHARS:
         converted["examples"] = [example]
-    elif not isinstance(converted.get("examples", []), list):
+    for keyword in {"default", "examples"} & converted.keys():
+        try:
+            clean_schema({keyword: converted[keyword]})
+        except DefinitionError:
+            del converted[keyword]
+    if not isinstance(converted.get("examples", []), list):
         del converted["examples"]
-
-
-def _leave_out_unclean(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    """Remove a default and examples that pose as a message of the system: no call depends on them."""
-    for keyword in ("default", "examples"):
-        if keyword in converted:
-            try:
-                clean_schema({keyword: converted[keyword]})
-            except DefinitionError:
-                del converted[keyword]
 
 
 def _rewrite_nullable(converted: dict[str, Any], schema: Mapping[str, Any]) -> Json:

@@ -46,13 +46,10 @@ def rewrite_schema(schema: dict[str, Any], subject: str) -> tuple[dict[str, Any]
         DefinitionError: A keyword or a value has no meaning in its draft, or none in draft 2020-12, or a reference
             leads nowhere.
     """
-    has_references, is_latest = False, True
-    for part in iter_mappings(schema):
-        if "$schema" in part and isinstance(part["$schema"], str):
-            is_latest &= find_draft(part["$schema"]) is LATEST
-        has_references |= not _REFERENCES.isdisjoint(part)
-    if is_latest:
+    dialects = [part["$schema"] for part in iter_mappings(schema) if "$schema" in part]
+    if all(find_draft(dialect) is LATEST for dialect in dialects if isinstance(dialect, str)):
         return schema, []
+    has_references = any(not _REFERENCES.isdisjoint(part) for part in iter_mappings(schema))
     try:
         rewriting = _Rewriting(DraftIndex(schema, subject, is_complete=has_references), subject)
         new_schema = rewriting.run()

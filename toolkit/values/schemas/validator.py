@@ -79,7 +79,7 @@ def check_schema(schema: Any, subject: str) -> None:
 
 def _check_dialect(part: Mapping[str, Any], subject: str) -> None:
     dialect = part.get("$schema", DIALECT)
-    if find_draft(dialect) is not LATEST:
+    if dialect != DIALECT and find_draft(dialect) is not LATEST:
         raise DefinitionError(
             f"{subject}: the schema is written for {dialect}; draft 2020-12 is enforced here, so adapt it and "
             f"leave `$schema` out"
@@ -109,7 +109,7 @@ def _check_parts(schema: Any, subject: str) -> None:
         parts[id(part)] = part
         where = f"{subject}: {place or 'the top'}"
         _check_dialect(part, where)
-        if resolver is not None:
+        if "$id" in part:
             resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
         patterns += _collect_key_patterns(part, where)
         targets = [] if resolver is None else list(_resolve_references(part, resolver, where))
