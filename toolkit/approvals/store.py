@@ -176,11 +176,6 @@ class ApprovalStoreBase(ABC):
             self._seal.check(record)
         return record
 
-    def _remember(self, record: Record) -> None:
-        """Tell the seal that *record* is in the store."""
-        if self._seal is not None:
-            self._seal.remember(record)
-
     def settle(self, request_id: str, settlement: Settlement) -> bool:
         """Answer a request; return whether this was the answer that counts."""
         return self._change(request_id, settlement.apply)

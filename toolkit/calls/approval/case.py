@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from ...approvals.comparisons import build_edit, equals_except_masks
@@ -111,7 +112,7 @@ class ApprovalCase:
         """Whether the call is a step of a run."""
         return bool(self.call.claim_mark)
 
-    @property
+    @cached_property
     def owner(self) -> str:
         """The owner of the claims of this call: this process, with the mark of the step."""
         return owner(mark=self.call.claim_mark)
@@ -268,13 +269,13 @@ class Answered:
     Attributes:
         record: The request.
         decision: The answer.
-        is_stored: Whether *record* was read from a store that other programs may have written. Then the content that
-            *record* shows is compared with what would run.
+        is_exposed: Whether *record* was read from a store that other programs may have written: it is outside of this
+            process, and unsigned. Then the content that *record* shows is compared with what would run.
     """
 
     record: Record
     decision: Decision
-    is_stored: bool
+    is_exposed: bool
 
 
 def get_case(frame: CallFrame) -> ApprovalCase:
