@@ -145,18 +145,24 @@ class MemoryApprovals(ApprovalStoreBase):
     def _change(self, request_id: str, change: Change) -> bool:
         with self._lock:
             packed = self._records.get(request_id)
-            record = None if packed is None else packed.unpack()
-            changed = None if record is None else change(record)
-            if packed is None or record is None or changed is None:
+            if packed is None:
                 return False
+            # A change need not know the arguments, unless they are to be signed.
+            is_enough = self._seal is None and packed.fields.outcome is None
+            record = packed.fields if is_enough else packed.unpack()
+            changed = change(record)
+            if changed is None:
+                return False
+            is_alike = changed.arguments is record.arguments and changed.answers is record.answers
+            if is_enough and not is_alike:
+                changed = change(packed.unpack()) or changed
             changed = changed if self._seal is None and changed.seal is None else self._sign(changed)
-            names = ("request", "arguments", "answers")
-            is_alike = all(getattr(changed, name) is getattr(record, name) for name in names)
-            replacement = PackedRecord(changed, former=packed if is_alike else None)
+            former = packed if is_alike else None
+            replacement = PackedRecord(changed, former=former)
             self._take_out(request_id)
             self._make_room(replacement.size, 0, changed.decided_at or 0.0)
             if changed.outcome is not None and self._bytes + replacement.size > self._max_bytes:
-                replacement = self._pack_shortened(changed)
+                replacement = self._pack_shortened(changed, former)
             self._put(request_id, replacement)
             if self._seal is not None:
                 self._seal.remember(changed)
@@ -206,12 +212,12 @@ class MemoryApprovals(ApprovalStoreBase):
                 self._drop(name)
             elif packed.fields.state == "done" and not packed.is_short:
                 self._take_out(name)
-                self._put(name, self._pack_shortened(packed.unpack()))
+                self._put(name, self._pack_shortened(packed.unpack(), packed))
             if self._has_room(size, count):
                 return
 
-    def _pack_shortened(self, record: Record) -> PackedRecord:
-        return PackedRecord(self._sign(_shorten_outcome(record)), is_short=True)
+    def _pack_shortened(self, record: Record, former: PackedRecord | None) -> PackedRecord:
+        return PackedRecord(self._sign(_shorten_outcome(record)), former=former, is_short=True)
 
     def _has_room(self, size: int, count: int) -> bool:
         return len(self._records) + count <= self._size and self._bytes + size <= self._max_bytes
@@ -264,7 +270,9 @@ class PackedRecord:
         # The JSON values in edits, questions and answers could be changed by a caller.
         self._has_values = bool(request.edits or request.questions or request.answers or record.answers)
         if former is not None:
-            self.fields = replace(record, request=former.fields.request, arguments=None, outcome=no_outcome)
+            request, self.fields = former.fields.request, record
+            if outcome is not None or record.request is not request:
+                self.fields = replace(record, request=request, arguments=None, outcome=no_outcome)
             self.request_size, self.shown, self.arguments = former.request_size, former.shown, former.arguments
         else:
             check_arguments(record)

@@ -138,6 +138,8 @@ class ApprovalStoreBase(ABC):
     """
     A base class for stores that can apply any change to a record: `_change` returns whether it did.
 
+    A change may replace the arguments and the outcome of a record, and reads neither.
+
     Such a store can be given a key. It then passes every record that it writes through `_sign`, and every record
     that it reads through `_verify`.
     """

@@ -20,7 +20,7 @@ from ...approvals.store_runner import StoreRunner, StoreTimeoutError
 from ...decisions import Decision
 from ...questions import AnsweredQuestion
 from ...results import ToolCall, ToolResult
-from ...storage.process_owner import is_alive, is_this_process
+from ...storage.process_owner import is_alive, is_this_process, owner
 from ...values.rendering import describe_value
 from ..call_frame import CallFrame
 from ..settings import Settings
@@ -112,7 +112,8 @@ async def claim_request(
 
     *arguments* and *answers* replace those of the record, unless they are None.
     """
-    now, mine = _find_decision_time(decision, case.approvals), case.owner
+    now = _find_decision_time(decision, case.approvals)
+    case.owner = mine = owner(mark=case.call.claim_mark)
 
     def claim(store: ApprovalStore) -> bool:
         name = record.request.id
