@@ -26,7 +26,7 @@ from ..calls.listeners import tell
 from ..calls.propagation import must_propagate
 from ..calls.settings import Settings
 from ..catalogs.views import CatalogView
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.futures import run_to_end
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher
