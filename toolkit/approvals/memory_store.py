@@ -266,7 +266,8 @@ class PackedRecord:
         *former* is the record in an earlier state, with the same request, arguments and answers.
         """
         self.is_short = is_short
-        request, outcome, no_outcome = record.request, record.outcome, None if record.outcome is None else {}
+        request, outcome = record.request, record.outcome
+        no_outcome: dict[str, Any] | None = None if outcome is None else {}
         # The JSON values in edits, questions and answers could be changed by a caller.
         self._has_values = bool(request.edits or request.questions or request.answers or record.answers)
         if former is not None:
