@@ -259,6 +259,12 @@ class PackedRecord:
         is_short: Whether its outcome was shortened.
     """
 
+    fields: Record
+    shown: str
+    arguments: str | None
+    request_size: int
+    size: int
+
     def __init__(self, record: Record, *, former: PackedRecord | None = None, is_short: bool = False) -> None:
         """
         Pack *record*; raise `ValueError` if it is not JSON.

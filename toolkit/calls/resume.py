@@ -64,7 +64,7 @@ async def resume_call(
         if request.request is None:
             raise ValueError(f"the result of `{request.tool}` is {request.kind!r}, and waits for no answer")
         request = request.request
-    if session is not None and not isinstance(session, Session):
+    if session is not None and type(session) is not Session:
         check_session(session)
     if resources is not None:
         check_resource_keys(resources)
