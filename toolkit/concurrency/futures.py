@@ -1,6 +1,4 @@
-"""
-Futures that other code may have finished or left, and work that a cancellation has to wait for.
-"""
+"""Futures that other code may have finished or left, and work that a cancellation has to wait for."""
 
 from __future__ import annotations
 
