@@ -200,8 +200,7 @@ class ApprovalRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version."""
-        # Few requests have these. The others look the same as before the fields existed, so their seals still fit.
-        usual = {name for name, value in _LATER_FIELDS.items() if getattr(self, name) == value}
+        usual = {name for name, value in _USUAL_VALUES.items() if getattr(self, name) == value}
         names = (name for name in _FIELD_TYPES if name not in usual)
         return {"version": _VERSION, **{name: to_json_value(getattr(self, name)) for name in names}}
 
@@ -246,15 +245,14 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "expires_at": (int, float, type(None)),
 }
 
-
-_LATER_FIELDS: dict[str, Any] = {
+_USUAL_VALUES: dict[str, Any] = {
     **dict.fromkeys(("edits", "questions", "answers"), ()),
     "origin": "python",
     "alias": None,
     "cost": 0.0,
     "trace_parent": None,
 }
-"""The fields that older requests do not have, each with the value that is not written."""
+"""The fields that few requests have, each with the value that is not written."""
 
 
 def to_json_value(value: Any) -> Any:
@@ -264,7 +262,7 @@ def to_json_value(value: Any) -> Any:
     if hasattr(value, "to_json"):
         return value.to_json()
     if is_dataclass(value) and not isinstance(value, type):
-        # A grant without a rule looks the same as before the field existed, so the seals of older requests still fit.
+        # The rule of a grant is not written if it is empty.
         names = (member.name for member in fields(value) if member.name != "rule" or getattr(value, member.name))
         return {name: to_json_value(getattr(value, name)) for name in names}
     return dict(value) if isinstance(value, Mapping) else value

@@ -326,7 +326,7 @@ class ToolResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON with a version, without the exception."""
-        error = self.error
+        error, truncated = self.error, self.truncated
         # Few results have these. The others look the same as before the fields existed.
         further = {name: value for name in ("alias", "cost") if (value := getattr(self, name))}
         return {
@@ -344,7 +344,7 @@ class ToolResult:
             "attempts": self.attempts,
             "retries": list(self.retries),
             "duration_seconds": self.duration_seconds,
-            "truncated": self.truncated,
+            "truncated": truncated,
             "metadata": self.metadata or {},
         }
 

@@ -156,31 +156,22 @@ async def test_what_was_agreed_to_holds_while_credentials_are_fetched(tmp_path):
     assert (result.text, notes.seen) == ("published", ["new\n"])
 
 
-async def test_a_tool_denied_meanwhile_is_not_asked_about(office):
-    """The mode changed while it ran: credentials would not help."""
+@pytest.mark.parametrize(
+    ("mode", "kind", "asked"), [("plan", "denied", None), ("default", "waiting", (None, ("mode `default`",)))]
+)
+async def test_the_mode_that_is_set_meanwhile_is_asked_before_credentials(office, mode, kind, asked):
+    """Credentials do not help a call that is denied, and a person who gives them does not approve the call."""
     permissions = Permissions("bypass")
 
     @office.catalog.tool
     async def fetch() -> None:
         """Fetch."""
-        permissions.set_mode("plan")
+        permissions.set_mode(mode)
         raise AuthNeeded(AuthRequest(provider="hub"))
 
-    assert (await office.dispatcher(permissions=permissions).call("fetch")).kind == "denied"
-
-
-async def test_a_tool_that_asks_meanwhile_is_asked_about_first(office):
-    """A person who gives credentials does not approve the call with that."""
-    permissions = Permissions("bypass")
-
-    @office.catalog.tool
-    async def fetch() -> None:
-        """Fetch."""
-        permissions.set_mode("default")
-        raise AuthNeeded(AuthRequest(provider="hub"))
-
-    request = (await office.dispatcher(permissions=permissions).call("fetch")).request
-    assert (request.auth, request.asked_by) == (None, ("mode `default`",))
+    result = await office.dispatcher(permissions=permissions).call("fetch")
+    request = result.request
+    assert (result.kind, request and (request.auth, request.asked_by)) == (kind, asked)
 
 
 async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(office):

@@ -96,10 +96,8 @@ class Blocking(MemoryApprovals):
             self.go.wait()
 
 
-async def test_a_resume_cancelled_while_it_claims_leaves_no_claim_without_an_outcome():
-    """The claim is awaited, and closed: it had not started."""
-    store = Blocking("settle")
-    dispatcher, _, did, _ = await slow_shed(store)
+async def cancel_held_resume(store, dispatcher):
+    """Cancel a resume twice while *store* holds it, and return what the store has of the request after that."""
     request = await waiting(dispatcher)
     task = asyncio.ensure_future(dispatcher.resume(request.id, Decision.approve()))
     await until(store.entered.is_set)
@@ -109,7 +107,14 @@ async def test_a_resume_cancelled_while_it_claims_leaves_no_claim_without_an_out
     store.go.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    record = store.get(request.id)
+    return store.get(request.id)
+
+
+async def test_a_resume_cancelled_while_it_claims_leaves_no_claim_without_an_outcome():
+    """The claim is awaited, and closed: it had not started."""
+    store = Blocking("settle")
+    dispatcher, _, did, _ = await slow_shed(store)
+    record = await cancel_held_resume(store, dispatcher)
     assert (record.state, record.outcome["kind"], did) == ("done", "cancelled", [])
     assert "before it started" in record.outcome["text"]
 
@@ -119,16 +124,7 @@ async def test_a_resume_cancelled_while_it_ends_keeps_its_outcome():
     store = Blocking("finish")
     dispatcher, _, did, go = await slow_shed(store)
     go.set()
-    request = await waiting(dispatcher)
-    task = asyncio.ensure_future(dispatcher.resume(request.id, Decision.approve()))
-    await until(store.entered.is_set)
-    for _ in range(2):
-        task.cancel()
-        await asyncio.sleep(0)
-    store.go.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    record = store.get(request.id)
+    record = await cancel_held_resume(store, dispatcher)
     assert (record.state, record.outcome["kind"], did) == ("done", "ok", ["began", "ended"])
 
 

@@ -104,7 +104,7 @@ def test_a_file_that_changed_after_it_was_shown_is_not_written(tmp_path):
 
 def test_servers_of_others_are_neither_replaced_nor_removed(tmp_path):
     path = tmp_path / "mcp.json"
-    elsewhere = build_entry(CLIENTS["cursor"], "tools.py", Path("/work/other"))
+    elsewhere = build_entry(CLIENTS["cursor"], "tools.py", tmp_path / "other")
     path.write_text(json.dumps({"mcpServers": {"git": {"command": "git-mcp"}, "shop": elsewhere}}))
     file = ClientFile(path, "mcpServers")
     for name in ("git", "shop"):

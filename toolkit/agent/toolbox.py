@@ -27,7 +27,7 @@ from ..calls.settings import Settings
 from ..catalog import Catalog
 from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.futures import run_to_end
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..dispatcher import Dispatcher

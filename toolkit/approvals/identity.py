@@ -58,7 +58,6 @@ def identity_of(tool: Tool) -> str:
     approval = tool.facts.approval
     # How results arrive says nothing about what the tool does.
     facts = {name: value for name, value in tool.facts.as_json().items() if name != "streaming"}
-    # The digest of a tool of this program leaves out the description, so that older requests can still be answered.
     description_part = () if tool.origin == _OWN_CODE else (tool.description,)
     return digest_parts(
         tool.origin,
@@ -171,8 +170,9 @@ def digest_of_call(identity: str, arguments: Any, session: str | None, principal
 def is_unaltered(record: Record, tool: Tool) -> bool:
     """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
     request = record.request
+    if identity_of(tool) != record.identity:
+        return False
     try:
-        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+        return request.digest == digest_of_call(record.identity, record.arguments, request.session, request.principal)
     except ValueError:
         return False  # arguments without a canonical form were never part of a request
-    return identity_of(tool) == record.identity and digest == request.digest

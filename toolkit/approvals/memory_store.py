@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 import time
@@ -13,9 +14,9 @@ from typing import Any
 from .._plumbing.forks import renew_in_children
 from .._plumbing.wording import format_count
 from ..decisions import ApprovalRequest
-from .records import ApprovalError, Record, check_arguments, encode_record, is_past, load_record
+from .records import ApprovalError, Record, check_arguments, encode_record
 from .repeated_calls import is_current
-from .store import ApprovalStoreBase, Change
+from .store import ApprovalStoreBase, Change, is_pending
 
 __all__ = ["MemoryApprovals", "PackedRecord"]
 
@@ -26,7 +27,7 @@ _MAX_TEXT_CHARS = 2_000
 """The number of characters of an outcome's text that are always kept."""
 
 _CUT = "\n... [the rest was not kept: the approvals in memory have reached max_bytes]"
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 class MemoryApprovals(ApprovalStoreBase):
@@ -99,12 +100,12 @@ class MemoryApprovals(ApprovalStoreBase):
 
     def _find_call(self, key: str | None) -> Record | None:
         packed = None if key is None else self._records.get(self._ids_by_call.get(key, ""))
-        return None if packed is None else self._verify(packed.unpack())
+        return None if packed is None else self._unpack(packed)
 
     def get(self, request_id: str) -> Record | None:
         """Return the present record with exactly this id; return None if there is none."""
         packed = self._records.get(request_id)
-        return None if packed is None else self._verify(packed.unpack())
+        return None if packed is None else self._unpack(packed)
 
     def pending(
         self,
@@ -117,15 +118,9 @@ class MemoryApprovals(ApprovalStoreBase):
         now = time.time() if now is None else now
         with self._lock:
             records = list(self._records.values())
-        waiting = [
-            packed
-            for packed in records
-            if packed.state == "pending"
-            and not packed.is_expired(now)
-            and session in (..., packed.session)
-            and principal in (..., packed.principal)
-        ]
-        return [packed.unpack().request for packed in sorted(waiting, key=lambda packed: packed.created_at)]
+        waiting = [packed for packed in records if is_pending(packed.fields, session, principal, now)]
+        waiting.sort(key=lambda packed: packed.fields.request.created_at)
+        return [packed.unpack().request for packed in waiting]
 
     def purge(self, *, before: float, sessions: Collection[str] | None = None) -> int:
         """
@@ -138,10 +133,10 @@ class MemoryApprovals(ApprovalStoreBase):
             old = [
                 name
                 for name, packed in self._records.items()
-                if self._may_forget(packed, before)
-                and packed.over_since is not None
-                and packed.over_since < before
-                and (sessions is None or packed.session in sessions)
+                if self._may_forget(packed.fields, before)
+                and (over_since := packed.fields.over_since()) is not None
+                and over_since < before
+                and (sessions is None or packed.fields.request.session in sessions)
             ]
             for name in old:
                 self._drop(name)
@@ -150,29 +145,42 @@ class MemoryApprovals(ApprovalStoreBase):
     def _change(self, request_id: str, change: Change) -> bool:
         with self._lock:
             packed = self._records.get(request_id)
-            record = None if packed is None else packed.unpack()
-            changed = None if record is None else change(record)
-            if packed is None or record is None or changed is None:
+            if packed is None:
                 return False
-            is_checked = changed.arguments is record.arguments
-            replacement = PackedRecord(self._sign(changed), is_checked=is_checked)
+            # A change need not know the arguments, unless they are to be signed.
+            is_enough = self._seal is None and packed.fields.outcome is None
+            record = packed.fields if is_enough else packed.unpack()
+            changed = change(record)
+            if changed is None:
+                return False
+            is_alike = changed.arguments is record.arguments and changed.answers is record.answers
+            if is_enough and not is_alike:
+                changed = change(packed.unpack()) or changed
+            changed = changed if self._seal is None and changed.seal is None else self._sign(changed)
+            former = packed if is_alike else None
+            replacement = PackedRecord(changed, former=former)
             self._take_out(request_id)
             self._make_room(replacement.size, 0, changed.decided_at or 0.0)
             if changed.outcome is not None and self._bytes + replacement.size > self._max_bytes:
-                replacement = self._pack_shortened(changed)
+                replacement = self._pack_shortened(changed, former)
             self._put(request_id, replacement)
-            self._remember(changed)
+            if self._seal is not None:
+                self._seal.remember(changed)
             return True
+
+    def _unpack(self, packed: PackedRecord) -> Record:
+        record = packed.unpack()
+        return record if self._seal is None else self._verify(record)
 
     def _pack_new(self, record: Record) -> PackedRecord:
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        return PackedRecord(self._sign(record))
+        return PackedRecord(record if self._seal is None and record.seal is None else self._sign(record))
 
     def _add(self, name: str, packed: PackedRecord) -> None:
         if name in self._records:
             raise ValueError(f"there is a request {name!r} already")
-        self._make_room(packed.size, 1, packed.created_at)
+        self._make_room(packed.size, 1, packed.fields.request.created_at)
         self._check_room(packed)
         self._put(name, packed)
 
@@ -200,16 +208,16 @@ class MemoryApprovals(ApprovalStoreBase):
         if self._has_room(size, count):
             return
         for name, packed in list(self._records.items()):
-            if self._may_forget(packed, now):
+            if self._may_forget(packed.fields, now):
                 self._drop(name)
-            elif packed.state == "done" and not packed.is_short:
+            elif packed.fields.state == "done" and not packed.is_short:
                 self._take_out(name)
-                self._put(name, self._pack_shortened(packed.unpack()))
+                self._put(name, self._pack_shortened(packed.unpack(), packed))
             if self._has_room(size, count):
                 return
 
-    def _pack_shortened(self, record: Record) -> PackedRecord:
-        return PackedRecord(self._sign(_shorten_outcome(record)), is_checked=True, is_short=True)
+    def _pack_shortened(self, record: Record, former: PackedRecord | None) -> PackedRecord:
+        return PackedRecord(self._sign(_shorten_outcome(record)), former=former, is_short=True)
 
     def _has_room(self, size: int, count: int) -> bool:
         return len(self._records) + count <= self._size and self._bytes + size <= self._max_bytes
@@ -229,60 +237,82 @@ class MemoryApprovals(ApprovalStoreBase):
                 why="store",
             )
 
-    def _may_forget(self, packed: PackedRecord, now: float) -> bool:
-        is_answered = packed.state in ("denied", "done")
-        return packed.state != "claimed" and (packed.is_expired(now) or (is_answered and not self._until_expired))
+    def _may_forget(self, record: Record, now: float) -> bool:
+        is_answered = record.state in ("denied", "done")
+        return record.state != "claimed" and (record.is_expired(now) or (is_answered and not self._until_expired))
 
 
 class PackedRecord:
     """
-    One record as text, together with the fields that a store looks up.
+    One record, with the JSON values in it as text.
 
     A text takes a known number of bytes, shares nothing with the caller's objects, and is one object for the garbage
     collector. Values that occur twice in a record are stored once: the arguments that run are mostly the same as those
     that are shown, and the text of a result is mostly its value.
 
     Attributes:
+        fields: The record without its arguments and its outcome.
+        shown: The arguments that the request shows, as JSON text.
+        arguments: The arguments that run, as JSON text; None if they are the same.
+        request_size: The number of bytes of the record without its arguments, when it was packed first.
         size: The number of bytes that the record takes.
         is_short: Whether its outcome was shortened.
     """
 
-    def __init__(self, record: Record, *, is_checked: bool = False, is_short: bool = False) -> None:
+    fields: Record
+    shown: str
+    arguments: str | None
+    request_size: int
+    size: int
+
+    def __init__(self, record: Record, *, former: PackedRecord | None = None, is_short: bool = False) -> None:
         """
         Pack *record*; raise `ValueError` if it is not JSON.
 
-        *is_checked* says that the arguments were checked before.
+        *former* is the record in an earlier state, with the same request, arguments and answers.
         """
         self.is_short = is_short
-        if not is_checked:
+        request, outcome = record.request, record.outcome
+        no_outcome: dict[str, Any] | None = None if outcome is None else {}
+        # The JSON values in edits, questions and answers could be changed by a caller.
+        self._has_values = bool(request.edits or request.questions or request.answers or record.answers)
+        if former is not None:
+            request, self.fields = former.fields.request, record
+            if outcome is not None or record.request is not request:
+                self.fields = replace(record, request=request, arguments=None, outcome=no_outcome)
+            self.request_size, self.shown, self.arguments = former.request_size, former.shown, former.arguments
+        else:
             check_arguments(record)
-        request = record.request
-        self.state = record.state
-        self.session, self.principal = request.session, request.principal
-        self.created_at, self.expires_at = request.created_at, request.expires_at
-        self.over_since = record.over_since()
-        # The values are compared as text, because 1 and true are equal in Python.
-        arguments, shown_arguments = _encode(record.arguments), _encode(dict(request.arguments))
-        self._arguments = None if arguments == shown_arguments else arguments
-        outcome = record.outcome
+            fields = replace(record, request=replace(request, arguments={}), arguments=None, outcome=no_outcome)
+            self.fields = copy.deepcopy(fields) if self._has_values else fields
+            self.request_size = len(encode_record(self.fields))
+            # The values are compared as text, because 1 and true are equal in Python.
+            arguments, self.shown = _encode(record, record.arguments), _encode(record, dict(request.arguments))
+            self.arguments = None if arguments == self.shown else arguments
         value = None if outcome is None else outcome.get("value")
         self._is_text_value = outcome is not None and type(value) is str and value == outcome.get("text")
         if self._is_text_value and outcome is not None:
             outcome = {**outcome, "value": None}
-        self._text = encode_record(replace(record, arguments=None, outcome=outcome))
-        self.size = len(self._text) + len(self._arguments or "") + _OVERHEAD_BYTES
+        self._outcome = _encode(record, outcome)
+        decision = _encode(record, [record.decided_by, record.decided_at, record.denial])
+        texts = (self.shown, self.arguments or "", self._outcome, decision)
+        self.size = self.request_size + sum(map(len, texts)) + _OVERHEAD_BYTES
 
     def unpack(self) -> Record:
         """Return the record, which shares nothing with any other copy of it."""
-        record = load_record(self._text)
-        arguments = json.loads(_encode(dict(record.request.arguments)) if self._arguments is None else self._arguments)
-        if self._is_text_value and record.outcome is not None:
-            record.outcome["value"] = record.outcome["text"]
-        return replace(record, arguments=arguments)
+        record = copy.deepcopy(self.fields) if self._has_values else self.fields
+        arguments, outcome = json.loads(self.arguments or self.shown), json.loads(self._outcome)
+        if self._is_text_value:
+            outcome["value"] = outcome["text"]
+        shown_request = replace(record.request, arguments=json.loads(self.shown))
+        return replace(record, request=shown_request, arguments=arguments, outcome=outcome)
 
-    def is_expired(self, now: float) -> bool:
-        """Return whether it is too late to answer the request."""
-        return is_past(self.expires_at, now)
+
+def _encode(record: Record, value: Any) -> str:
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the record of `{record.request.tool}` cannot be kept as JSON: {error}") from None
 
 
 def _shorten_outcome(record: Record) -> Record:
@@ -298,6 +328,6 @@ def _shorten_value(value: Any) -> Any:
         return value[:_MAX_TEXT_CHARS] + _CUT
     if isinstance(value, Mapping) and value.keys() == {"message", "details"}:  # the error of a failed call
         return {"message": _shorten_value(value["message"]), "details": _shorten_value(value["details"])}
-    if len(_encode(value)) <= _MAX_TEXT_CHARS:
+    if len(_ENCODER.encode(value)) <= _MAX_TEXT_CHARS:
         return value
     return [] if isinstance(value, list) else {} if isinstance(value, dict) else None

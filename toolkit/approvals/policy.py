@@ -154,7 +154,7 @@ class Approvals:
 
 
 class NewestNames(OrderedDict[str, None]):
-    """A set of the newest names, at most *size* of them."""
+    """A set of the newest names, at most *size* of them, as the keys of a dictionary."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -166,10 +166,6 @@ class NewestNames(OrderedDict[str, None]):
         while len(self) > self._size:
             with contextlib.suppress(KeyError):  # Another thread may just have removed the last name.
                 self.popitem(last=False)
-
-    def discard(self, name: str) -> None:
-        """Remove *name*, if it is in the set."""
-        self.pop(name, None)
 
 
 class RequestHolders:

@@ -49,9 +49,7 @@ Why = Literal[
     "store",
 ]
 
-_VERSION = 2
-# Version 1 had no field for a signature.
-_READABLE_VERSIONS = (1, 2)
+_VERSION = 1
 
 
 class ApprovalError(ToolkitError):
@@ -153,19 +151,14 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the whole record as plain JSON with a version."""
-        # Few records have the later fields. The others look the same as before the fields existed.
-        names = [name for name in _FIELD_TYPES if name not in _LATER_FIELDS or getattr(self, name)]
-        data = {name: getattr(self, name) for name in names}
-        data |= {name: to_json_value(data[name]) for name in names if name not in ("arguments", "outcome")}
-        return {"version": _VERSION, **data}
+        names = [name for name in _FIELD_TYPES if name not in ("arguments", "outcome")]
+        data = {name: to_json_value(getattr(self, name)) for name in names}
+        return {"version": _VERSION, **data, "arguments": self.arguments, "outcome": self.outcome}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """Return the record that `to_json` wrote; raise `ValueError` if the version or the shape is unknown."""
-        version, fields = split_version(data, "an approval record", _READABLE_VERSIONS)
-        if version == 1 and "seal" not in fields:
-            fields["seal"] = None
-        fields = {**_LATER_FIELDS, **fields}
+        _, fields = split_version(data, "an approval record", (_VERSION,))
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
@@ -210,10 +203,6 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     "tool": (dict,),
     "seal": (str, type(None)),
 }
-
-
-_LATER_FIELDS: dict[str, Any] = {"questions": [], "answers": [], "denial": "", "replaces": None, "tool": {}}
-"""The fields that few records have, each with the value that is not written."""
 
 
 def is_past(expires_at: float | None, now: float) -> bool:

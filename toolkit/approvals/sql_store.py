@@ -48,7 +48,7 @@ CREATE INDEX toolkit_approvals_by_call ON toolkit_approvals (call, number)
     error=ApprovalError,
     if_busy="try again, or raise timeout_seconds",
 )
-"""The tables of a store. Format 1 said in other places which format it was."""
+"""The tables of a store."""
 
 _SELECT = "SELECT id, state, record, change_id FROM toolkit_approvals"
 _INSERT = (
@@ -154,8 +154,8 @@ class SQLApprovals(ApprovalStoreBase):
             return True
 
         is_changed = self._write(work)
-        if is_changed:
-            self._remember(changes[0])
+        if is_changed and self._seal is not None:
+            self._seal.remember(changes[0])
         return is_changed
 
     def _add(self, execute: Execute, record: Record, call: bytes | None, change_id: bytes) -> None:

@@ -138,6 +138,8 @@ class ApprovalStoreBase(ABC):
     """
     A base class for stores that can apply any change to a record: `_change` returns whether it did.
 
+    A change may replace the arguments and the outcome of a record, and reads neither.
+
     Such a store can be given a key. It then passes every record that it writes through `_sign`, and every record
     that it reads through `_verify`.
     """
@@ -175,11 +177,6 @@ class ApprovalStoreBase(ABC):
         if self._seal is not None:
             self._seal.check(record)
         return record
-
-    def _remember(self, record: Record) -> None:
-        """Tell the seal that *record* is in the store."""
-        if self._seal is not None:
-            self._seal.remember(record)
 
     def settle(self, request_id: str, settlement: Settlement) -> bool:
         """Answer a request; return whether this was the answer that counts."""

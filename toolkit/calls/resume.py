@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from operator import methodcaller
 from typing import Any, TypeAlias
 
 from ..approvals.comparisons import is_same_request
@@ -24,7 +25,7 @@ from ..session import Session, check_session
 from ..values.rendering import describe_value
 from ..values.strictjson.canonical import digest_parts
 from .approval.case import is_marked_claim
-from .approval.claim import RunInStore, find_decision_time, find_running
+from .approval.claim import RunInStore, find_running
 from .call_frame import CallFrame
 from .kept_outputs import keep_no_outputs
 from .pipeline import run_call
@@ -63,7 +64,8 @@ async def resume_call(
         if request.request is None:
             raise ValueError(f"the result of `{request.tool}` is {request.kind!r}, and waits for no answer")
         request = request.request
-    check_session(session)
+    if session is not None and type(session) is not Session:
+        check_session(session)
     if resources is not None:
         check_resource_keys(resources)
     approvals, started = settings.approvals, settings.clock()
@@ -147,7 +149,7 @@ async def _find_record(handle: object, approvals: Approvals, find_plan: FindPlan
         name = handle.id if isinstance(handle, ApprovalRequest) else handle
         if not isinstance(name, str):
             raise TypeError(f"resume wants the id of a request, got {type(handle).__name__}")
-        record: Record | None = await in_store("find request", repr(name[:64]), lambda store: store.get(name))
+        record: Record | None = await in_store("find request", repr(name[:64]), methodcaller("get", name))
         if record is None:
             raise ApprovalError(
                 f"unknown request {name[:64]!r}; a call that was held back is simply sent again", why="unknown"
@@ -207,7 +209,7 @@ async def _check_answer(
 
     An unfinished claim with *claim_mark* is no reason to refuse.
     """
-    request = record.request
+    request, now = record.request, approvals.clock()
     # This check comes first and does not name the right session, so that a caller learns nothing about other requests.
     if session is not None and session.id != request.session:
         raise ApprovalError(
@@ -227,7 +229,7 @@ async def _check_answer(
     if record.state == "claimed":
         if not is_marked_claim(record, claim_mark):
             await _check_unfinished_claim(record, decision, approvals, in_store)
-    elif record.is_expired(find_decision_time(decision.decided_at, approvals)):
+    elif record.is_expired(now if decision.decided_at is None else min(decision.decided_at, now)):
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
     if session is None and decision.grant is not None:
         raise ApprovalError("a grant is for a session; give the request's own with resume(session=...)", why="grant")

@@ -76,27 +76,14 @@ class BackgroundLoop:
                 "a sync method would wait for itself here, in the event loop that it waits for; "
                 "await the method without `_sync`, as in `await dispatcher.call(...)`"
             )
-        # They are loaded with the first sync call.
-        from .._plumbing.tracebacks import drop_library_frames
-        from .caller_thread import CallerThread
+        from .caller_thread import CallerThread  # loaded with the first sync call
 
         caller: CallerThread | None = None
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
         tasks: list[asyncio.Task[None]] = []
 
-        async def run_and_report() -> None:
-            try:
-                value = await start()
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
-                drop_library_frames(error)
-                set_outcome(outcome, None, error)
-            else:
-                set_outcome(outcome, value)
-
         def begin() -> None:
-            tasks.append(asyncio.get_running_loop().create_task(run_and_report()))
+            tasks.append(asyncio.get_running_loop().create_task(_run_and_report(start, outcome)))
             tasks[0].add_done_callback(lambda _: _fail_as_closed(outcome))
 
         def cancel() -> None:
@@ -152,6 +139,21 @@ class BackgroundLoop:
             waiting = list(self._waiting)
         for outcome in waiting:
             _fail_as_closed(outcome)
+
+
+async def _run_and_report(start: Callable[[], Coroutine[Any, Any, T]], outcome: concurrent.futures.Future[T]) -> None:
+    """Run the coroutine that *start* makes, and set what it returns or raises as the *outcome*."""
+    from .._plumbing.tracebacks import drop_library_frames  # loaded with the first sync call
+
+    try:
+        value = await start()
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
+        drop_library_frames(error)
+        set_outcome(outcome, None, error)
+    else:
+        set_outcome(outcome, value)
 
 
 def _fail_as_closed(outcome: concurrent.futures.Future[Any]) -> None:

@@ -16,9 +16,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..agent.resume import is_temporary
-from ..concurrency.futures import retrieve_exception
+from ..concurrency.futures import retrieve_exception, run_to_end
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
-from ..concurrency.uninterrupted import run_to_end
 from .decisions import decision_from_json, describe_refusals
 from .engine import Delivery
 from .errors import DurableError, RunTakenOver

@@ -24,7 +24,7 @@ from typing import Any, Self, TypeVar
 from .._option_checks import check_option_types
 from .._plumbing.distribution import install_hint
 from .._plumbing.forks import renew_in_children
-from ..concurrency.uninterrupted import finish_work
+from ..concurrency.futures import finish_work
 from ..decisions import ApprovalRequest, Decision
 from ..errors import ToolkitError
 from ..storage.process_owner import owner

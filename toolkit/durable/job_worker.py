@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from ..concurrency.uninterrupted import run_to_end
+from ..concurrency.futures import run_to_end
 from .activations import Activations
 from .engine import Delivery, Engine, RunLimits
 from .errors import DurableError

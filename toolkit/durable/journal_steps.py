@@ -16,9 +16,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from ..concurrency.futures import retrieve_exception
+from ..concurrency.futures import finish_work, retrieve_exception, run_to_end
 from ..concurrency.thread_pool import ThreadPool
-from ..concurrency.uninterrupted import finish_work, run_to_end
 from ..providers.base import Reply
 from ..results import ToolCall, ToolResult
 from ..session import Session

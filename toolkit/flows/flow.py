@@ -215,16 +215,9 @@ class Flow(Generic[E]):
                     "a durable run needs an `id`, has a session of its own, and takes its dispatcher from "
                     "`Flow(dispatcher=...)`"
                 )
-            runs = self._find_runs(durable)
-            row = await runs.host.run(
-                runs.kind,
-                id,
-                start.to_json(),
-                principal=principal,
-                deadline_seconds=deadline_seconds,
-                resources=resources,
+            return await self._run_durable(
+                durable, id, start, principal=principal, deadline_seconds=deadline_seconds, resources=resources
             )
-            return await self._read_outcome(runs, row)
         if deadline_seconds is not None:
             raise TypeError("only a durable run has a deadline; use `asyncio.timeout` around this one")
         if (step := find_open_step()) is not None:
@@ -240,6 +233,10 @@ class Flow(Generic[E]):
             dispatcher=self._dispatchers.build(dispatcher, resources or {}),
         )
         return await self._run_in_memory(memory, {})
+
+    async def _run_durable(self, durable: object, id: str, start: FlowValue, **options: Any) -> E | Waiting | Failed:
+        runs = self._find_runs(durable)
+        return await self._read_outcome(runs, await runs.host.run(runs.kind, id, start.to_json(), **options))
 
     async def resume(
         self,

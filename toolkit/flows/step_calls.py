@@ -165,7 +165,7 @@ class StepCaller:
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
-        # A call that was cut off has no epoch, and neither have records that an earlier version has written.
+        # A call that was cut off has no epoch.
         epoch = (result.metadata or {}).get(_EPOCH)
         self.newest_epoch = max(self.newest_epoch, epoch if isinstance(epoch, int) else 0)
         return result

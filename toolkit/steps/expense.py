@@ -44,9 +44,8 @@ class Expense:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Expense:
         """Return the expense that `to_json` wrote; raise `ValueError` if *data* is something else."""
-        if not isinstance(data, Mapping) or {*data, "tool_cost"} != {*_NAMES}:
+        if not isinstance(data, Mapping) or data.keys() != {*_NAMES}:
             raise ValueError(f"`spent` has to be an object with {', '.join(_NAMES)}")
-        data = {"tool_cost": "0", **data}  # older records do not have it
         for name in ("turns", "calls", "retries", "seconds"):
             value: Any = data[name]
             kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)

@@ -27,7 +27,7 @@ from ...results import ToolResult
 from ...values.codecs.code_writer import UNSURE
 from ...values.rendering import as_json
 from ...values.strictjson.canonical import encode_canonical
-from ..argument_check import find_refusal
+from ..argument_check import check_quickly, find_refusal
 from .case import Answered, ApprovalCase, Asking, Unasked, mask_secrets
 from .claim import (
     build_lost_result,
@@ -60,7 +60,7 @@ async def accept_decision(case: ApprovalCase, answered: Answered) -> Unasked | A
         # The person made a mistake in their answer, so they are told about it and asked again. The request still
         # shows the former arguments, so those have to be the ones that run.
         frame.arguments, frame.decoded, frame.edits, frame.answers = arguments, decoded, edits, answers
-        return Asking(record, is_stored=answered.is_stored, mistake=frame.redaction().render_reason(str(error)))
+        return Asking(record, is_stored=answered.is_exposed, mistake=frame.redaction().render_reason(str(error)))
 
 
 async def _apply_answer(case: ApprovalCase, record: Record, answered: Answered) -> Unasked | ToolResult | None:
@@ -68,7 +68,8 @@ async def _apply_answer(case: ApprovalCase, record: Record, answered: Answered) 
     answers = _read_answers(case, record, decision)
     if decision.principal not in (None, request.principal):
         raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
-    await case.write_answered(request, decision, answers[len(record.answers) :])
+    if case.plan.is_recorded or case.plan.has_listeners:
+        await case.write_answered(request, decision, answers[len(record.answers) :])
     case.frame.answers = answers
     if not decision.approved:
         await deny_request(case, record, decision, decision.reason)
@@ -94,7 +95,7 @@ def _read_answers(case: ApprovalCase, record: Record, decision: Decision) -> tup
             why="arguments",
         )
     answered: tuple[AnsweredQuestion, ...] = ()
-    if record.asked_questions or decision.answers:
+    if record.questions or record.request.questions or decision.answers:
         answered = answer_questions(record, decision.answers, case.frame.redaction())
     # The user has answered earlier questions for the arguments of the request, and not for others.
     return record.answers + answered if decision.arguments is None else ()
@@ -103,7 +104,7 @@ def _read_answers(case: ApprovalCase, record: Record, decision: Decision) -> tup
 async def _judge_again(case: ApprovalCase, answered: Answered) -> Unasked | ToolResult | None:
     """Judge an approved call under the policy of this moment, and claim its approval if nothing has changed."""
     record, decision = answered.record, answered.decision
-    if answered.is_stored and (record.state != "claimed" or decision.arguments is None):
+    if answered.is_exposed and (record.state != "claimed" or decision.arguments is None):
         _check_shown_arguments(case, record)
     refusal = await _decode_approved_arguments(case, record, decision)
     if refusal is not None:
@@ -137,7 +138,8 @@ async def _decode_approved_arguments(case: ApprovalCase, record: Record, decisio
     frame, tool = case.frame, case.plan.tool
     frame.edits = case.find_edits(record) if record.state == "claimed" else record.request.edits
     if decision.arguments is None:
-        return await find_refusal(frame, repair=False) if frame.decoded is UNSURE else None
+        is_decoded = frame.decoded is not UNSURE or check_quickly(frame)
+        return None if is_decoded else await find_refusal(frame, repair=False)
     frame.arguments = _restore_masked_secrets(decision.arguments, record, case.plan.secrets)
     refusal = await find_refusal(frame, repair=False)
     if refusal is not None:
@@ -229,10 +231,9 @@ async def _find_change(case: ApprovalCase, answered: Answered) -> str | None:
         files = await frame.within(case.settings.in_thread(lambda: find_changed_paths(conditions)))
     if files:
         return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
-    if frame.cost > record.request.cost:
+    if case.plan.has_cost and frame.cost > record.request.cost:
         return f"it costs {format_dollars(frame.cost)}, and when a person agreed {format_dollars(record.request.cost)}"
-    # A store that only this process can write, or that signs its records, is trusted without a look.
-    if not answered.is_stored or not case.approvals.is_exposed:
+    if not answered.is_exposed:
         return None
     if not await has_approval_before(case, record):
         return "it was not approved before, as the request says; here is what would happen"

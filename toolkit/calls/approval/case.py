@@ -27,7 +27,7 @@ from ...permissions.judgement import Judgement
 from ...policies.redaction import MASK
 from ...questions import AnsweredQuestion, Question
 from ...results import ToolResult
-from ...storage.process_owner import has_mark, owner
+from ...storage.process_owner import has_mark
 from ...values.rendering import as_json
 from ...verdicts import Finding
 from ..call_frame import CallFrame
@@ -52,6 +52,7 @@ class ApprovalCase:
 
     Attributes:
         claimed_record: The request that was approved, once it is claimed.
+        owner: The owner of the claims of this call, once there is one: this process, with the mark of the step.
         open_record: The request that still waits for an answer, once the call could end with it.
         resumed_id: The id of the request that a person has answered after the call had ended, if the call is resumed.
         made_ids: The ids of the requests that this call has made. It may find another one, of the same call.
@@ -66,6 +67,7 @@ class ApprovalCase:
         self.approvals = self.settings.approvals
         self.store_runner = self.settings.store_runner
         self.claimed_record: Record | None = None
+        self.owner = ""
         self.open_record: Record | None = None
         self.resumed_id = ""
         self.made_ids: set[str] = set()
@@ -110,11 +112,6 @@ class ApprovalCase:
     def is_step(self) -> bool:
         """Whether the call is a step of a run."""
         return bool(self.call.claim_mark)
-
-    @property
-    def owner(self) -> str:
-        """The owner of the claims of this call: this process, with the mark of the step."""
-        return owner(mark=self.call.claim_mark)
 
     def is_resumed_by(self, record: Record) -> bool:
         """Return whether a person has answered *record* after its call had ended. They cannot be asked again."""
@@ -268,13 +265,13 @@ class Answered:
     Attributes:
         record: The request.
         decision: The answer.
-        is_stored: Whether *record* was read from a store that other programs may have written. Then the content that
-            *record* shows is compared with what would run.
+        is_exposed: Whether *record* was read from a store that other programs may have written: it is outside of this
+            process, and unsigned. Then the content that *record* shows is compared with what would run.
     """
 
     record: Record
     decision: Decision
-    is_stored: bool
+    is_exposed: bool
 
 
 def get_case(frame: CallFrame) -> ApprovalCase:

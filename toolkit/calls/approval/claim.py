@@ -20,7 +20,7 @@ from ...approvals.store_runner import StoreRunner, StoreTimeoutError
 from ...decisions import Decision
 from ...questions import AnsweredQuestion
 from ...results import ToolCall, ToolResult
-from ...storage.process_owner import is_alive, is_this_process
+from ...storage.process_owner import is_alive, is_this_process, owner
 from ...values.rendering import describe_value
 from ..call_frame import CallFrame
 from ..settings import Settings
@@ -33,7 +33,6 @@ __all__ = [
     "build_repeated_result",
     "claim_request",
     "deny_request",
-    "find_decision_time",
     "find_running",
     "has_approval_before",
     "record_cut_short",
@@ -113,14 +112,16 @@ async def claim_request(
 
     *arguments* and *answers* replace those of the record, unless they are None.
     """
-    now, mine = find_decision_time(decision.decided_at, case.approvals), case.owner
-    settlement = Settlement("claimed", by=decision.by, owner=mine, now=now, arguments=arguments, answers=answers)
+    now = _find_decision_time(decision, case.approvals)
+    case.owner = mine = owner(mark=case.call.claim_mark)
 
     def claim(store: ApprovalStore) -> bool:
         name = record.request.id
         present: Record | None = record
         if record.state != "claimed":
-            if store.settle(name, settlement):
+            if store.settle(
+                name, Settlement("claimed", by=decision.by, owner=mine, now=now, arguments=arguments, answers=answers)
+            ):
                 return True
             # An earlier attempt at the same step, whose process was replaced, may have been faster.
             present = store.get(name) if case.is_step else None
@@ -146,7 +147,7 @@ async def claim_request(
 
 async def deny_request(case: ApprovalCase, record: Record, decision: Decision, reason: str) -> None:
     """Close the request, or raise `ApprovalError` if it was answered before. *reason* is what the model is told."""
-    name, now = record.request.id, find_decision_time(decision.decided_at, case.approvals)
+    name, now = record.request.id, _find_decision_time(decision, case.approvals)
     settlement = Settlement("denied", by=decision.by, now=now, denial=case.frame.redaction().mask_text(reason))
     if not await case.run_in_store("deny request", name, lambda store: store.settle(name, settlement)):
         raise ApprovalError(f"request {name} was answered before", why="answered")
@@ -217,7 +218,8 @@ async def record_outcome(frame: CallFrame) -> None:
         return
     try:
         try:
-            await withdraw_unless_carried_by(case, result)
+            if case.open_record is not None:
+                await withdraw_unless_carried_by(case, result)
         finally:  # a cancellation during the `await` above must not leave a claim without its outcome
             problem = "" if case.claimed_record is None else await _store_outcome(case, case.claimed_record, result)
             if problem:
@@ -282,15 +284,17 @@ def _write_outcome(case: ApprovalCase, store: ApprovalStore, record: Record, res
     # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be
     # stored, because a part of it is not JSON, a short result is stored.
     name, problem = record.request.id, ""
-    short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
-    for outcome in (result, short):
+    for is_short in (False, True):
         try:
+            outcome = result
+            if is_short:
+                outcome = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
             is_kept = store.finish(name, outcome.to_json(), owner=case.owner)
         except Exception as error:  # noqa: BLE001 -- the reason is given above
             _log.exception("the outcome of request %s could not be kept", name)
             problem = describe_value(error)
         else:
-            case.approvals.lost.discard(name)
+            case.approvals.lost.pop(name, None)
             if is_kept is not False:  # a store of the user may return None
                 return ""
             _log.error("the outcome of request %s was not kept: %s", name, _TAKEN_OVER)
@@ -320,10 +324,10 @@ async def withdraw_undelivered(
     await _close_request(settings.store_runner, name, close, settings.cleanup_seconds, error)
 
 
-def find_decision_time(decided_at: float | None, approvals: Approvals) -> float:
-    """Return when a person answered: now, unless the answer was kept since *decided_at*."""
+def _find_decision_time(decision: Decision, approvals: Approvals) -> float:
+    """Return when a person answered: now, unless the answer was kept since then."""
     now = approvals.clock()
-    return now if decided_at is None else min(decided_at, now)
+    return now if decision.decided_at is None else min(decision.decided_at, now)
 
 
 async def find_running(record: Record, approvals: Approvals, in_store: RunInStore) -> bool | None:

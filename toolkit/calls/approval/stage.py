@@ -76,7 +76,7 @@ async def accept_answer(frame: CallFrame) -> None:
     case = get_case(frame)
     case.resumed_id = record.request.id
     case.open_record = record if record.state == "pending" else None
-    frame.result = await _settle(case, Answered(record, decision, is_stored=True))
+    frame.result = await _settle(case, Answered(record, decision, is_exposed=case.approvals.is_exposed))
 
 
 async def settle_interrupt(frame: CallFrame, run_again: Callable[[CallFrame], Awaitable[ToolResult]]) -> None:
@@ -164,7 +164,7 @@ def _find_answer(case: ApprovalCase, record: Record) -> Answered:
     """Return the answer that a person has given to *record*, whose claim is taken over."""
     is_edited = not is_unaltered(record, case.plan.tool)
     decision = Decision.approve(by=record.decided_by, arguments=record.arguments if is_edited else None)
-    return Answered(record, decision, is_stored=True)
+    return Answered(record, decision, is_exposed=case.approvals.is_exposed)
 
 
 async def _ask(case: ApprovalCase, asking: Asking) -> Answered | ToolResult:
@@ -181,7 +181,7 @@ async def _ask(case: ApprovalCase, asking: Asking) -> Answered | ToolResult:
     if may_ask and (not asking.is_stored or _is_about(case, record)):
         decision = await case.frame.within(_ask_person(case, shown))
         if decision is not None:
-            return Answered(record, decision, is_stored=asking.is_stored)
+            return Answered(record, decision, is_exposed=asking.is_stored and case.approvals.is_exposed)
     need = "an answer" if request.questions else "approval" if request.auth is None else "credentials"
     case.open_record = record
     return ToolResult(f"waiting for {need}: {request.reason}", None, "waiting", request=request)
