@@ -168,3 +168,20 @@ print(len(paths), sum(open(path, encoding="utf-8").read().count("\\n") for path 
     modules, lines = map(int, done.stdout.split())
     assert modules <= MAX_MODULES
     assert lines <= MAX_LINES
+
+
+def test_a_call_under_permissions_loads_no_reader_of_shell_commands():
+    """It comes with the first rule or call that has a command, and is a seventh of what a server would load."""
+    code = """
+import asyncio, sys
+from toolkit import Catalog, Dispatcher, Permissions
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+permissions = Permissions("auto", ["deny drop", "allow write(path=out/**)", "ask fetch(url=https://example.org/*)"])
+assert Dispatcher(Catalog(add), permissions=permissions).call_sync("add", {"a": 1, "b": 2}).value == 3
+print([name for name in sys.modules if name.startswith(("toolkit.safety.shell.", "toolkit.safety.commands."))])
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

@@ -13,21 +13,26 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
+from .._lazy_names import LazyModule
 from .._option_checks import describe_type
 from .._plumbing.wording import in_backticks
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
 from ..decisions import Grant
 from ..safety.paths import resolve_path
-from ..safety.shell.parser import CannotParse, parse_script
 from ..spec import Tool
 from ..values.visible import make_visible
 from ..verdicts import Finding
 from .judge import PermissionRequest
 from .patterns.commands import commands_allowed
 from .rules import Rule, RuleError
+
+if TYPE_CHECKING:
+    from ..safety.shell import parser
+else:  # most programs have no tool that runs a shell command
+    parser = LazyModule("toolkit.safety.shell.parser")
 
 __all__ = [
     "build_grant",
@@ -181,9 +186,9 @@ def _read_prefix(command: str) -> str:
     if not isinstance(command, str):
         raise TypeError(f"command is the beginning of a command, such as 'npm test'; got {describe_type(command)}")
     try:
-        script = parse_script(command)
+        script = parser.parse_script(command)
         words = script.top[0].words if len(script.commands) == 1 else ()
-    except CannotParse as error:
+    except parser.CannotParse as error:
         raise ValueError(f"the command {command!r:.80} cannot be read: {error}") from None
     prefix = shlex.join(words)
     # A grant that does not cover its own command covers no other.
@@ -253,8 +258,8 @@ def _is_under(path: str, folder: str, root: str) -> bool:
 def _command_prefix(command: str) -> str | None:
     """Return the words of a single plain command that a person would call "this command"; None if there are none."""
     try:
-        script = parse_script(command)
-    except CannotParse:
+        script = parser.parse_script(command)
+    except parser.CannotParse:
         return None
     if len(script.top) != 1 or len(script.commands) != 1:
         return None

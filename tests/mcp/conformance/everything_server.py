@@ -28,6 +28,8 @@ from toolkit import (
 )
 from toolkit.mcp import ResourceChanges, http_app
 
+from .task_tools import task_tools
+
 __all__ = ["build_app", "prompts", "tools"]
 
 PNG = base64.b64decode(
@@ -339,7 +341,7 @@ resources = {
 def build_app() -> Any:
     """Return the ASGI application."""
     return http_app(
-        Dispatcher(tools),
+        Dispatcher(tools.merged(task_tools)),
         name="conformance",
         version="1.0.0",
         prompts=prompts,

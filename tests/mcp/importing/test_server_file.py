@@ -87,11 +87,11 @@ def test_a_key_of_another_program_is_named(write):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "is not JSON"),
+        ("{", "cannot be read: not JSON"),
         ('{"servers": {}}', "names no servers"),
         ('{"mcpServers": {"a": 1}}', "names no servers"),
-        ('{"mcpServers": {"a": {"command": "x", "command": "y"}}}', "'command' is given twice"),
-        ("[" * 100_000, "is not JSON"),
+        ('{"mcpServers": {"a": {"command": "x", "command": "y"}}}', 'the key "command" stands twice'),
+        ("[" * 100_000, "nested"),
         ('"' + "x" * 1_000_001 + '"', "larger than 262,144 bytes"),
     ],
 )

@@ -16,7 +16,7 @@ from pydantic import ConfigDict
 
 from tests.clocks import wait_until
 from tests.mcp.serving.kit import NEW, OLD, YES, Person, connected, text_of
-from toolkit import Catalog, Context, Dispatcher, Permissions
+from toolkit import Catalog, Context, Dispatcher, Permissions, ToolResult
 from toolkit.mcp import Auth, http_app
 from toolkit.mcp.serving.tool_tasks import EXTENSION
 
@@ -125,6 +125,18 @@ def bench():
         second = await context.ask("second", "And who else?", schema)
         return f"{first['name']} and {second['name']}"
 
+    @Bench.catalog.tool(read_only=True, background=True)
+    async def pair(context: Context) -> str:
+        """Ask two questions at once."""
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+        answers = await asyncio.gather(context.ask("first", "Who?", schema), context.ask("second", "Who else?", schema))
+        return " and ".join(answer["name"] for answer in answers)
+
+    @Bench.catalog.tool(read_only=True, background=True)
+    async def vanish() -> ToolResult:
+        """Say that there is no such tool."""
+        return ToolResult.failure("not_found", "gone")
+
     @Bench.catalog.tool(background=True)
     async def pay(amount: int) -> str:
         """Pay."""
@@ -228,13 +240,27 @@ async def test_questions_of_a_task_are_answered_by_updates(bench):
         assert following.states.count("input_required") == 3
 
 
-async def test_an_answer_with_another_key_is_ignored(bench):
-    """The question stays open, until the task is cancelled."""
+async def test_questions_of_a_task_are_answered_one_by_one(bench):
+    """The task waits for the others, and lists no question that has an answer."""
+    opened, _ = with_tasks(bench, person=Person(YES))
+    async with opened as client:
+        task_id = (await start(client, "pair", {}))["taskId"]
+        first, second = (await read_until(client, task_id))["inputRequests"]
+        answer = {"action": "accept", "content": {"name": "Ada"}}
+        await ask(client.session, "update", task_id, input_responses={first: answer})
+        assert [*(await ask(client.session, "get", task_id))["inputRequests"]] == [second]
+        await ask(client.session, "update", task_id, input_responses={second: answer})
+        state = await read_until(client, task_id)
+        assert state["result"]["content"][0]["text"] == "Ada and Ada"
+
+
+@pytest.mark.parametrize("answer", [{"action": "accept", "content": {"name": "Eve"}}, {"ignored": True}, None])
+async def test_an_answer_with_another_key_is_ignored(bench, answer):
+    """The question stays open, until the task is cancelled. The answer may have any form."""
     opened, _ = with_tasks(bench, person=Person(YES))
     async with opened as client:
         task_id = (await start(client, "interview", {}))["taskId"]
         state = await read_until(client, task_id)
-        answer = {"action": "accept", "content": {"name": "Eve"}}
         await ask(client.session, "update", task_id, input_responses={"other": answer})
         assert (await ask(client.session, "get", task_id))["inputRequests"].keys() == state["inputRequests"].keys()
         await ask(client.session, "cancel", task_id)
@@ -308,6 +334,24 @@ async def test_a_task_belongs_to_its_user(bench):
         assert mismatch["error"]["code"] == types.HEADER_MISMATCH
         await send(ada, "tasks/cancel", taskId=task_id)
         await bench.cancelled.wait()
+
+
+@pytest.mark.parametrize("method", ["list", "result"])
+async def test_the_methods_of_earlier_tasks_are_not_known(bench, method):
+    opened, _ = with_tasks(bench)
+    async with opened as client:
+        with pytest.raises(MCPError) as caught:
+            await ask(client.session, method, "x")
+        assert caught.value.error.code == types.METHOD_NOT_FOUND
+
+
+async def test_a_task_whose_tool_is_gone_has_failed(bench):
+    """The protocol keeps `failed` for errors of its own."""
+    opened, _ = with_tasks(bench)
+    async with opened as client:
+        task_id = (await start(client, "vanish", {}))["taskId"]
+        state = await read_until(client, task_id)
+        assert (state["status"], state["error"]["code"]) == ("failed", types.INVALID_PARAMS)
 
 
 async def test_a_server_of_several_processes_offers_no_tasks(bench):

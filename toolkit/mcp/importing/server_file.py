@@ -16,7 +16,6 @@ whose entry has a mistake is left out, and the mistake is a problem; the others 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -30,6 +29,7 @@ from ...errors import DefinitionError, ToolkitError
 from ...settings.mcp_servers import McpServer, find_server_mistakes, without_credentials
 from ...settings.records import MergedSettings
 from ...settings.trust import Trust, configuration_folder
+from ...values.strictjson.checks import loads
 from ...values.visible import make_visible
 from .remote_server import RemoteServer, read_server
 
@@ -138,24 +138,15 @@ def check_trusted(file: ServerFile, trust: Trust, confirm: Callable[[str], bool]
 
 def _parse(content: bytes, where: Path) -> dict[str, dict[str, Any]]:
     try:
-        data = json.loads(content, object_pairs_hook=_refuse_double_keys)
-    except (ValueError, RecursionError) as error:
-        raise ServerFileError(f"{where} is not JSON: {error}") from None
+        data = loads(content)
+    except ValueError as error:
+        raise ServerFileError(f"{where} cannot be read: {error}") from None
     servers = data.get("mcpServers") if isinstance(data, dict) else None
     if not isinstance(servers, dict) or not all(isinstance(entry, dict) for entry in servers.values()):
         raise ServerFileError(f'{where} names no servers; write {{"mcpServers": {{"NAME": {{"command": ...}}}}}}')
     if len(servers) > _MAX_SERVERS:
         raise ServerFileError(f"{where} names {len(servers):,} servers, and {_MAX_SERVERS} are allowed; remove some")
     return servers
-
-
-def _refuse_double_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in table:
-            raise ValueError(f"{name!r:.80} is given twice; remove one")
-        table[name] = value
-    return table
 
 
 def _read_entry(name: str, entry: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> RemoteServer | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import quote_plus, urlsplit
 
@@ -29,7 +29,7 @@ from .issuer_pages import AuthError, IssuerPages, check_address
 from .scope_judge import ScopeJudge, Scopes
 from .token_checks import IntrospectedTokens, JwtTokens, KnownTokens, TokenUser
 
-__all__ = ["METADATA_PATH", "Auth", "FindUser"]
+__all__ = ["METADATA_PATH", "Auth", "FindUser", "build_user"]
 
 FindUser: TypeAlias = "Callable[[str], Awaitable[str | TokenUser | None] | str | TokenUser | None]"
 """Returns the user of a token; or the user and the scopes; or None if the token does not count."""
@@ -188,8 +188,7 @@ class Auth:
             raise AuthError("the token is not known")
         if not isinstance(name, str) or isinstance(scopes, str):
             raise TypeError("the function of Auth returns a name, a tuple of a name and a list of scopes, or None")
-        # The token is not kept, because this object is passed on.
-        return AuthenticatedUser(AccessToken(token="", client_id=name, subject=name, scopes=list(scopes)))
+        return build_user(name, scopes)
 
     def check_scopes(self, tool: Tool, scopes: Collection[str]) -> None:
         """Raise `AuthError` if none of *scopes* grants any call of *tool*, and another scope would."""
@@ -219,6 +218,11 @@ class Auth:
         if self._scopes:
             page["scopes_supported"] = self._scopes
         return {**page, "bearer_methods_supported": ["header"]}
+
+
+def build_user(name: str, scopes: Iterable[str] = ()) -> AuthenticatedUser:
+    """Return the user *name*. The token is not kept, because this object is passed on."""
+    return AuthenticatedUser(AccessToken(token="", client_id=name, subject=name, scopes=list(scopes)))
 
 
 def _list_audiences(audience: str | Sequence[str]) -> list[str]:

@@ -83,7 +83,7 @@ class ChangeNotifier:
         self._catalogs: tuple[CatalogView, ...] = ()
         self._book = ResourceBook({})
         self._resources = resources
-        self._uris: dict[Connection, set[str]] = {}  # the subscriptions of each connection of an older revision
+        self._uris: dict[Connection, frozenset[str]] = {}  # the subscriptions of each connection of an older revision
         self._changed_uris: dict[str, None] = {}
         self._has_changed = False
         self._ends: list[Callable[[], None]] = []
@@ -110,18 +110,19 @@ class ChangeNotifier:
             raise MCPError(INVALID_PARAMS, f"there is no resource {uri[:200]}", {"uri": uri})
         if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
             raise MCPError(INVALID_PARAMS, f"a connection can subscribe to {_MAX_SUBSCRIPTIONS:,} resources at most")
-        uris.add(uri)
+        self._uris[connection_of(context)] = uris | {uri}
         return {}
 
     async def unsubscribe(self, context: RequestContext, params: UnsubscribeRequestParams) -> dict[str, Any]:
         """End the subscription of the connection of *context* to a resource, if there is one."""
-        self._find_subscriptions(context).discard(str(params.uri))
+        uris = self._find_subscriptions(context)
+        self._uris[connection_of(context)] = uris - {str(params.uri)}
         return {}
 
-    def _find_subscriptions(self, context: RequestContext) -> set[str]:
+    def _find_subscriptions(self, context: RequestContext) -> frozenset[str]:
         connection = connection_of(context)
         if connection not in self._uris:
-            self._uris[connection] = set()
+            self._uris[connection] = frozenset()
             connection.exit_stack.callback(self._uris.pop, connection, None)
         return self._uris[connection]
 

@@ -15,21 +15,12 @@ from mcp.server import ServerRequestContext
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import principal_components
 from mcp.server.connection import Connection
-from mcp.server.context import CallNext, HandlerResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ...session import Session
 from .sealed_state import StateSeal
 
-__all__ = [
-    "Conversations",
-    "RequestContext",
-    "SessionOwners",
-    "connection_of",
-    "is_modern",
-    "is_stateless",
-    "name_client",
-]
+__all__ = ["Conversations", "RequestContext", "connection_of", "is_modern", "is_stateless", "name_client"]
 
 RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 
@@ -114,32 +105,3 @@ class Conversations:
         if len(self._sessions) > _MAX_PRINCIPALS:
             self._sessions.popitem(last=False)
         return self._sessions[session_id]
-
-
-class SessionOwners:
-    """
-    Who may use a session of an older revision over HTTP: the user who opened it, and no other.
-
-    The object is middleware of the server, where it sees who opens a session. The guard of the HTTP server asks it
-    before it reads a request of any method. A session of another user answers as one that does not exist.
-    """
-
-    def __init__(self, conversations: Conversations) -> None:
-        self._conversations = conversations
-        self._owners: dict[bytes, str | None] = {}
-
-    async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-        """Remember who opens a session, until it ends, and pass the message on."""
-        connection = connection_of(ctx)
-        if ctx.method == "initialize" and connection.session_id is not None:
-            session_id = connection.session_id.encode()
-            if session_id not in self._owners:
-                self._owners[session_id] = self._conversations.principal_of(ctx)
-                connection.exit_stack.callback(self._owners.pop, session_id, None)
-        return await call_next(ctx)
-
-    def may_touch(self, session_id: bytes, user: Any) -> bool:
-        """Return whether *user*, as it stands in an HTTP request, may use the session *session_id*."""
-        if session_id not in self._owners:
-            return True  # there is no such session, and the SDK says so
-        return self._owners[session_id] == self._conversations.find_principal(user)

@@ -23,7 +23,7 @@ from ...dispatcher import Dispatcher
 from ...errors import ToolkitWarning
 from ...web_server.request_guard import is_loopback
 from .auth import METADATA_PATH, Auth, FindUser
-from .conversations import RequestContext, SessionOwners
+from .conversations import RequestContext
 from .http_guard import HttpGuard
 from .request_page import RequestPage
 from .tool_server import ServerOptions, ToolServer, build_judged_server
@@ -119,7 +119,6 @@ class HttpApp:
         *,
         auth: Auth | None,
         request_headers: Sequence[str],
-        max_body_bytes: int,
         **guard_options: Any,
     ) -> None:
         self.server = server
@@ -131,19 +130,13 @@ class HttpApp:
             stateless=server.is_stateless,
             # The guard has checked the host and the origin.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=max_body_bytes,
         )
         self._is_running = False
         self._draining = asyncio.Event()
-        self._owners = SessionOwners(server.conversations)
-        server.middleware += [self._owners, self._note_request]
-        guard_options |= {
-            "owners": self._owners,
-            "find_tool": server.find_tool,
-            "request_headers": request_headers,
-            "max_body_bytes": max_body_bytes,
-        }
-        self._guard = HttpGuard(self._manager.handle_request, auth=auth, **guard_options)
+        server.middleware.append(self._note_request)
+        guard_options |= {"find_tool": server.find_tool, "request_headers": request_headers}
+        # The guard limits the body as well. What the SDK limits it with would read it once more.
+        self._guard = HttpGuard(self._manager.asgi_app.app, auth=auth, **guard_options)
         self._page: RequestPage | None = None
         if server.is_stateless:
             server.waiting_calls.path = path

@@ -1,7 +1,7 @@
 """
-The checks on an HTTP request before the protocol sees it: those of every server, user, owner, strict JSON, scope.
+The checks on an HTTP request before the protocol sees it: those of every server, user, strict JSON, scope.
 
-A server on any other address than loopback needs a token. A session is for its owner alone.
+A server on any other address than loopback needs a token. The SDK keeps a session for the user who opened it.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mcp_types import INVALID_REQUEST
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.authentication import AuthCredentials
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...spec import Tool
 from ...web_server.request_guard import SINGLE_HEADERS, RequestGuard, refuse, replay
-from .auth import Auth
-from .conversations import SessionOwners
+from .auth import Auth, build_user
 from .issuer_pages import AuthError
 from .strict_messages import build_error_message, find_message_id, parse_message
 
@@ -37,7 +36,6 @@ class HttpGuard(RequestGuard):
     An ASGI application that passes good requests on to *app*, within the limits that `http_app` explains.
 
     Args:
-        owners: Knows whose sessions are open.
         auth: Finds the users; None if no token is needed.
         find_tool: Returns the tool of a name, or None.
         request_headers: The names of the headers that tools see, in small letters.
@@ -48,7 +46,6 @@ class HttpGuard(RequestGuard):
         self,
         app: ASGIApp,
         *,
-        owners: SessionOwners,
         auth: Auth | None,
         find_tool: Callable[[str], Tool | None],
         request_headers: Iterable[str],
@@ -58,7 +55,6 @@ class HttpGuard(RequestGuard):
         own_headers = (name.encode() for name in self._request_headers)
         super().__init__(single_headers=_SINGLE_HEADERS.union(own_headers), **limits)
         self._app = app
-        self._owners = owners
         self._auth = auth
         self._find_tool = find_tool
 
@@ -72,7 +68,9 @@ class HttpGuard(RequestGuard):
                 await self._build_preflight(headers)(scope, receive, send)  # a browser asks without the token
                 return
         try:
-            refusal = refusal or self._check_length(headers) or await self._check_user(scope, headers)
+            refusal = refusal or self._check_length(headers)
+            if refusal is None:
+                scope["user"] = await self._find_user(scope, headers)
             body = refusal or await self._read_body(receive)
             if isinstance(body, bytes) and scope["method"] == "POST":
                 body = self._check_message(body, scope) or body
@@ -95,20 +93,23 @@ class HttpGuard(RequestGuard):
         }
         return Response(status_code=204, headers=further)
 
-    async def _check_user(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
+    async def _find_user(self, scope: Scope, headers: dict[bytes, bytes]) -> Any:
+        """Return the user of a request, in a form in which the SDK compares the users of a session."""
+        user = scope.get("user")
         if self._auth is not None:
             header = headers.get(b"authorization")
             user = await self._auth.find_user(None if header is None else header.decode("latin-1"))
-            scope["user"], scope["auth"] = user, AuthCredentials(user.scopes)
-        if self._owners.may_touch(headers.get(b"mcp-session-id", b""), scope.get("user")):
-            return None
-        return _refuse_message(404, build_error_message(None, "Session not found", INVALID_REQUEST))
+            scope["auth"] = AuthCredentials(user.scopes)
+        elif user is not None and user.is_authenticated and not isinstance(user, AuthenticatedUser):
+            user = build_user(str(user.display_name))  # an application that mounts this one has found the user
+        return user
 
     def _check_message(self, body: bytes, scope: Scope) -> Response | None:
         try:
             message = parse_message(body)
         except ValueError as error:
-            return _refuse_message(400, build_error_message(find_message_id(body), str(error)))
+            answer = build_error_message(find_message_id(body), str(error))
+            return Response(answer, 400, media_type="application/json")
         tool = None if self._auth is None else self._find_tool(_find_tool_name(message))
         if self._auth is not None and tool is not None:
             self._auth.check_scopes(tool, scope["auth"].scopes)
@@ -136,7 +137,3 @@ def _allow_reading(send: Send, origin: bytes) -> Send:
         await send(message)
 
     return send_readable
-
-
-def _refuse_message(status: int, message: bytes) -> Response:
-    return Response(message, status, media_type="application/json")

@@ -26,7 +26,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..._lazy_names import LazyModule
-from ..._option_checks import OptionTypes, check_option_types, explain_unknown_choice
+from ..._option_checks import OptionTypes, check_option_names, check_option_types
 from ...approvals.policy import Approvals
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
@@ -132,10 +132,7 @@ def build_judged_server(
     """Return a server as `build_server` does, whose calls have to satisfy *judges* as well."""
     if not isinstance(dispatcher, Dispatcher):
         raise TypeError(f"a server wants a dispatcher, got {type(dispatcher).__name__}; write Dispatcher(catalog)")
-    names = list(ServerOptions.__annotations__)
-    for name in options:
-        if name not in names:
-            raise TypeError(f"a server: the option {explain_unknown_choice(name, names)}")
+    check_option_names(options, ServerOptions.__annotations__, {}, "a server")
     check_option_types(options, {name: types for name, types in _OPTION_TYPES.items() if name in options})
     if options.get("key") is not None and dispatcher.approvals.seal is not None:
         raise ValueError(

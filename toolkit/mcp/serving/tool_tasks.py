@@ -27,7 +27,6 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     GetTaskRequestParams,
-    InputResponses,
 )
 
 from ...approvals.records import ApprovalError
@@ -52,9 +51,9 @@ _MAX_MESSAGE_CHARS = 300
 
 
 class UpdateTaskParams(GetTaskRequestParams):
-    """The parameters of `tasks/update`."""
+    """The parameters of `tasks/update`. An answer that belongs to no question is ignored, whatever its form."""
 
-    input_responses: InputResponses
+    input_responses: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -169,8 +168,7 @@ class ToolTasks(ToolCaller):
         """Take the answers of the client to questions of a task. The call goes on when none is missing."""
         task = self._find(context, params.task_id)
         questions, request = task.list_questions(), task.request
-        responses = params.input_responses.items()
-        task.answers |= {key: response.model_dump(by_alias=True) for key, response in responses if key in questions}
+        task.answers |= {key: answer for key, answer in params.input_responses.items() if key in questions}
         if request is not None and not task.list_questions():
             answers = {key.removesuffix(f"-{task.round}"): answer for key, answer in task.answers.items()}
             await self._go_on(task, context, request, answers)
@@ -219,9 +217,11 @@ class ToolTasks(ToolCaller):
             state = "stopped" if task.job is None else task.job.state()
             failure = {"error": {"code": INTERNAL_ERROR, "message": state}}
             return ("cancelled", {}) if state == "stopped" else ("failed", failure)
-        return "completed", {
-            "result": result if isinstance(result, dict) else self._answer(task.exchange.params.name, result)
-        }
+        try:
+            answer = result if isinstance(result, dict) else self._answer(task.exchange.params.name, result)
+        except MCPError as error:
+            return "failed", {"error": {"code": error.error.code, "message": error.error.message}}
+        return "completed", {"result": answer}
 
     async def _go_on(
         self, task: ServedTask, context: RequestContext, request: ApprovalRequest, answers: Mapping[str, Any]

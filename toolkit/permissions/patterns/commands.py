@@ -28,12 +28,20 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from ...safety.commands.dangers import chooses_program
-from ...safety.commands.written_scripts import WrittenText, find_runs_of_written_files
-from ...safety.shell.evaluation import runs_unseen_text
-from ...safety.shell.known_input import SHELLS
-from ...safety.shell.parser import CannotParse, Script, SimpleCommand, parse_script
+from ..._lazy_names import LazyModule
+
+if TYPE_CHECKING:
+    from ...safety.commands import dangers, written_scripts
+    from ...safety.shell import evaluation, known_input, parser
+    from ...safety.shell.parser import Script, SimpleCommand
+else:  # most programs have no tool that runs a shell command
+    dangers = LazyModule("toolkit.safety.commands.dangers")
+    written_scripts = LazyModule("toolkit.safety.commands.written_scripts")
+    evaluation = LazyModule("toolkit.safety.shell.evaluation")
+    known_input = LazyModule("toolkit.safety.shell.known_input")
+    parser = LazyModule("toolkit.safety.shell.parser")
 
 __all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "find_redirected_paths", "why_unreadable"]
 
@@ -99,7 +107,7 @@ class CommandPattern:
         parts = [_program_name(part) for word in command.plain[1:] for part in _NAME_ENDS.split(word)]
         # The program may be joined to a letter: `-erm`.
         is_named = any(part == program or (part.startswith("-") and part.endswith(program)) for part in parts)
-        return is_named and chooses_program(command)
+        return is_named and dangers.chooses_program(command)
 
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
@@ -116,7 +124,7 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
     """
     try:
         script = _parse_script(text)
-    except CannotParse:
+    except parser.CannotParse:
         return False
     if script.has_redirection or script.has_assignment or script.has_substitution or script.functions:
         return False
@@ -143,10 +151,10 @@ def commands_concerned(text: str, pattern: str) -> bool:
     """Return whether any part of *text* could match *pattern*. A text that cannot be parsed could match."""
     try:
         script = _parse_script(text)
-    except CannotParse:
+    except parser.CannotParse:
         return True
     parsed_pattern = _parse_pattern(pattern)
-    if any(map(runs_unseen_text, script.commands)):
+    if any(map(evaluation.runs_unseen_text, script.commands)):
         return True
     if any(
         parsed_pattern.concerns(reading)
@@ -157,15 +165,15 @@ def commands_concerned(text: str, pattern: str) -> bool:
     if any(map(parsed_pattern.concerns_choice, script.commands)):
         return True
     return any(
-        not isinstance(outcome, WrittenText) or commands_concerned(outcome.text, pattern)
-        for _, outcome in find_runs_of_written_files(script)
+        not isinstance(outcome, written_scripts.WrittenText) or commands_concerned(outcome.text, pattern)
+        for _, outcome in written_scripts.find_runs_of_written_files(script)
     )
 
 
 def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
     """Yield the command, and for a shell the command that its script may be: `bash npm test`, `source npm test`."""
     yield command
-    if command.words and command.name in (*SHELLS, "source", "."):
+    if command.words and command.name in (*known_input.SHELLS, "source", "."):
         for at in range(1, len(command.words)):
             yield replace(command, words=command.words[at:], literal=command.literal[at:])
             # An option may take the next word, so the script may be a later word.
@@ -206,7 +214,7 @@ def why_unreadable(text: str) -> str | None:
     """Return why it is unknown what *text* would run; return None if it is known."""
     try:
         _parse_script(text)
-    except CannotParse as error:
+    except parser.CannotParse as error:
         return f"the command cannot be read ({error})"
     return None
 
@@ -214,7 +222,7 @@ def why_unreadable(text: str) -> str | None:
 @functools.lru_cache(maxsize=4)
 def _parse_script(text: str) -> Script:
     # The cache helps because many rules look at the same command.
-    return parse_script(text)
+    return parser.parse_script(text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -245,8 +253,8 @@ def _read_inner_patterns(text: str) -> tuple[tuple[tuple[str, ...], CommandPatte
     """
     pattern = _parse_pattern(text)
     try:
-        script = parse_script(shlex.join(pattern.words))
-    except CannotParse:
+        script = parser.parse_script(shlex.join(pattern.words))
+    except parser.CannotParse:
         return ()
     inside = [command for command in script.commands if command.nesting and command.words and all(command.literal)]
     return tuple((command.nesting, CommandPattern(command.words, pattern.allows_more_words)) for command in inside)
@@ -265,8 +273,8 @@ def find_redirected_paths(command: str, *, writes: bool) -> tuple[str | None, ..
     any file, and is the only path of a command line that cannot be read.
     """
     try:
-        script = parse_script(command)
-    except CannotParse:
+        script = parser.parse_script(command)
+    except parser.CannotParse:
         return (None,)
     return tuple(dict.fromkeys(_paths(script, writes)))
 
