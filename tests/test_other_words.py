@@ -163,7 +163,6 @@ def test_a_package_whose_name_another_package_offers_can_be_imported():
         ("TestModel", "`from toolkit.providers import ScriptedProvider`"),
         ("FastMCP", "`from toolkit.mcp import serve`"),
         ("UsageLimits", "`from toolkit.agent import Budget`"),
-        ("Found", "it is now called SearchResult"),
     ],
 )
 def test_a_name_of_another_library_is_told_ours(name, word):

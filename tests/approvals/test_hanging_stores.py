@@ -274,7 +274,7 @@ async def test_a_call_that_waits_for_its_store_can_be_cancelled(release):
     mill.store.hangs_in = {"add"}
     assert await cancel(mill.dispatcher.call("cut", {"wood": "oak"}), lambda: mill.store.entered) < 5
     release.set()
-    await until(lambda: [packed.state for packed in list(mill.store._records.values())] == ["denied"])
+    await until(lambda: [packed.fields.state for packed in list(mill.store._records.values())] == ["denied"])
     mill.dispatcher.close()
 
 
@@ -286,7 +286,7 @@ async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_ha
     assert (result.kind, mill.ran) == ("timeout", [])
     assert "was to claim request" in result.text
     release.set()
-    await until(lambda: all(packed.state in ("denied", "done") for packed in list(mill.store._records.values())))
+    await until(lambda: all(packed.fields.state in ("denied", "done") for packed in list(mill.store._records.values())))
     mill.dispatcher.close()
 
 

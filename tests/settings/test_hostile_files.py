@@ -160,8 +160,11 @@ def test_a_file_of_servers_reports_twenty_mistakes(place):
     ("text", "why"),
     [
         (json.dumps({"mcpServers": {f"s{number}": {"command": "x"} for number in range(5000)}}), "200 are allowed"),
-        ("[" * 100_000, "is not JSON"),
-        ('{"mcpServers": {' + ", ".join(f'"s{number}": {{}}' for number in [*range(9000), 8999]) + "}}", "given twice"),
+        ("[" * 100_000, "nested too deeply"),
+        (
+            '{"mcpServers": {' + ", ".join(f'"s{number}": {{}}' for number in [*range(9000), 8999]) + "}}",
+            "stands twice",
+        ),
         (" " * 300_000, "larger than 262,144 bytes"),
     ],
     ids=["servers", "lists", "a key twice", "bytes"],

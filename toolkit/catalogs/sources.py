@@ -77,7 +77,7 @@ def _tools_of(source: Any) -> Sequence[Tool]:
         raise CatalogError(
             f"{reprlib.repr(source)} is not a tool; add the method as the class or an instance provides it"
         )
-    if hasattr(source, "as_tool"):
+    if inspect.getattr_static(source, "as_tool", None) is not None:
         raise CatalogError(f"{reprlib.repr(source)} is not a tool; write `agent.as_tool(name, description)`")
     raise CatalogError(
         f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
