@@ -87,7 +87,9 @@ class Operation:
         method: The method of HTTP, in capitals.
         path: The path as the document has it: "/pets/{id}".
         id: Its `operationId`; None if it has none.
+        tags: The tags that the document gives it. The first one is the group of its tool.
         description: Its summary and its description.
+        is_deprecated: Whether the document says that it should no longer be used.
         place: Where it stands in the document: "paths./pets/{id}.get".
         data: The operation in the document, with its extensions.
         shared: The path in the document, which has what all operations of the path share.
