@@ -103,7 +103,7 @@ def test_lists_are_given_by_repeating(shop):
         (
             ["cancel", "day=2026-05-01", "--no-ask"],
             7,
-            "answer in a terminal, or permit it with --mode or --rule (toolkit explain shows what asks)",
+            "answer in a terminal, or permit it with --mode or --rule, unless a dispatcher of the target asks",
         ),
         (["cancel", "day=2026-05-01", "--rule", "allow cancel"], 0, ""),
         (["cancel", "day=2026-05-01", "--mode", "bypass"], 0, ""),

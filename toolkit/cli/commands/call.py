@@ -215,7 +215,9 @@ def _describe_problem(result: ToolResult, saved: SavedFile[ToolResult]) -> str:
     # A call that waits for a person is not permitted by a rule or mode of the command that resumes it.
     if result.request.questions or saved.content is not None:
         return f"{result.text}; {answer}"
-    return f"{result.text}; {answer}, or permit it with --mode or --rule (toolkit explain shows what asks)"
+    # The rules and the mode of a dispatcher in the target hold beside those of the command.
+    permit = "permit it with --mode or --rule, unless a dispatcher of the target asks (toolkit explain shows what asks)"
+    return f"{result.text}; {answer}, or {permit}"
 
 
 def _report(output: Output, display: AgentDisplay, shown_ids: set[str], progress: Progress) -> None:
