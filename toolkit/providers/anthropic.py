@@ -19,10 +19,25 @@ from ..formats.schemas.remarks import prepare_schema
 from ..formats.schemas.rewriting import rewrite_schema
 from ..spec import Tool
 from ..values.strictjson.checks import copy_json
-from . import wire
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
+from .wire import (
+    UNREADABLE,
+    arguments_object,
+    as_object_list,
+    copy_native_content,
+    find_ends,
+    get_object,
+    has_own_search,
+    is_same_turn,
+    list_unshown_tools,
+    map_stop_reason,
+    parse_arguments,
+    read_token_count,
+    wire_id,
+    wire_name,
+)
 
 __all__ = ["AnthropicProvider"]
 
@@ -84,7 +99,7 @@ class AnthropicProvider(RemoteProvider):
             mark = anthropic.build_cache_mark(self.cache)
             if request.system.strip():  # a mark at a blank text is refused
                 system = [{"type": "text", "text": request.system, "cache_control": mark}]
-            for message in wire.find_ends(messages, has_tools=bool(tools)):
+            for message in find_ends(messages, has_tools=bool(tools)):
                 _mark_last_block(message, mark)
         return {
             "model": self.model,
@@ -97,12 +112,12 @@ class AnthropicProvider(RemoteProvider):
         }
 
     def _loads_natively(self, request: Request) -> bool:
-        return self.native_loading and wire.has_own_search(request) and len(request.catalog or ()) <= _MAX_TOOLS
+        return self.native_loading and has_own_search(request) and len(request.catalog or ()) <= _MAX_TOOLS
 
     def _choose_definition_options(self, request: Request) -> dict[str, Any]:
         if not self._loads_natively(request):
             return {"cache": self.cache}
-        return {"cache": self.cache, "native_loading": True, "undeferred": wire.list_unshown_tools(request)}
+        return {"cache": self.cache, "native_loading": True, "undeferred": list_unshown_tools(request)}
 
     def _translate_results(self, message: ToolMessage, request: Request) -> list[dict[str, Any]]:
         return anthropic.results(message.results, request.catalog, native_loading=self._loads_natively(request))
@@ -111,8 +126,8 @@ class AnthropicProvider(RemoteProvider):
         return {"type": "text", "text": part} if isinstance(part, str) else anthropic.build_media_block(part)
 
     def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
-        content = wire.as_object_list(wire.copy_native_content(message, self.name))
-        if content is None or not wire.is_same_turn((block.get("id") for block in content if _is_call(block)), message):
+        content = as_object_list(copy_native_content(message, self.name))
+        if content is None or not is_same_turn((block.get("id") for block in content if _is_call(block)), message):
             content = _build_content(message)
         content = [block for block in content if not _is_blank(block)]
         return [{"role": "assistant", "content": content}] if content else []
@@ -121,13 +136,13 @@ class AnthropicProvider(RemoteProvider):
         for block in item["content"]:
             key = _ID_FIELDS.get(str(block.get("type")))  # a server may have sent any JSON as the type
             if key is not None:
-                block[key] = wire.wire_id(block.get(key), _LEGAL_ID)
+                block[key] = wire_id(block.get(key), _LEGAL_ID)
         return item
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         content = [block for block in response["content"] if isinstance(block, dict)]
         text = "".join(block["text"] for block in content if block.get("type") == "text")
-        explanation = wire.get_object(response, "stop_details").get("explanation")
+        explanation = get_object(response, "stop_details").get("explanation")
         plain = AssistantMessage(
             text=text or (explanation if isinstance(explanation, str) else ""),
             calls=self._read_calls(response, request),
@@ -136,8 +151,8 @@ class AnthropicProvider(RemoteProvider):
         native = None if content == _build_content(plain) else Native(self.name, content)
         return Reply(
             message=replace(plain, native=native),
-            stop=wire.map_stop_reason(response.get("stop_reason"), _STOPS),
-            usage=_read_usage(wire.get_object(response, "usage")),
+            stop=map_stop_reason(response.get("stop_reason"), _STOPS),
+            usage=_read_usage(get_object(response, "usage")),
         )
 
     def _assembler(self) -> _AnthropicAssembler:
@@ -169,8 +184,8 @@ def _is_blank(block: Mapping[str, Any]) -> bool:
 def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
     for call in message.calls:
-        name = wire.wire_name(anthropic.NAMING, call.name)
-        content.append({"type": "tool_use", "id": call.id, "name": name, "input": wire.arguments_object(call)})
+        name = wire_name(anthropic.NAMING, call.name)
+        content.append({"type": "tool_use", "id": call.id, "name": name, "input": arguments_object(call)})
     return content
 
 
@@ -178,16 +193,16 @@ def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
     """Return *block* as the API accepts it. Arguments that were cut off are not an object, and are put into one."""
     block = copy_json(block)
     if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
-        block["input"] = {wire.UNREADABLE: block["input"]} if block.get("input") is not None else {}
+        block["input"] = {UNREADABLE: block["input"]} if block.get("input") is not None else {}
     return block
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    cache_reads = wire.read_token_count(usage, "cache_read_input_tokens")
-    cache_writes = wire.read_token_count(usage, "cache_creation_input_tokens")
+    cache_reads = read_token_count(usage, "cache_read_input_tokens")
+    cache_writes = read_token_count(usage, "cache_creation_input_tokens")
     return Usage(
-        input_tokens=wire.read_token_count(usage, "input_tokens") + cache_reads + cache_writes,
-        output_tokens=wire.read_token_count(usage, "output_tokens"),
+        input_tokens=read_token_count(usage, "input_tokens") + cache_reads + cache_writes,
+        output_tokens=read_token_count(usage, "output_tokens"),
         cached_tokens=cache_reads,
         cache_write_tokens=cache_writes,
     )
@@ -214,15 +229,15 @@ class _AnthropicAssembler:
             return self._grow(event["index"], event["delta"])
         elif kind == "message_delta":
             self._message.update(event["delta"])
-            counts = {name: value for name, value in wire.get_object(event, "usage").items() if value is not None}
-            self._message["usage"] = {**wire.get_object(self._message, "usage"), **counts}
+            counts = {name: value for name, value in get_object(event, "usage").items() if value is not None}
+            self._message["usage"] = {**get_object(self._message, "usage"), **counts}
         elif kind == "message_stop":
             self.is_complete = True
         return ""
 
     def response(self) -> dict[str, Any]:
         for index, pieces in self._inputs.items():
-            self._blocks[index]["input"] = wire.parse_arguments("".join(pieces))
+            self._blocks[index]["input"] = parse_arguments("".join(pieces))
         return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
 
     def _grow(self, index: int, delta: Mapping[str, Any]) -> str:

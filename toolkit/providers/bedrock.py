@@ -19,7 +19,6 @@ from ..formats import bedrock
 from ..formats.base import CacheOption, check_cache
 from ..formats.media import ResultMedia
 from ..values.strictjson.checks import copy_json
-from . import wire
 from .base import Reply, Request, StopReason, Usage
 from .cloud_keys import AwsKey, check_package
 from .http.api_keys import ApiKey
@@ -27,6 +26,20 @@ from .http.exchange import OutgoingRequest
 from .http.sse import MAX_EVENT_BYTES
 from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
+from .wire import (
+    UNREADABLE,
+    arguments_object,
+    as_object_list,
+    copy_native_content,
+    find_ends,
+    get_object,
+    is_same_turn,
+    map_stop_reason,
+    parse_arguments,
+    read_token_count,
+    wire_id,
+    wire_name,
+)
 
 __all__ = ["BedrockProvider"]
 
@@ -96,7 +109,7 @@ class BedrockProvider(RemoteProvider):
         limit = request.max_tokens or self.max_tokens
         system: list[dict[str, Any]] = [{"text": request.system}] if request.system else []
         if self.cache:
-            ends = [message["content"] for message in wire.find_ends(messages, has_tools=bool(tools))]
+            ends = [message["content"] for message in find_ends(messages, has_tools=bool(tools))]
             for content in filter(None, (system, *ends)):
                 content.append(bedrock.build_cache_point(self.cache))
         body = {
@@ -109,9 +122,7 @@ class BedrockProvider(RemoteProvider):
 
     def _list_tool_names(self, body: Mapping[str, Any]) -> list[str]:
         return [
-            tool["toolSpec"]["name"]
-            for tool in wire.get_object(body, "toolConfig").get("tools", ())
-            if "toolSpec" in tool
+            tool["toolSpec"]["name"] for tool in get_object(body, "toolConfig").get("tools", ()) if "toolSpec" in tool
         ]
 
     def _choose_definition_options(self, request: Request) -> dict[str, Any]:
@@ -134,8 +145,8 @@ class BedrockProvider(RemoteProvider):
         return {"text": part} if isinstance(part, str) else bedrock.build_media_block(part, "document")
 
     def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
-        content = wire.as_object_list(wire.copy_native_content(message, self.name))
-        if content is None or not wire.is_same_turn(_list_call_ids(content), message):
+        content = as_object_list(copy_native_content(message, self.name))
+        if content is None or not is_same_turn(_list_call_ids(content), message):
             content = _build_content(message)
         content = [block for block in content if str(block.get("text", "x")).strip()]  # a blank text is refused
         return [{"role": "assistant", "content": content}] if content else []
@@ -144,7 +155,7 @@ class BedrockProvider(RemoteProvider):
         for block in item["content"]:
             for kind in ("toolUse", "toolResult"):
                 if isinstance(block.get(kind), dict):
-                    block[kind]["toolUseId"] = wire.wire_id(block[kind].get("toolUseId"), _LEGAL_ID)
+                    block[kind]["toolUseId"] = wire_id(block[kind].get("toolUseId"), _LEGAL_ID)
         return item
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
@@ -157,8 +168,8 @@ class BedrockProvider(RemoteProvider):
         native = None if content == _build_content(plain) else Native(self.name, content)
         return Reply(
             message=replace(plain, native=native),
-            stop=wire.map_stop_reason(response.get("stopReason"), _STOPS),
-            usage=_read_usage(wire.get_object(response, "usage")),
+            stop=map_stop_reason(response.get("stopReason"), _STOPS),
+            usage=_read_usage(get_object(response, "usage")),
         )
 
     def _assembler(self) -> _ConverseAssembler:
@@ -168,14 +179,14 @@ class BedrockProvider(RemoteProvider):
 def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:
     content: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
     for call in message.calls:
-        name = wire.wire_name(bedrock.NAMING, call.name)
-        content.append({"toolUse": {"toolUseId": call.id, "name": name, "input": wire.arguments_object(call)}})
+        name = wire_name(bedrock.NAMING, call.name)
+        content.append({"toolUse": {"toolUseId": call.id, "name": name, "input": arguments_object(call)}})
     return content
 
 
 def _list_call_ids(content: list[dict[str, Any]]) -> list[Any]:
     # A call that the provider ran itself has a type.
-    uses = [wire.get_object(block, "toolUse") for block in content if "toolUse" in block]
+    uses = [get_object(block, "toolUse") for block in content if "toolUse" in block]
     return [use.get("toolUseId") for use in uses if use.get("type") is None]
 
 
@@ -184,7 +195,7 @@ def _make_sendable(block: dict[str, Any]) -> dict[str, Any]:
     block = copy_json(block)
     use = block.get("toolUse")
     if isinstance(use, dict) and not isinstance(use.get("input"), dict):
-        use["input"] = {wire.UNREADABLE: use["input"]} if use.get("input") is not None else {}
+        use["input"] = {UNREADABLE: use["input"]} if use.get("input") is not None else {}
     return block
 
 
@@ -199,12 +210,12 @@ def _encode_bytes(value: Any) -> Any:
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
     cache_reads, cache_writes = (
-        wire.read_token_count(usage, "cacheReadInputTokens"),
-        wire.read_token_count(usage, "cacheWriteInputTokens"),
+        read_token_count(usage, "cacheReadInputTokens"),
+        read_token_count(usage, "cacheWriteInputTokens"),
     )
     return Usage(
-        input_tokens=wire.read_token_count(usage, "inputTokens") + cache_reads + cache_writes,
-        output_tokens=wire.read_token_count(usage, "outputTokens"),
+        input_tokens=read_token_count(usage, "inputTokens") + cache_reads + cache_writes,
+        output_tokens=read_token_count(usage, "outputTokens"),
         cached_tokens=cache_reads,
         cache_write_tokens=cache_writes,
     )
@@ -237,7 +248,7 @@ class _ConverseAssembler:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         for block in blocks:
             if "toolUse" in block:
-                block["toolUse"]["input"] = wire.parse_arguments(block["toolUse"].get("input") or "")
+                block["toolUse"]["input"] = parse_arguments(block["toolUse"].get("input") or "")
         return {**self._fields, "output": {"message": {"role": "assistant", "content": blocks}}}
 
     def _grow(self, block: dict[str, Any], delta: Mapping[str, Any]) -> str:
@@ -248,7 +259,7 @@ class _ConverseAssembler:
             use = block.setdefault("toolUse", {})
             use["input"] = use.get("input", "") + delta["toolUse"]["input"]
             self.size += len(delta["toolUse"]["input"])
-        for name, piece in wire.get_object(delta, "reasoningContent").items():
+        for name, piece in get_object(delta, "reasoningContent").items():
             thought = block.setdefault("reasoningContent", {})
             if name != "redactedContent":
                 thought = thought.setdefault("reasoningText", {})

@@ -18,10 +18,18 @@ from ..formats.schemas.dialects import GEMINI
 from ..formats.schemas.rewriting import rewrite_schema
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
-from . import wire
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Native, ToolMessage
 from .remote import Format, RemoteProvider
+from .wire import (
+    arguments_object,
+    as_object_list,
+    copy_native_content,
+    get_object,
+    map_stop_reason,
+    read_token_count,
+    wire_name,
+)
 
 __all__ = ["GeminiProvider"]
 
@@ -107,7 +115,7 @@ class GeminiProvider(RemoteProvider):
         return {"text": part} if isinstance(part, str) else gemini.build_media_part(part)
 
     def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
-        parts = wire.as_object_list(wire.copy_native_content(message, self.name))
+        parts = as_object_list(copy_native_content(message, self.name))
         if parts is None or not _has_same_calls(parts, message):
             parts = self._build_parts(message)
         return [{"role": "model", "parts": parts}] if parts else []
@@ -123,15 +131,15 @@ class GeminiProvider(RemoteProvider):
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         candidates = response.get("candidates") or []
-        is_blocked = not candidates and wire.get_object(response, "promptFeedback").get("blockReason")
+        is_blocked = not candidates and get_object(response, "promptFeedback").get("blockReason")
         candidate = {} if is_blocked else candidates[0]
-        parts = [part for part in wire.get_object(candidate, "content").get("parts") or () if isinstance(part, dict)]
+        parts = [part for part in get_object(candidate, "content").get("parts") or () if isinstance(part, dict)]
         text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
         message = AssistantMessage(
             text=text, calls=self._read_calls(response, request), native=Native(self.name, parts) if parts else None
         )
-        stop = "refusal" if is_blocked else wire.map_stop_reason(candidate.get("finishReason"), _STOPS)
-        return Reply(message=message, stop=stop, usage=_read_usage(wire.get_object(response, "usageMetadata")))
+        stop = "refusal" if is_blocked else map_stop_reason(candidate.get("finishReason"), _STOPS)
+        return Reply(message=message, stop=stop, usage=_read_usage(get_object(response, "usageMetadata")))
 
     def _assembler(self) -> _GeminiAssembler:
         return _GeminiAssembler()
@@ -144,10 +152,7 @@ def _build_output(tool: Tool) -> dict[str, Any]:
 
 
 def _build_function_call(call: ToolCall) -> dict[str, Any]:
-    function_call: dict[str, Any] = {
-        "name": wire.wire_name(gemini.NAMING, call.name),
-        "args": wire.arguments_object(call),
-    }
+    function_call: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
     call_id = get_provider_id(ToolResult(call_id=call.id))  # the same id as the result is sent with
     return function_call if call_id is None else {**function_call, "id": call_id}
 
@@ -166,17 +171,15 @@ def _copy_call_names(call_parts: list[dict[str, Any]], answers: list[dict[str, A
 
 def _has_same_calls(parts: list[dict[str, Any]], message: AssistantMessage) -> bool:
     """Return whether *parts* have the calls of *message*. The names are compared, because Gemini gives no ids."""
-    names = [wire.get_object(part, "functionCall").get("name") for part in parts if "functionCall" in part]
+    names = [get_object(part, "functionCall").get("name") for part in parts if "functionCall" in part]
     return names == [gemini.NAMING.wire(call.name) for call in message.calls]
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
     return Usage(
-        input_tokens=wire.read_token_count(usage, "promptTokenCount")
-        + wire.read_token_count(usage, "toolUsePromptTokenCount"),
-        output_tokens=wire.read_token_count(usage, "candidatesTokenCount")
-        + wire.read_token_count(usage, "thoughtsTokenCount"),
-        cached_tokens=wire.read_token_count(usage, "cachedContentTokenCount"),
+        input_tokens=read_token_count(usage, "promptTokenCount") + read_token_count(usage, "toolUsePromptTokenCount"),
+        output_tokens=read_token_count(usage, "candidatesTokenCount") + read_token_count(usage, "thoughtsTokenCount"),
+        cached_tokens=read_token_count(usage, "cachedContentTokenCount"),
     )
 
 
@@ -192,7 +195,7 @@ class _GeminiAssembler:
     @property
     def is_complete(self) -> bool:
         return bool(
-            self._candidate.get("finishReason") or wire.get_object(self._fields, "promptFeedback").get("blockReason")
+            self._candidate.get("finishReason") or get_object(self._fields, "promptFeedback").get("blockReason")
         )
 
     def feed(self, event: dict[str, Any]) -> str:
@@ -200,7 +203,7 @@ class _GeminiAssembler:
         text = ""
         for candidate in (event.get("candidates") or ())[:1]:
             self._candidate.update(candidate)
-            for part in wire.get_object(candidate, "content").get("parts") or ():
+            for part in get_object(candidate, "content").get("parts") or ():
                 self._add(dict(part))
                 if "text" in part and not part.get("thought"):
                     text += part["text"]

@@ -16,10 +16,21 @@ from ..formats.openai import parameters_of
 from ..formats.schemas.dialects import OPENAI
 from ..formats.schemas.rewriting import rewrite_schema
 from ..spec import Tool
-from . import wire
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
+from .wire import (
+    arguments_text,
+    as_object_list,
+    build_cache_key,
+    copy_native_content,
+    get_object,
+    is_same_turn,
+    map_stop_reason,
+    read_openai_usage,
+    wire_id,
+    wire_name,
+)
 
 __all__ = ["OpenAIProvider", "build_output", "can_structure"]
 
@@ -83,7 +94,7 @@ class OpenAIProvider(RemoteProvider):
             if request.output is None
             else {"type": "json_schema", "json_schema": build_output(request.output)},
             limit: request.max_tokens or self.max_tokens,
-            "prompt_cache_key": wire.build_cache_key(request) if self._takes_cache_key else None,
+            "prompt_cache_key": build_cache_key(request) if self._takes_cache_key else None,
             "stream": stream or None,
             "stream_options": {"include_usage": True} if stream else None,
         }
@@ -96,7 +107,7 @@ class OpenAIProvider(RemoteProvider):
 
     def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
         wire_message = _build_wire_message(message)
-        further = wire.copy_native_content(message, self.name)
+        further = copy_native_content(message, self.name)
         if isinstance(further, dict):
             wire_message = _add_further_fields(wire_message, further, message)
         return [wire_message]
@@ -109,7 +120,7 @@ class OpenAIProvider(RemoteProvider):
 
     def _wire_id(self, call_id: Any) -> Any:
         # Other servers get their own ids back, because some servers put further data into an id.
-        return wire.wire_id(call_id, _LEGAL_ID) if self._is_openai else call_id
+        return wire_id(call_id, _LEGAL_ID) if self._is_openai else call_id
 
     def _translate_response(self, response: dict[str, Any], request: Request) -> Reply:
         choice = response["choices"][0]
@@ -121,8 +132,8 @@ class OpenAIProvider(RemoteProvider):
             calls=self._read_calls(response, request),
             native=Native(self.name, further) if further else None,
         )
-        stop: StopReason = "refusal" if refusal else wire.map_stop_reason(choice.get("finish_reason"), _STOPS)
-        usage = wire.read_openai_usage(wire.get_object(response, "usage"), "prompt_tokens", "completion_tokens")
+        stop: StopReason = "refusal" if refusal else map_stop_reason(choice.get("finish_reason"), _STOPS)
+        usage = read_openai_usage(get_object(response, "usage"), "prompt_tokens", "completion_tokens")
         return Reply(message=message, stop=stop, usage=usage)
 
     def _assembler(self) -> _ChatCompletionsAssembler:
@@ -148,7 +159,7 @@ def _build_wire_message(message: AssistantMessage) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": wire.wire_name(openai.NAMING, call.name), "arguments": wire.arguments_text(call)},
+                "function": {"name": wire_name(openai.NAMING, call.name), "arguments": arguments_text(call)},
             }
             for call in message.calls
         ]
@@ -169,9 +180,9 @@ def _find_further_fields(wire_message: Mapping[str, Any]) -> dict[str, Any]:
 def _add_further_fields(
     wire_message: dict[str, Any], further: dict[str, Any], message: AssistantMessage
 ) -> dict[str, Any]:
-    fields = {name: value for name, value in wire.get_object(further, "fields").items() if name not in _USUAL_FIELDS}
-    calls = wire.as_object_list(further.get("calls"))
-    if calls and wire.is_same_turn((call.get("id") for call in calls), message):
+    fields = {name: value for name, value in get_object(further, "fields").items() if name not in _USUAL_FIELDS}
+    calls = as_object_list(further.get("calls"))
+    if calls and is_same_turn((call.get("id") for call in calls), message):
         wire_message["tool_calls"] = [
             {**own_call, **{name: value for name, value in call.items() if name not in _USUAL_CALL_FIELDS}}
             for own_call, call in zip(wire_message["tool_calls"], calls, strict=True)
@@ -183,7 +194,7 @@ def _join_text(content: Any) -> str:
     """Return the text of a message. Some servers send it as a list of parts."""
     if isinstance(content, list):
         return "".join(
-            str(part.get("text") or "") for part in content if wire.get_object({"": part}, "").get("type") == "text"
+            str(part.get("text") or "") for part in content if get_object({"": part}, "").get("type") == "text"
         )
     return content if isinstance(content, str) else ""
 
@@ -253,5 +264,5 @@ def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
         return False
     if delta.get("index") is None and not delta.get("id"):
-        return not (wire.get_object(delta, "function").get("name") and call["function"].get("name"))
+        return not (get_object(delta, "function").get("name") and call["function"].get("name"))
     return delta.get("index") is None or delta["index"] == call.get("index")

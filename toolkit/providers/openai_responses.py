@@ -13,11 +13,24 @@ from typing import Any
 from ..formats import openai_responses
 from ..formats.media import ResultMedia
 from ..spec import Tool
-from . import wire
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Native, ToolMessage
 from .openai import build_output, can_structure
 from .remote import Format, RemoteProvider
+from .wire import (
+    arguments_text,
+    as_object_list,
+    build_cache_key,
+    copy_native_content,
+    get_object,
+    has_own_search,
+    is_same_turn,
+    list_unshown_tools,
+    map_stop_reason,
+    read_openai_usage,
+    wire_id,
+    wire_name,
+)
 
 __all__ = ["OpenAIResponsesProvider"]
 
@@ -80,7 +93,7 @@ class OpenAIResponsesProvider(RemoteProvider):
             else {"format": {"type": "json_schema", **build_output(request.output)}},
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
-            "prompt_cache_key": wire.build_cache_key(request) if self._is_own_address else None,
+            "prompt_cache_key": build_cache_key(request) if self._is_own_address else None,
             "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED_REASONING],
             "stream": stream or None,
         }
@@ -89,11 +102,11 @@ class OpenAIResponsesProvider(RemoteProvider):
         return [tool["name"] for tool in body.get("tools", ()) if "name" in tool]
 
     def _choose_definition_options(self, request: Request) -> dict[str, Any]:
-        if not self.native_loading or not wire.has_own_search(request):
+        if not self.native_loading or not has_own_search(request):
             return {}
         messages = [message for message in request.messages if isinstance(message, AssistantMessage)]
         search_ids = {call_id for message in messages for call_id in _list_search_ids(self._translate_reply(message))}
-        return {"native_loading": True, "undeferred": wire.list_unshown_tools(request, search_ids)}
+        return {"native_loading": True, "undeferred": list_unshown_tools(request, search_ids)}
 
     def _translate_messages(self, request: Request) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
@@ -121,12 +134,12 @@ class OpenAIResponsesProvider(RemoteProvider):
         return {**item, "detail": "auto"} if part.kind == "image" else item
 
     def _replace_ids(self, item: dict[str, Any]) -> dict[str, Any]:
-        return {**item, "call_id": wire.wire_id(item["call_id"], _LEGAL_ID)} if "call_id" in item else item
+        return {**item, "call_id": wire_id(item["call_id"], _LEGAL_ID)} if "call_id" in item else item
 
     def _translate_reply(self, message: AssistantMessage) -> list[dict[str, Any]]:
-        items = wire.as_object_list(wire.copy_native_content(message, self.name))
+        items = as_object_list(copy_native_content(message, self.name))
         ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALL_TYPES or _is_search(item))
-        if items is None or not wire.is_same_turn(ids, message):
+        if items is None or not is_same_turn(ids, message):
             return _build_items(message)
         kept_items = (item for item in items if not _is_lost_reasoning(item))
         return [{name: value for name, value in item.items() if value is not None} for item in kept_items]
@@ -140,12 +153,12 @@ class OpenAIResponsesProvider(RemoteProvider):
         message = AssistantMessage(
             text=text, calls=self._read_calls(response, request), native=Native(self.name, output) if output else None
         )
-        reason = wire.get_object(response, "incomplete_details").get("reason") or response.get("status")
+        reason = get_object(response, "incomplete_details").get("reason") or response.get("status")
         has_refused = any(kind == "refusal" for content in contents for kind, _ in content)
         return Reply(
             message=message,
-            stop="refusal" if has_refused else wire.map_stop_reason(reason, _STOPS),
-            usage=wire.read_openai_usage(wire.get_object(response, "usage"), "input_tokens", "output_tokens"),
+            stop="refusal" if has_refused else map_stop_reason(reason, _STOPS),
+            usage=read_openai_usage(get_object(response, "usage"), "input_tokens", "output_tokens"),
         )
 
     def _assembler(self) -> _ResponsesAssembler:
@@ -170,10 +183,8 @@ def _list_search_ids(items: Iterable[Mapping[str, Any]]) -> set[str]:
 def _build_items(message: AssistantMessage) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = [{"role": "assistant", "content": message.text}] if message.text else []
     for call in message.calls:
-        name = wire.wire_name(openai_responses.NAMING, call.name)
-        items.append(
-            {"type": "function_call", "call_id": call.id, "name": name, "arguments": wire.arguments_text(call)}
-        )
+        name = wire_name(openai_responses.NAMING, call.name)
+        items.append({"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments_text(call)})
     return items
 
 
