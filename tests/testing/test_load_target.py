@@ -14,6 +14,7 @@ import pytest
 from toolkit import Catalog, CatalogError, CatalogView
 from toolkit.testing import catalog_of
 from toolkit.testing.laws.run_laws import WatchedFolder, describe_changes
+from toolkit.testing.load_target import load_module
 
 TOOLS = """
 from toolkit import Catalog, tool
@@ -170,6 +171,30 @@ def test_what_lies_beside_a_file_can_be_imported_by_it(tmp_path):
     (tmp_path / "handy_tools.py").write_text("from helping_hand import tool\n" + TOOLS)
     source = LOAD.format(target=str(tmp_path / "handy_tools.py")) + "print(len(found))"
     assert run_in("/", source) == "2\n"
+
+
+def test_a_file_of_a_package_imports_its_neighbours(tmp_path, monkeypatch):
+    """It is the module that the rest of the package imports, and is executed once."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    inner = tmp_path / "shop_package" / "inner"
+    inner.mkdir(parents=True)
+    for folder in (inner.parent, inner):
+        (folder / "__init__.py").write_text("")
+    (inner / "words.py").write_text("greeting = 'hello'\n")
+    (inner / "tools.py").write_text("from .words import greeting\n" + TOOLS)
+    assert catalog_of(str(inner / "tools.py")).names() == ["cook", "shout"]
+    module = sys.modules["shop_package.inner.tools"]
+    assert load_module(str(inner / "tools.py")) is module
+    assert load_module(str(inner / "__init__.py")) is sys.modules["shop_package.inner"]
+
+
+def test_a_file_of_a_package_whose_name_another_has_is_loaded_alone(tmp_path):
+    """As is one in a folder that no import statement can name."""
+    for folder in ("json", "my-tools"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("raise RuntimeError('not imported')")
+        (tmp_path / folder / "lonely.py").write_text(TOOLS)
+        assert catalog_of(str(tmp_path / folder / "lonely.py")).names() == ["cook", "shout"]
 
 
 def test_a_file_that_has_failed_fails_again(tmp_path):

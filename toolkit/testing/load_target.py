@@ -121,7 +121,23 @@ def _load_file(path: Path) -> ModuleType:
     if spec is None or not path.is_file():
         raise ImportError(f"there is no such file as {path}")
     _make_findable(path.parent)  # the file can import the modules beside it, as if it were run as a script
+    if (name := _find_name_in_package(path)) is not None:
+        return importlib.import_module(name)
     return _execute(spec)
+
+
+def _find_name_in_package(path: Path) -> str | None:
+    """Return the name under which a file of a package is imported, or None if it is in none that can be imported."""
+    names, folder = ([] if path.stem == "__init__" else [path.stem]), path.parent
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    if folder == path.parent or not all(name.isidentifier() for name in names):
+        return None
+    _make_findable(folder)
+    top = importlib.util.find_spec(names[0])
+    is_this_one = top is not None and Path(top.origin or "").resolve() == folder / names[0] / "__init__.py"
+    return ".".join(names) if is_this_one else None
 
 
 def _make_findable(folder: Path) -> None:
