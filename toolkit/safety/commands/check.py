@@ -97,10 +97,12 @@ def _command_dangers(
         yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
         return
     for command in script.commands:
-        if command.name in AWKS and _takes_code_from_line(command, script):
+        is_awk = command.name in AWKS
+        if is_awk and _takes_code_from_line(command, script):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
-        for reading in [command, *_fill_in_command(command, values)]:
-            if reading is command or command.name in AWKS:
+        known_values = collect_values(script, are_others_empty=True) if is_awk else values
+        for reading in [command, *_fill_in_command(command, known_values)]:
+            if reading is command or is_awk:
                 yield from ((command.source, danger) for danger in flow_dangers(reading, files))
             is_denied = False
             for below in _in_folders(reading, whole_folders):

@@ -219,7 +219,9 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
         if letter == "w" and is_last:
             yield from _copy_targets(args, operands[:-1], word)
         elif letter in _USE_BY_LETTER:
-            yield FileUse(word.rpartition("@")[2], _USE_BY_LETTER[letter], tree=reads_trees)
+            # `@file` stands for a file to many programs, and is the name of one to the others.
+            for file in dict.fromkeys((word, word.rpartition("@")[2] or word)):
+                yield FileUse(file, _USE_BY_LETTER[letter], tree=reads_trees)
         if _ASSIGNED.fullmatch(word):
             # `dd of=file` writes the file. An awk program may write to a file that a variable names.
             is_written = word.startswith("of=") or (name in SCRIPTS and any(">" in text for text in words))

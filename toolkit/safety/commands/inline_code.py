@@ -18,6 +18,7 @@ from ..shell.records import SimpleCommand
 from .files import CommandFiles
 from .options import Args
 from .targets import Danger, writing_danger
+from .variable_values import remove_variables
 
 __all__ = [
     "AWKS",
@@ -73,12 +74,13 @@ _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
 _AWK_VALUES = re.compile(r"-[Fv]|--(?:field-separator|assign)")
 _AWK_PARTS = re.compile(
-    r'(?P<text>"(?:\\.|[^"\\])*")|#[^\n]*|(?P<regex>/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n\[])+/)|(?P<other>[^\s])|\s+',
+    r'(?P<text>"(?:\\.|[^"\\])*")|#[^\n]*|\\\r?\n|(?P<regex>/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n\[])+/)|(?P<other>[^\s])|\s+',
     re.DOTALL,
 )
 _WHOLE_EXPANSION = re.compile(r'"?(?:\$\w+|\$\{[^{}]*\}|\$\(.*\)|`.*`)"?', re.DOTALL)
-# A `|` alone is a pipe in awk, and `@name(...)` calls the function whose name the variable holds.
-_HARMFUL_AWK = re.compile(r"@|\bsystem\s*\(|(?<!\|)\|(?!\|)")
+# A `|` alone is a pipe in awk, and `@name(...)` calls the function whose name the variable holds. A number ends where a
+# name begins: `5system(...)` is a number and a call.
+_HARMFUL_AWK = re.compile(r"@|\b(?:\d\w*)?system\s*\(|(?<!\|)\|(?!\|)")
 
 
 def language_of_program(name: str) -> str | None:
@@ -91,7 +93,7 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of the code that a command runs, if the command is an interpreter."""
     command = args.command
     language_name = language_of_program(command.name)
-    if command.name in AWKS and any(_HARMFUL_AWK.search(_remove_awk_texts(word)) for word in _awk_words(args.words)):
+    if command.name in AWKS and any(map(_is_harmful_awk, _awk_words(args.words))):
         yield Danger("ask", "runs other programs from inside awk")
     if command.name in AWKS and any(map(_WHOLE_EXPANSION.fullmatch, find_awk_programs(command))):
         yield Danger("ask", "runs code that is only worked out when it runs")
@@ -133,6 +135,11 @@ def _awk_words(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
+def _is_harmful_awk(program: str) -> bool:
+    """Return whether *program* runs another one, also if the variables of the shell in it are empty: `s${u}ystem`."""
+    return any(_HARMFUL_AWK.search(_remove_awk_texts(text)) for text in (program, remove_variables(program)))
+
+
 def find_awk_programs(command: SimpleCommand) -> list[str]:
     """Return the programs of awk as they are written, without those that come from a file."""
     programs: list[str] = []
@@ -149,18 +156,18 @@ def find_awk_programs(command: SimpleCommand) -> list[str]:
 
 
 def _remove_awk_texts(program: str) -> str:
-    """Return *program* with `S` for each text and each pattern, and without comments."""
+    """Return *program* with `"` for each text and each pattern, and without comments."""
     rest: list[str] = []
     at = 0
     while match := _AWK_PARTS.match(program, at):
         at = match.end()
         last = next((part for part in reversed(rest) if part.strip()), "")
-        if match["regex"] and (last[-1:].isalnum() or last in (")", "]", "_", "$")):
+        if match["regex"] and (last[-1:].isalnum() or last in (")", "]", "_", "$", '"')):
             # Behind a value, a slash divides.
             rest.append("/")
             at = match.start() + 1
         else:
-            rest.append("S" if match["text"] or match["regex"] else match["other"] or " ")
+            rest.append('"' if match["text"] or match["regex"] else match["other"] or " ")
     return "".join(rest)
 
 

@@ -9,7 +9,16 @@ from itertools import islice
 from ..shell.evaluation import prints_into_variable
 from ..shell.records import Script, SimpleCommand
 
-__all__ = ["DECLARERS", "FILLERS", "collect_values", "count_turns", "fill_in_text", "fill_in_turn", "find_set_names"]
+__all__ = [
+    "DECLARERS",
+    "FILLERS",
+    "collect_values",
+    "count_turns",
+    "fill_in_text",
+    "fill_in_turn",
+    "find_set_names",
+    "remove_variables",
+]
 
 FILLERS = frozenset({"read", "mapfile", "readarray", "getopts"})
 """The commands that fill variables with what they read."""
@@ -27,10 +36,18 @@ _MAX_DERIVED_VALUES = 8
 _MAX_DERIVED_CHARS = 256
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
+_ANY_VARIABLE = re.compile(r"\$(?:\w+|[@*#?!$-]|\{(?:\w+|[@*#?!$-])\})")
 
 
-def collect_values(script: Script) -> dict[str, list[str]]:
-    """Return every value that the text itself gives to a variable."""
+def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[str, list[str]]:
+    """
+    Return every value that the text itself gives to a variable.
+
+    Args:
+        script: The text, parsed.
+        are_others_empty: Whether variables that the text does not set count as empty. Otherwise a value with one of
+            them is left out.
+    """
     values: dict[str, list[str]] = {}
     for assignment in script.assignments:
         known_values = values.setdefault(assignment.name, [])
@@ -38,7 +55,9 @@ def collect_values(script: Script) -> dict[str, list[str]]:
             texts = [assignment.value]
         elif len(known_values) < _MAX_DERIVED_VALUES:
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
-            texts_filled_in = islice(fill_in_text(assignment.value, values), _MAX_DERIVED_VALUES)
+            texts_filled_in = list(islice(fill_in_text(assignment.value, values), _MAX_DERIVED_VALUES))
+            if are_others_empty:
+                texts_filled_in = list(map(remove_variables, texts_filled_in))
             ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _MAX_DERIVED_CHARS]
             texts = ends + [before + text for before in known_values for text in ends]
         else:
@@ -57,6 +76,11 @@ def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str
     yield text
     for turn in range(count_turns(text, values)):
         yield fill_in_turn(text, values, turn)
+
+
+def remove_variables(text: str) -> str:
+    """Return *text* as it is if every variable in it is empty."""
+    return _ANY_VARIABLE.sub("", text)
 
 
 def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
