@@ -30,7 +30,7 @@ __all__ = ["CONTROL", "Bash", "LostControl"]
 _PROGRAMS = (
     "bash sh cat env nice nohup setsid timeout stdbuf ionice chrt taskset xargs find prlimit setpriv flock choom script "
     "setarch linux64 i386 x86_64 unshare runcon nsenter uclampset chroot tee ls true false echo printf pwd test head "
-    "sort wc grep sed awk cp ln install dd chmod tr sleep"
+    "sort wc grep sed awk cp ln install dd chmod tr sleep tar touch"
 )
 # The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
 # tells the number of its line, unless the line has taken it away with the environment.

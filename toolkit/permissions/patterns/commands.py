@@ -33,12 +33,13 @@ from typing import TYPE_CHECKING
 from ..._lazy_names import LazyModule
 
 if TYPE_CHECKING:
-    from ...safety.commands import dangers, written_scripts
+    from ...safety.commands import computed_options, dangers, written_scripts
     from ...safety.shell import evaluation, known_input, parser
     from ...safety.shell.parser import Script, SimpleCommand
 else:  # most programs have no tool that runs a shell command
     dangers = LazyModule("toolkit.safety.commands.dangers")
     written_scripts = LazyModule("toolkit.safety.commands.written_scripts")
+    computed_options = LazyModule("toolkit.safety.commands.computed_options")
     evaluation = LazyModule("toolkit.safety.shell.evaluation")
     known_input = LazyModule("toolkit.safety.shell.known_input")
     parser = LazyModule("toolkit.safety.shell.parser")
@@ -154,7 +155,7 @@ def commands_concerned(text: str, pattern: str) -> bool:
     except parser.CannotParse:
         return True
     parsed_pattern = _parse_pattern(pattern)
-    if any(map(evaluation.runs_unseen_text, script.commands)):
+    if any(map(evaluation.runs_unseen_text, script.commands)) or any(computed_options.find_computed_options(script)):
         return True
     if any(
         parsed_pattern.concerns(reading)

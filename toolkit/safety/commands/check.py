@@ -17,6 +17,7 @@ from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
 from ..shell.evaluation import prints_into_variable
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
+from .computed_options import find_computed_options, without_variables_in_options
 from .dangers import command_dangers
 from .data_flows import flow_dangers, script_dangers
 from .files import CommandFiles, FileUse
@@ -71,6 +72,11 @@ def _default_files() -> CommandFiles:
 
 def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
     yield from script_dangers(script)
+    for command in find_computed_options(script):
+        yield (
+            command.source,
+            Danger("ask", "may run another program with an option that is only worked out when it runs"),
+        )
     values = collect_values(script)
     try:
         folders = folders_of(script.commands, lambda word: fill_in_text(word, values))
@@ -101,9 +107,9 @@ def _command_dangers(
         if is_awk and _takes_code_from_line(command, script):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
         known_values = collect_values(script, are_others_empty=True) if is_awk else values
-        for reading in [command, *_fill_in_command(command, known_values)]:
-            if reading is command or is_awk:
-                yield from ((command.source, danger) for danger in flow_dangers(reading, files))
+        filled = [*_fill_in_command(command, known_values), *without_variables_in_options(command)]
+        for reading in [command, *filled]:
+            yield from ((command.source, danger) for danger in flow_dangers(reading, files))
             is_denied = False
             for below in _in_folders(reading, whole_folders):
                 readings += 1

@@ -23,7 +23,7 @@ from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
 from .targets import Danger, removal_danger, writing_danger
 
-__all__ = ["chooses_program", "command_dangers"]
+__all__ = ["chooses_program", "command_dangers", "may_choose_program"]
 
 
 def command_dangers(args: Args) -> Iterator[Danger]:
@@ -40,6 +40,11 @@ def command_dangers(args: Args) -> Iterator[Danger]:
 def chooses_program(command: SimpleCommand) -> bool:
     """Return whether one of the words of *command* names the program to run, as in `rsync -e 'ssh -x'`."""
     return any(danger.why == CHOICE for danger in command_dangers(Args(command)))
+
+
+def may_choose_program(name: str) -> bool:
+    """Return whether the program *name* can be told which program to run."""
+    return any(row.risk.why == CHOICE for row in _risks_by_name().get(name, ()))
 
 
 class _CompiledRisk(NamedTuple):

@@ -1,0 +1,210 @@
+"""
+Options and subcommands that a line computes, and with which a program runs another one.
+
+`x=-exec; find . $x rm {} +` runs `rm`, though no word of `find` says so. A variable that the line does not set counts
+as empty or as a plain name, because the caller's environment is not written by the line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ..shell.evaluation import prints_into_variable
+from ..shell.records import CannotParse, Script, SimpleCommand
+from ..shell.wrappers import RUNNERS, find_wrapped_commands
+from .dangers import may_choose_program
+from .inline_code import language_of_program
+from .targets import expand_braces
+from .variable_values import FILLERS, collect_values, count_turns, fill_in_turn, find_set_names, remove_variables
+
+__all__ = ["find_computed_options", "without_variables_in_options"]
+
+# Substitutions that print a number, a date, or a name that the line does not choose.
+_PLAIN_SUBSTITUTION = re.compile(
+    r"\$\(\([\w\s+*/%-]*\)\)|\$\(\s*(?:pwd|nproc|whoami|hostname|arch|mktemp(?: -d)?|uname(?: -[a-z]+)?|id -[a-z]+"
+    r"|(?:dirname|basename|realpath|readlink -f|readlink) (?:--\s)?\"?(?:\$[\w@]+|\$\{\w+\}|0)\"?"
+    r"|(?:which|command -v|wc -[clw]) [\w./]+|(?:docker|podman) ps(?: -[alq]+| (?:-f|--filter) [\w=./]+)+"
+    r"|kubectl get(?: [\w./=]+| -[nl] [\w./=]+)* -o name"
+    r"|git (?:rev-parse(?: --(?:abbrev-ref|short|show-toplevel|git-dir|verify))*(?: HEAD| @)?|branch --show-current"
+    r"|describe(?: --(?:tags|always|dirty|abbrev=\d+))*|merge-base [\w/.]+ [\w/.]+"
+    r"|ls-files|diff --name-only(?: [\w/.]+)*)"
+    r"|date(?: -u)?(?: '?\"?\+(?:%[FTYmdHMSsjyzZ])(?:%[FTYmdHMSsjyzZ]|[-_:.T])*\"?'?)?"
+    r")\s*(?:2>\s*/dev/null\s*)?\)"
+)
+_FILE_CONTENT = re.compile(r"\$\(\s*(?:cat\s+|<\s*)[\w./]+\s*\)")
+_DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$`]*)\}")
+_SUBSCRIPT = re.compile(r"\[[^\]]*\]=")
+_ELEMENTS = re.compile(r"\$\{(\w+)\[[^\]]*\]\}")
+# What may print any text: a substitution, another variable's value, a variable that is changed.
+_SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
+_CHANGED = re.compile(r"\$\{(\w+)(?:[^\w}\[:=+-]|:[^=+-])")
+_USED = re.compile(r"\$\{?(\w+|[@*])")
+_BRACES_IN_BRACES = re.compile(r"\{[^{}]*,[^{}]*\{")
+_PATTERN = re.compile(r"[*?\[]")
+_OPTION_PATTERN = re.compile(r"-[^=]*[*?\[]")
+_JOINED_VALUE = re.compile(r"-[A-Za-z]\$")
+# With these subcommands, no option of git runs a program that the option names. Other programs take a message too.
+_PLAIN_GIT = frozenset({
+    "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "log", "ls-files", "merge", "mv",
+    "reset", "restore", "rev-parse", "rm", "show", "stash", "status", "switch", "tag",
+})  # fmt: skip
+_WITH_MESSAGES = frozenset({"git", "gh", "hg", "svn", "jj"})
+_MESSAGES = frozenset({"-m", "-am", "--message", "--body", "--title", "--notes"})
+_OPTION_FILE = re.compile(r"(?:.*/)?-[^/]", re.DOTALL)
+
+
+def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
+    """Yield the commands that may run another one because of a word that the line computes."""
+    commands = [command for command in script.commands if not all(command.literal) and _may_run_others(command)]
+    if not commands:
+        return
+    values, words = _collect_texts(script), _ComputedWords(script)
+    for command in commands:
+        places = range(1, len(command.words))
+        if any(words.may_be_option(command, at) for at in places) or _runs_unshown(command, words, values):
+            yield command
+
+
+def without_variables_in_options(command: SimpleCommand) -> Iterator[SimpleCommand]:
+    """Yield *command* as it is if the variables in the names of its options are empty: `--to-c${u}ommand=x`."""
+    words = [plain if is_known else _without_variables(plain) for plain, is_known in _words_of(command)]
+    if words != list(command.plain):
+        yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+
+
+def _without_variables(word: str) -> str:
+    name, equals, value = word.partition("=")
+    emptied = remove_variables(name)
+    if emptied == name or _JOINED_VALUE.match(name) or not (emptied.startswith("-") or (equals and emptied)):
+        return word
+    return emptied + equals + value
+
+
+def _words_of(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
+    return zip(command.plain, command.literal, strict=True)
+
+
+def _may_run_others(command: SimpleCommand) -> bool:
+    if not command.literal[0]:
+        return False
+    name, first = command.name, command.plain[1] if command.literal[1:2] == (True,) else ""
+    if name == "git":
+        return first not in _PLAIN_GIT
+    if language_of_program(name) is not None:
+        return not first or first.startswith("-")  # the words behind a script are for the script
+    return name in RUNNERS or may_choose_program(name)
+
+
+def _names_option_file(script: Script) -> bool:
+    """Return whether the line makes a file whose name is an option, which `*` then becomes: `touch -- -x; tar c *`."""
+    names = [redirection.target for redirection in script.redirections if redirection.writes]
+    for command in script.commands:
+        names += [word for word in command.plain[1:] if "/" in word]
+        names += command.plain[command.plain.index("--") + 1 :] if "--" in command.plain else ()
+    return any(map(_OPTION_FILE.match, names))
+
+
+def _collect_texts(script: Script) -> dict[str, list[str]]:
+    """Return the values of all variables, with those of arrays and of the parameters of functions."""
+    values = collect_values(script)
+    for assignment in script.assignments:
+        if assignment.value.startswith("("):
+            values.setdefault(assignment.name, []).append(_SUBSCRIPT.sub("", assignment.unexpanded))
+    for command in script.commands:
+        if command.name in script.functions:
+            words = command.plain[1:]
+            for name, value in [("@", " ".join(words)), ("*", " ".join(words)), *enumerate(words, start=1)]:
+                values.setdefault(str(name), []).append(value)
+    return values
+
+
+class _ComputedWords:
+    """The words of a line that it computes."""
+
+    def __init__(self, script: Script) -> None:
+        self._has_option_file = _names_option_file(script)
+        # The content of a file is computed if the line may have written it, and so is all that a function prints.
+        writes_file = any(redirection.writes for redirection in script.redirections)
+        names_option = any(_OPTION_FILE.match(assignment.value) for assignment in script.assignments)
+        self._plain = [_PLAIN_SUBSTITUTION, *([] if writes_file else [_FILE_CONTENT])]
+        if self._has_option_file or names_option or script.functions:
+            self._plain = []
+        self._set_names = {"PWD", "OLDPWD", *(assignment.name for assignment in script.assignments)}
+        # The variables whose values the line computes, and None if it does not show which.
+        self._names: set[str | None] = {"_", "REPLY", "OPTARG", "MAPFILE"}
+        for command in script.commands:
+            if command.name in FILLERS or prints_into_variable(command):
+                self._names.update(find_set_names(command))
+            if command.name in script.functions and any(map(_SUBSTITUTES.search, command.plain)):
+                self._names.update(("@", "*", *map(str, range(1, len(command.plain)))))
+        for assignment in script.assignments:
+            if not assignment.is_literal and self._find_computed(assignment.value):
+                self._names.add(assignment.name)
+
+    def may_be_option(self, command: SimpleCommand, at: int) -> bool:
+        """Return whether the word at this place may become any option, or several words."""
+        if command.literal[at]:
+            return False
+        word, source = self.remove_plain(command.plain[at]), command.words[at]
+        is_quoted = source.startswith('"') and source.endswith('"') and source not in ('"$@"', '"${@}"')
+        is_option_file = _OPTION_PATTERN.match(word) or (self._has_option_file and _PATTERN.match(word))
+        if is_option_file or (not is_quoted and _BRACES_IN_BRACES.search(word)):
+            return True
+        is_inside_text = not all(way.endswith("()") for way in command.nesting)  # whose parameters are given elsewhere
+        first = min(self._find_computed(word, is_inside_text=is_inside_text), default=None)
+        if first is None:
+            return False
+        if is_quoted and command.name in _WITH_MESSAGES and command.plain[at - 1] in _MESSAGES:
+            return False
+        before = word[:first]
+        return not is_quoted or not before or (before.startswith("-") and "=" not in before)
+
+    def _find_computed(self, text: str, *, is_inside_text: bool = False) -> list[int]:
+        """Return the places of the parts of *text* that may become any text."""
+        text = self.remove_plain(text)
+        places = [match.start() for match in _SUBSTITUTES.finditer(text)]
+        places += [match.start() for match in _CHANGED.finditer(text) if match[1] in self._set_names]
+        for match in _USED.finditer(text):
+            is_parameter = match[1].isdigit() or match[1] in "@*"
+            is_any = is_inside_text if is_parameter else None in self._names
+            if is_any or match[1] in self._names:
+                places.append(match.start())
+        return places
+
+    def remove_plain(self, text: str) -> str:
+        """Return *text* with `0` for every substitution that prints a plain name, the innermost first."""
+        before = ""
+        while before != text:
+            before = text
+            for pattern in self._plain:
+                text = pattern.sub("0", text)
+        return text
+
+
+def _runs_unshown(command: SimpleCommand, words: _ComputedWords, values: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether *command* runs others than those that it shows, with one of the values that the line gives."""
+    shown = _count_wrapped(command)
+    plain = replace(command, plain=tuple(map(words.remove_plain, command.plain)))
+    try:
+        return any(_count_wrapped(reading) - shown for reading in _readings(plain, values))
+    except CannotParse:
+        return True
+
+
+def _count_wrapped(command: SimpleCommand) -> Counter[str]:
+    return Counter(part.name if isinstance(part, SimpleCommand) else "" for part in find_wrapped_commands(command))
+
+
+def _readings(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+    """Yield *command* with its variables filled in, its defaults and braces expanded, and other variables empty."""
+    texts = [_ELEMENTS.sub(r"$\1 ", _DEFAULT.sub(r"\1", plain)) for plain in command.plain]
+    for turn in range(max(1, count_turns(" ".join(texts), values))):
+        words: list[str] = []
+        for text, plain, is_known in zip(texts, command.plain, command.literal, strict=True):
+            filled = plain if is_known else remove_variables(fill_in_turn(text, values, turn))
+            parts = [plain] if is_known or _SUBSTITUTES.search(filled) else filled.split()
+            words += parts if is_known else [name for part in parts for name in (expand_braces(part) or [part])[::-1]]
+        yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
