@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import gc
 import os
-import sys
+import re
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator
-from types import FrameType
 from typing import Any, NamedTuple
 
 __all__ = ["LagMeter", "ThreadTimes", "own_seconds"]
@@ -37,6 +38,7 @@ _TASKS = "/proc/self/task"
 _PROCESSORS = "/proc/stat"
 _STEAL_COLUMN = 8
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+_PLACE = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 _WAITING = frozenset({"wait", "wait_for", "select", "get", "accept", "_recv_bytes"})
 """The functions in which a thread of the standard library waits for others."""
 
@@ -216,25 +218,27 @@ class LagMeter:
         while not self._is_over.wait(_LOOK_SECONDS):
             self._looks += 1
             if time.monotonic() - self._due > _NOTED_SECONDS and not self._noted:
-                self._noted = _describe_threads(sys._current_frames(), loop_thread)  # noqa: SLF001 -- the documented way
+                self._noted = _describe_threads(loop_thread)
 
 
-def _describe_threads(frames: dict[int, FrameType], loop_thread: int) -> str:
-    """Return where the loop is, and where the other threads are that do not only wait: one may have the lock."""
-    others = [
-        _describe_frames(frame)
-        for thread, frame in frames.items()
-        if thread not in (loop_thread, threading.get_ident()) and frame.f_code.co_name not in _WAITING
-    ]
-    return " || beside it ".join([_describe_frames(frames.get(loop_thread)), *others])
+def _describe_threads(loop_thread: int) -> str:
+    """
+    Return where the loop is, and where the other threads are that do not only wait: one may have the lock.
 
-
-def _describe_frames(frame: FrameType | None) -> str:
-    """Return where *frame* is and what called it. No source is read: that would hold up the loop, and fill memory."""
-    places: list[str] = []
-    # The frames of a thread that runs change meanwhile, and Python 3.11 has been seen to give something else for one.
-    while isinstance(frame, FrameType) and len(places) < _NOTED_FRAMES:
-        code = frame.f_code
-        places.insert(0, f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}")
-        frame = frame.f_back
-    return " > ".join(places)
+    `faulthandler` keeps the lock while it writes. Python 3.11 has crashed while the frames of running threads were
+    read one after the other. No source is read: that would hold up the loop, and fill memory.
+    """
+    with tempfile.TemporaryFile() as file:
+        faulthandler.dump_traceback(file)
+        file.seek(0)
+        threads = file.read().decode(errors="replace").split("\n\n")
+    loop, others = "", []
+    for title, *lines in (thread.splitlines() for thread in threads):
+        matches = filter(None, map(_PLACE.fullmatch, lines))
+        places = [f"{os.path.basename(match[1])}:{match[2]} {match[3]}" for match in matches]
+        text = " > ".join(places[:_NOTED_FRAMES][::-1])
+        if f"{loop_thread:#018x}" in title:
+            loop = text
+        elif not title.startswith("Current") and text.rpartition(" ")[2] not in _WAITING:
+            others.append(text)
+    return " || beside it ".join([loop, *others])
