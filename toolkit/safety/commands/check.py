@@ -17,13 +17,14 @@ from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
 from ..shell.evaluation import prints_into_variable
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
+from .computed_options import may_get_hidden_option, runs_more_commands
 from .dangers import command_dangers
 from .data_flows import flow_dangers, script_dangers
 from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
-from .targets import Danger, writing_danger
+from .targets import Danger, expand_braces, writing_danger
 from .variable_values import FILLERS, collect_values, count_turns, fill_in_text, fill_in_turn
 from .written_scripts import WrittenText, find_runs_of_written_files
 
@@ -99,7 +100,12 @@ def _command_dangers(
     for command in script.commands:
         if command.name in AWKS and _takes_code_from_line(command, script):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
-        for reading in [command, *_fill_in_command(command, values)]:
+        readings_filled_in = list(_fill_in_command(command, values))
+        if may_get_hidden_option(command, script, values) or any(
+            runs_more_commands(reading, command) for reading in readings_filled_in
+        ):
+            yield command.source, Danger("ask", "may get an option that runs a program, from a text of the line")
+        for reading in [command, *readings_filled_in]:
             if reading is command or command.name in AWKS:
                 yield from ((command.source, danger) for danger in flow_dangers(reading, files))
             is_denied = False
@@ -182,16 +188,22 @@ def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[Simp
 
 def _fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
     """
-    Yield the command with `$x` replaced by each value that it may have.
+    Yield the command with `$x` replaced by each value that it may have, and with its braces expanded.
 
     A word that is not quoted is split as the shell would split it.
     """
-    for turn in range(count_turns(" ".join(command.plain), values)):
+    plain_words = " ".join(command.plain)
+    has_braces = any(
+        "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
+    )
+    for turn in range(max(count_turns(plain_words, values), has_braces)):
         words: list[str] = []
-        for word, plain in zip(command.words, command.plain, strict=True):
-            text = fill_in_turn(plain, values, turn)
-            whole_word = text == plain or (word.startswith('"') and word != '"$@"')
-            words += [text] if whole_word else text.split()
+        for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
+            # A value may hold another variable.
+            text = fill_in_turn(fill_in_turn(plain, values, turn), values, turn)
+            is_whole = text == plain or (word.startswith('"') and word != '"$@"' and "[@]" not in word)
+            for part in [plain] if is_literal else reversed(expand_braces(text) or [text]):
+                words += [part] if is_whole else part.split()
         if words:
             yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 

@@ -20,7 +20,7 @@ from .records import Assignment, CannotParse, ShellText, SimpleCommand, WrappedC
 from .sed_scripts import SEDS, sed_actions
 from .shell_builtins import BUILTIN_FINDERS
 
-__all__ = ["ShellText", "find_wrapped_commands"]
+__all__ = ["OPTION_RUNNERS", "ShellText", "find_wrapped_commands"]
 
 # These programs start a shell if no command is given to them.
 _START_SHELL = frozenset({
@@ -382,3 +382,5 @@ _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     **dict.fromkeys(("tmux", "screen", "pee", "mispipe", "hyperfine", "concurrently"), _terminal),
     **dict.fromkeys(("source", "."), _source),
 }
+OPTION_RUNNERS = frozenset({*BUILTIN_FINDERS, "find", "fd", "fdfind", "git", "tar", "gtar", "cmake"}) - {"eval"}
+"""The programs and builtins that run a command only if they have an option for it."""
