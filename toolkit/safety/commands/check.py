@@ -24,7 +24,7 @@ from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
-from .targets import Danger, writing_danger
+from .targets import Danger, expand_braces, writing_danger
 from .variable_values import FILLERS, collect_values, count_turns, fill_in_text, fill_in_turn
 from .written_scripts import WrittenText, find_runs_of_written_files
 
@@ -190,16 +190,22 @@ def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[Simp
 
 def _fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
     """
-    Yield the command with `$x` replaced by each value that it may have.
+    Yield the command with `$x` replaced by each value that it may have, and with its braces expanded.
 
     A word that is not quoted is split as the shell would split it.
     """
-    for turn in range(count_turns(" ".join(command.plain), values)):
+    plain_words = " ".join(command.plain)
+    has_braces = any(
+        "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
+    )
+    for turn in range(max(count_turns(plain_words, values), has_braces)):
         words: list[str] = []
-        for word, plain in zip(command.words, command.plain, strict=True):
-            text = fill_in_turn(plain, values, turn)
-            whole_word = text == plain or (word.startswith('"') and word != '"$@"')
-            words += [text] if whole_word else text.split()
+        for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
+            # A value may hold another variable.
+            text = fill_in_turn(fill_in_turn(plain, values, turn), values, turn)
+            is_whole = text == plain or (word.startswith('"') and word != '"$@"' and "[@]" not in word)
+            for part in [plain] if is_literal else reversed(expand_braces(text) or [text]):
+                words += [part] if is_whole else part.split()
         if words:
             yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 

@@ -36,8 +36,6 @@ _PLAIN_SUBSTITUTION = re.compile(
 )
 _FILE_CONTENT = re.compile(r"\$\(\s*(?:cat\s+|<\s*)[\w./]+\s*\)")
 _DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$`]*)\}")
-_SUBSCRIPT = re.compile(r"\[[^\]]*\]=")
-_ELEMENTS = re.compile(r"\$\{(\w+)\[[^\]]*\]\}")
 # What may print any text: a substitution, another variable's value, a variable that is changed.
 _SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
 _CHANGED = re.compile(r"\$\{(\w+)(?:[^\w}\[:=+-]|:[^=+-])")
@@ -61,7 +59,8 @@ def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
     commands = [command for command in script.commands if not all(command.literal) and _may_run_others(command)]
     if not commands:
         return
-    values, words = _collect_texts(script), _ComputedWords(script)
+    values = collect_values(script)
+    words = _ComputedWords(script, [name for name in values if _SUBSTITUTES.match(name)])
     for command in commands:
         places = range(1, len(command.words))
         if any(words.may_be_option(command, at) for at in places) or _runs_unshown(command, words, values):
@@ -107,24 +106,11 @@ def _names_option_file(script: Script) -> bool:
     return any(map(_OPTION_FILE.match, names))
 
 
-def _collect_texts(script: Script) -> dict[str, list[str]]:
-    """Return the values of all variables, with those of arrays and of the parameters of functions."""
-    values = collect_values(script)
-    for assignment in script.assignments:
-        if assignment.value.startswith("("):
-            values.setdefault(assignment.name, []).append(_SUBSCRIPT.sub("", assignment.unexpanded))
-    for command in script.commands:
-        if command.name in script.functions:
-            words = command.plain[1:]
-            for name, value in [("@", " ".join(words)), ("*", " ".join(words)), *enumerate(words, start=1)]:
-                values.setdefault(str(name), []).append(value)
-    return values
-
-
 class _ComputedWords:
     """The words of a line that it computes."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, known_outputs: Sequence[str]) -> None:
+        self._known_outputs = known_outputs
         self._has_option_file = _names_option_file(script)
         # The content of a file is computed if the line may have written it, and so is all that a function prints.
         writes_file = any(redirection.writes for redirection in script.redirections)
@@ -159,12 +145,16 @@ class _ComputedWords:
             return False
         if is_quoted and command.name in _WITH_MESSAGES and command.plain[at - 1] in _MESSAGES:
             return False
+        if is_quoted and command.name == "find" and {";", "+"}.isdisjoint(command.plain):
+            return False  # one word cannot be both the option and the sign that ends its command
         before = word[:first]
         return not is_quoted or not before or (before.startswith("-") and "=" not in before)
 
     def _find_computed(self, text: str, *, is_inside_text: bool = False) -> list[int]:
         """Return the places of the parts of *text* that may become any text."""
         text = self.remove_plain(text)
+        for output in self._known_outputs:
+            text = text.replace(output, "0")
         places = [match.start() for match in _SUBSTITUTES.finditer(text)]
         places += [match.start() for match in _CHANGED.finditer(text) if match[1] in self._set_names]
         for match in _USED.finditer(text):
@@ -187,9 +177,8 @@ class _ComputedWords:
 def _runs_unshown(command: SimpleCommand, words: _ComputedWords, values: Mapping[str, Sequence[str]]) -> bool:
     """Return whether *command* runs others than those that it shows, with one of the values that the line gives."""
     shown = _count_wrapped(command)
-    plain = replace(command, plain=tuple(map(words.remove_plain, command.plain)))
     try:
-        return any(_count_wrapped(reading) - shown for reading in _readings(plain, values))
+        return any(_count_wrapped(reading) - shown for reading in _readings(command, words, values))
     except CannotParse:
         return True
 
@@ -198,13 +187,17 @@ def _count_wrapped(command: SimpleCommand) -> Counter[str]:
     return Counter(part.name if isinstance(part, SimpleCommand) else "" for part in find_wrapped_commands(command))
 
 
-def _readings(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+def _readings(
+    command: SimpleCommand, computed: _ComputedWords, values: Mapping[str, Sequence[str]]
+) -> Iterator[SimpleCommand]:
     """Yield *command* with its variables filled in, its defaults and braces expanded, and other variables empty."""
-    texts = [_ELEMENTS.sub(r"$\1 ", _DEFAULT.sub(r"\1", plain)) for plain in command.plain]
+    texts = [_DEFAULT.sub(r"\1", plain) for plain in command.plain]
     for turn in range(max(1, count_turns(" ".join(texts), values))):
         words: list[str] = []
         for text, plain, is_known in zip(texts, command.plain, command.literal, strict=True):
-            filled = plain if is_known else remove_variables(fill_in_turn(text, values, turn))
+            # A value may hold another variable.
+            filled = fill_in_turn(fill_in_turn(text, values, turn), values, turn)
+            filled = remove_variables(computed.remove_plain(filled))
             parts = [plain] if is_known or _SUBSTITUTES.search(filled) else filled.split()
             words += parts if is_known else [name for part in parts for name in (expand_braces(part) or [part])[::-1]]
         yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from ..shell.evaluation import prints_into_variable
+from ..shell.known_input import SHELLS, skip_shell_options
 from ..shell.records import Script, SimpleCommand
+from .printed_texts import find_known_output, input_text
 
 __all__ = [
     "DECLARERS",
@@ -35,13 +37,18 @@ _NAME = re.compile(r"""["']?(\w+)(?:\[.*\])?["']?\+?(?:=|\Z)""", re.DOTALL)
 _MAX_DERIVED_VALUES = 8
 _MAX_DERIVED_CHARS = 256
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
-_VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
+_VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[^][{}]*\])?\})|\$\([^()]*\)|`[^`]*`")
 _ANY_VARIABLE = re.compile(r"\$(?:\w+|[@*#?!$-]|\{(?:\w+|[@*#?!$-])\})")
+_MAY_EXPAND = re.compile(r"[$`]")
+_QUOTES = str.maketrans("", "", "'\"\\")
+_SUBSCRIPT = re.compile(r"\[[^\]]*\]=")
 
 
 def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[str, list[str]]:
     """
-    Return every value that the text itself gives to a variable.
+    Return every value that the text itself gives to a variable or a parameter.
+
+    A substitution whose output the line shows counts as a variable: `$(echo a)` has the value `a`.
 
     Args:
         script: The text, parsed.
@@ -49,13 +56,20 @@ def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[st
             them is left out.
     """
     values: dict[str, list[str]] = {}
+    for command in script.commands:
+        for name, value in (*_find_outputs(command), *_find_parameters(command, script), *_find_read_values(command)):
+            if value not in values.setdefault(name, []):
+                values[name].append(value)
     for assignment in script.assignments:
         known_values = values.setdefault(assignment.name, [])
         if assignment.is_literal:
             texts = [assignment.value]
         elif len(known_values) < _MAX_DERIVED_VALUES:
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
-            texts_filled_in = list(islice(fill_in_text(assignment.value, values), _MAX_DERIVED_VALUES))
+            value = assignment.value
+            # The values of an array are joined, and a word with `${x[@]}` in it is split.
+            value = _SUBSCRIPT.sub("", value[1:-1]).translate(_QUOTES) if value.startswith("(") else value
+            texts_filled_in = list(islice(fill_in_text(value, values), _MAX_DERIVED_VALUES))
             if are_others_empty:
                 texts_filled_in = list(map(remove_variables, texts_filled_in))
             ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _MAX_DERIVED_CHARS]
@@ -63,12 +77,37 @@ def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[st
         else:
             texts = []
         known_values += [text for text in dict.fromkeys(texts) if text not in known_values]
-    for command in script.commands:
-        if command.name == "set":
-            words = [word for word in command.plain[1:] if word != "--"]
-            for name, value in [("@", " ".join(words)), ("*", " ".join(words)), *enumerate(words, start=1)]:
-                values.setdefault(str(name), []).append(value)
     return values
+
+
+def _find_outputs(command: SimpleCommand) -> Iterator[tuple[str, str]]:
+    known = find_known_output(command) if command.nesting[-1:] in (("$()",), ("``",)) else None
+    if known is not None and known.is_exact:
+        yield f"$({command.source})", known.text.rstrip("\n")
+        yield f"`{command.source}`", known.text.rstrip("\n")
+
+
+def _find_parameters(command: SimpleCommand, script: Script) -> Iterator[tuple[str, str]]:
+    """Yield `$1` and so on, from `set`, from a call of a function or from the words behind the text of `sh -c`."""
+    words: Sequence[str] = ()
+    if command.name == "set":
+        words = ("", *(word for word in command.plain[1:] if word != "--"))
+    elif command.name in script.functions:
+        words = command.plain
+    elif command.name in SHELLS:
+        at, has_text = skip_shell_options(command)
+        words = command.plain[at + has_text :]
+    for number, word in enumerate(words):
+        yield str(number), word
+    if words:
+        yield "@", " ".join(words[1:])
+        yield "*", " ".join(words[1:])
+
+
+def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
+    text = input_text(command) if command.name in FILLERS else ""
+    for name in (*find_set_names(command), "REPLY", "MAPFILE") if text else ():
+        yield name or "", text.strip()
 
 
 def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -85,19 +124,23 @@ def remove_variables(text: str) -> str:
 
 def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
     """Return how often *text* has to be filled in until every value was used."""
-    if not values or "$" not in text:
+    if not values or not _MAY_EXPAND.search(text):
         return 0
-    return max((len(values.get(match[1] or match[2], ())) for match in _VARIABLE.finditer(text)), default=0)
+    return max((len(values.get(_name_of(match), ())) for match in _VARIABLE.finditer(text)), default=0)
 
 
 def fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
     """Return *text* with the value of each variable that is due in this turn."""
 
     def value(match: re.Match[str]) -> str:
-        choices = values.get(match[1] or match[2])
+        choices = values.get(_name_of(match))
         return choices[turn % len(choices)] if choices else match[0]
 
     return _VARIABLE.sub(value, text)
+
+
+def _name_of(match: re.Match[str]) -> str:
+    return match[1] or match[2] or match[0]
 
 
 def find_set_names(command: SimpleCommand) -> Iterator[str | None]:

@@ -18,9 +18,12 @@ def _eval(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _trap(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    words = [word for word in command.plain[1:] if word != "--"]
-    if len(words) > 1 and not words[0].startswith("-"):
-        yield ShellText(words[0], "trap")
+    first = 2 if command.plain[1:2] == ("--",) else 1
+    text = "".join(command.plain[first : first + 1])
+    if len(command.words) == first + 1 and not command.literal[first]:
+        raise CannotParse("`trap` with a text that is only worked out when it runs")
+    if len(command.words) > first + 1 and text != "-" and (first == 2 or not text.startswith("-")):
+        yield ShellText(text, "trap")
 
 
 def _history(command: SimpleCommand) -> Iterator[WrappedCommand]:
@@ -45,9 +48,11 @@ def _completion(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _alias(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    for word in command.plain[1:]:
+    for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
         if "=" in word:
             yield ShellText(word.partition("=")[2], "alias")
+        elif not is_literal:
+            raise CannotParse("`alias` with a name that is only worked out when it runs")
 
 
 def _hash(command: SimpleCommand) -> Iterator[WrappedCommand]:

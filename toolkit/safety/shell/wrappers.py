@@ -383,5 +383,5 @@ _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     **dict.fromkeys(("source", "."), _source),
 }
 
-RUNNERS = frozenset(_FINDERS) - frozenset(BUILTIN_FINDERS) - SEDS - {"source", "."}
-"""The programs that run another one only with some of their options and subcommands."""
+RUNNERS = frozenset(_FINDERS) - SEDS - {"source", ".", "eval", "set", "shopt"}
+"""The programs and builtins that run another program only with some of their options and subcommands."""
