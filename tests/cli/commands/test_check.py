@@ -37,7 +37,7 @@ def checked(shop):
 
     def check(text, *words):
         shop.write("checked.py", text)
-        return shop.run("check", "checked.py", "--examples", "20", *words)
+        return shop.run("check", "checked.py", "--examples", "5", *words)
 
     return check
 
