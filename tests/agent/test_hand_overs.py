@@ -341,6 +341,7 @@ print(json.dumps([run.to_json(), shed.done]))
 """
 
 
+@pytest.mark.long
 async def test_a_run_that_was_handed_over_goes_on_in_another_process(tmp_path):
     shed, path = Shed(), tmp_path / "work.approvals.sqlite"
     wood = helper("wood", [[call("cut", wood="oak")]], shed.catalog)

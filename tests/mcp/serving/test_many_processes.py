@@ -121,7 +121,7 @@ async def test_a_session_that_is_lost_in_a_restart_is_a_404(tmp_path):
                 assert (await dispatcher.call("shop_add", {"a": 2, "b": 2})).value == 4
 
 
-@pytest.mark.first_cases(1)
+@pytest.mark.long
 @pytest.mark.parametrize("stateless", [[], ["--stateless"]], ids=["sessions", "stateless"])
 async def test_a_process_that_is_told_to_stop_finishes_its_calls(tmp_path, stateless):
     """Its streams of news end, so that it stops as soon as the last call has ended."""

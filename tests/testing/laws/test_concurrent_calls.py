@@ -347,12 +347,14 @@ def test_a_tool_that_is_safe_beside_others_passes(plant):
 
 
 def test_a_tool_that_does_not_run_beside_others_passes():
-    assert find_faults(plant_module_variable(), concurrency_safe=False) == []
+    assert find_faults(plant_module_variable(), count=20, concurrency_safe=False) == []
 
 
 def test_arguments_decide_which_calls_run_beside_others():
     """The tool is safe for one user alone, and calls for that user never mix."""
-    safe_for_nobody = find_faults(plant_module_variable(), concurrency_safe=lambda arguments: arguments["user"] == "x")
+    safe_for_nobody = find_faults(
+        plant_module_variable(), count=20, concurrency_safe=lambda arguments: arguments["user"] == "x"
+    )
     safe_for_all = find_faults(plant_module_variable(), concurrency_safe=lambda arguments: True)
     assert (len(safe_for_nobody), len(safe_for_all)) == (0, 1)
 

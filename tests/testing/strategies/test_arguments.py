@@ -250,6 +250,7 @@ def test_an_integer_may_come_as_a_float():
     assert least(arguments(of({"type": "integer"})), lambda value: isinstance(value["x"], float)) == {"x": 0.0}
 
 
+@pytest.mark.long
 def test_a_tree_grows_and_ends():
     """A schema that contains itself is followed several times, and not without end."""
     deep = least(
