@@ -2,7 +2,7 @@
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
 `HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples as a plain `pytest`. `all`, for `make test-all`,
-draws a third, and `quick`, for `make test`, a twelfth.
+draws a fifth, and `quick`, for `make test`, a twelfth.
 
 Before Python 3.12, a test marked `unmeasured`, every property and the tests of limits add nothing to the coverage: they
 try thousands of cases, or large ones, and being watched costs them as much again, or several times. The lines that they
@@ -36,7 +36,7 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, He
 # What decides whether a change lands should not depend on chance; at home every run tries something new.
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
-settings.register_profile("all", settings.get_profile("default"), max_examples=20)
+settings.register_profile("all", settings.get_profile("default"), max_examples=12)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # What a test starts elsewhere finds the table of characters here, and need not make it.
@@ -71,7 +71,7 @@ def pytest_configure(config):
     )
 
 
-MAX_CASES = 6
+MAX_CASES = 3
 """How many cases of a test `make test` runs, unless a mark says which."""
 
 
@@ -106,6 +106,8 @@ def pytest_collection_finish():
     """Keep what was imported out of the collector's sight: looking at it all costs 0.1 seconds each time."""
     gc.collect()
     gc.freeze()
+    # The usual 700 make the collector look every few milliseconds, at objects that are still in use.
+    gc.set_threshold(5_000)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,7 +23,7 @@ def pytest_configure(config):
     """Let pytest collect the first file of the queue in place of the folder `tests`."""
     files = take_files(Path(os.environ["TESTS_QUEUE"]))
     config.args = [file for file in [next(files, None)] if file]
-    config.pluginmanager.register(_FileQueue(files))
+    config.pluginmanager.register(_FileQueue(files, config.args))
 
 
 def take_files(queue: Path) -> Iterator[str]:
@@ -39,9 +39,10 @@ def take_files(queue: Path) -> Iterator[str]:
 class _FileQueue:
     """Run the tests of one file after the other."""
 
-    def __init__(self, files):
+    def __init__(self, files, first):
         self._files = files
         self._folders = {}
+        self._way = _find_way(first)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -61,11 +62,23 @@ class _FileQueue:
         yield from session.items
         for file in self._files:
             session.config.args = [file]
+            self._way = _find_way([file])
             session.config.hook.pytest_collection(session=session)
             yield from session.items
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path):
+        """Pass over what lies beside the way to the file. pytest would make a node of each, once for every file."""
+        return None if collection_path in self._way else True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_directory(self, path):
         """Return the first node of a folder each time: the fixtures of its conftest belong to that node."""
         node = yield
         return self._folders.setdefault(path, node)
+
+
+def _find_way(files):
+    """Return *files* and the folders that they are in."""
+    paths = [Path(file) for file in files]
+    return {*paths, *(folder for path in paths for folder in path.parents)}

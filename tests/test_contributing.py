@@ -55,6 +55,12 @@ def read_texts() -> dict[str, str]:
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
+def has_word(pattern: str, text: str) -> bool:
+    """Whether *pattern* is in *text*. Its names are looked for first, because a pattern that begins with `\\b` is slow."""
+    names = re.findall(r"\w{4,}", pattern.replace(r"\b", " "))
+    return any(name in text for name in names) and re.search(pattern, text) is not None
+
+
 def read_checklist(heading: str) -> set[str]:
     """Return the files that the checklist under *heading* names."""
     (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## )", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
@@ -65,7 +71,7 @@ def read_checklist(heading: str) -> set[str]:
 @pytest.mark.parametrize("heading", MEMBERS)
 def test_a_checklist_names_every_file_that_lists_the_things_there_are(heading):
     own = {"tests/test_contributing.py", "docs/contributing.md"}
-    listing = {path for path, text in read_texts().items() if all(re.search(word, text) for word in MEMBERS[heading])}
+    listing = {path for path, text in read_texts().items() if all(has_word(word, text) for word in MEMBERS[heading])}
     assert listing - own - USES.get(heading, set()) <= read_checklist(heading)
 
 

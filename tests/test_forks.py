@@ -115,7 +115,7 @@ def test_a_sync_tool_runs_in_a_child(dispatcher):
 @pytest.mark.parametrize("call", [("add", {"a": 2, "b": 2}), ("double", {"a": 2})])
 def test_call_sync_works_in_a_child_and_still_in_the_parent(dispatcher, call):
     """The child makes a new background loop, and leaves its parent's alone."""
-    for _ in range(3):
+    for _ in range(2):
         assert run_in_child(lambda: dispatcher.call_sync(*call).text) == "4"
         assert dispatcher.call_sync(*call).text == "4"
 

@@ -185,8 +185,8 @@ def test_a_module_that_is_loaded_when_it_is_used_is_imported_for_type_checkers()
     """So the order holds for it too, and its name cannot be that of another module."""
     count = 0
     for path in PACKAGE.rglob("*.py"):
-        imported = {target.stem for target in relative_imports(path)}
         for variable, module in lazy_modules(path):
+            imported = {target.stem for target in relative_imports(path)}
             assert variable == module, f"{path}: {variable} stands for {module}"
             assert module in imported, f"{path}: import {module} under TYPE_CHECKING"
             count += 1

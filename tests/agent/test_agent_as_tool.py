@@ -316,6 +316,7 @@ print(json.dumps([run.to_json(), shed.done]))
 """
 
 
+@pytest.mark.long
 async def test_an_agent_inside_goes_on_in_another_process(tmp_path):
     shed, path = Shed(), tmp_path / "work.approvals.sqlite"
     tool = tool_of(expert_in(shed, [[call("cut", wood="oak")]], mode="default"))

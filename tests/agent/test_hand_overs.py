@@ -341,6 +341,7 @@ print(json.dumps([run.to_json(), shed.done]))
 """
 
 
+@pytest.mark.long
 async def test_a_run_that_was_handed_over_goes_on_in_another_process(tmp_path):
     shed, path = Shed(), tmp_path / "work.approvals.sqlite"
     wood = helper("wood", [[call("cut", wood="oak")]], shed.catalog)
@@ -383,13 +384,14 @@ class TeamWorld(World):
 
 
 @pytest.mark.parametrize("asks_at_once", [False, True])
-async def test_a_run_of_several_agents_is_finished_after_a_crash_at_each_point(asks_at_once):
-    """Nothing is done twice, and the same agents go on."""
+@pytest.mark.parametrize("distance", [13, pytest.param(1, marks=pytest.mark.long)])
+async def test_a_run_of_several_agents_is_finished_after_a_crash_at_each_point(distance, asks_at_once):
+    """Nothing is done twice, and the same agents go on. A short run tries one point in thirteen."""
     undisturbed = TeamWorld(asks_at_once=asks_at_once)
     expected = await undisturbed.run()
     assert (expected.status, expected.agent) == ("done", "wood")
     assert set(undisturbed.effects) == {"cut oak", "cut box", "burn bay", "burn fir"}
-    for point in range(1, undisturbed.process.passed_points + 1):
+    for point in range(1, undisturbed.process.passed_points + 1, distance):
         world = TeamWorld(crash_points=[point], asks_at_once=asks_at_once)
         run = await world.run()
         assert (run.status, run.agent, run.text) == ("done", "wood", "all done"), point

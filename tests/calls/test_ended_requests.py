@@ -1,13 +1,17 @@
 """
 Every end of a call that asked settles its request, whenever the call is cancelled or runs out of time.
 
-Each test ends the same call at its first step, then at its second one, and so on, until it gets to its own end.
+Each test ends the same call at its first step, then at its second one, and so on, until it gets to its own end. With a
+store in a file or a database it goes three steps at a time; where it begins depends on the case, so that all cases
+together try each step.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from contextvars import ContextVar
+from zlib import crc32
 
 import pytest
 
@@ -50,6 +54,14 @@ def store(request, tmp_path):
             approvals = PostgresApprovals(request.getfixturevalue("postgres_url"))
             yield approvals
             approvals.close()
+
+
+@pytest.fixture
+def steps(request):
+    """The steps at which a call is ended, one after the other."""
+    if request.node.callspec.params["store"] in ("memory", "threads"):
+        return range(1, MAX_STEPS)
+    return range(1 + crc32(request.node.name.encode()) % 3, MAX_STEPS, 3)
 
 
 class LateHook:
@@ -95,50 +107,63 @@ ASKERS = {
 }
 
 
+RAN: ContextVar[list[str]] = ContextVar("RAN")
+"""What the tools of the newest mill have done. Each task has the list of the mill that began it."""
+
+CATALOG = Catalog()
+"""Described once, because each step of a call needs a mill of its own."""
+
+
+@CATALOG.tool(destructive=True)
+async def cut(wood: str) -> str:
+    """Cut."""
+    await asyncio.sleep(0)
+    RAN.get().append(wood)
+    return f"cut {wood}"
+
+
+@CATALOG.tool(destructive=True)
+async def saw(wood: str) -> str:
+    """Ask once more while it runs."""
+    await asyncio.sleep(0)
+    ran = RAN.get()
+    if ran.count("again") < 1:
+        ran.append("again")
+        raise Changed("the wood is wet")
+    ran.append(wood)
+    return f"sawed {wood}"
+
+
+@CATALOG.tool(read_only=True)
+async def look(wood: str) -> str:
+    """Look."""
+    await asyncio.sleep(0)
+    return wood
+
+
+@CATALOG.tool(read_only=True, approval="always")
+async def peek(wood: str) -> str:
+    """Look, if a person agrees."""
+    await asyncio.sleep(0)
+    return wood
+
+
+@CATALOG.tool(destructive=True, background=True)
+async def plane(wood: str) -> str:
+    """Plane, in a task of its own."""
+    RAN.get().append(wood)
+    return f"planed {wood}"
+
+
 class Mill:
-    """A dispatcher with a tool that asks, an audit log, and hooks."""
+    """A dispatcher with tools that ask, an audit log, and hooks."""
 
     def __init__(self, store, audit_path=None, *, ask=None, clock=None):
-        self.ran, self.store, catalog = [], store, Catalog()
-
-        @catalog.tool(destructive=True)
-        async def cut(wood: str) -> str:
-            """Cut."""
-            await asyncio.sleep(0)
-            self.ran.append(wood)
-            return f"cut {wood}"
-
-        @catalog.tool(destructive=True)
-        async def saw(wood: str) -> str:
-            """Ask once more while it runs."""
-            await asyncio.sleep(0)
-            if self.ran.count("again") < 1:
-                self.ran.append("again")
-                raise Changed("the wood is wet")
-            self.ran.append(wood)
-            return f"sawed {wood}"
-
-        @catalog.tool(read_only=True)
-        async def look(wood: str) -> str:
-            """Look."""
-            await asyncio.sleep(0)
-            return wood
-
-        @catalog.tool(read_only=True, approval="always")
-        async def peek(wood: str) -> str:
-            """Look, if a person agrees."""
-            await asyncio.sleep(0)
-            return wood
-
-        @catalog.tool(destructive=True, background=True)
-        async def plane(wood: str) -> str:
-            """Plane, in a task of its own."""
-            self.ran.append(wood)
-            return f"planed {wood}"
-
+        self.ran, self.store = [], store
+        RAN.set(self.ran)
         options = {} if clock is None else {"clock": clock}
         self.dispatcher = Dispatcher(
-            catalog,
+            CATALOG,
             permissions=Permissions(),
             approvals=Approvals(store, ask=ask),
             audit=None if audit_path is None else AuditLog(audit_path),
@@ -192,8 +217,8 @@ def build_mill(store, tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("asker", ASKERS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
-async def test_a_call_that_is_cancelled_at_any_step_leaves_no_request_behind(build_mill, tool, asker, ending):
-    for step in range(1, MAX_STEPS):
+async def test_a_call_that_is_cancelled_at_any_step_leaves_no_request_behind(build_mill, steps, tool, asker, ending):
+    for step in steps:
         mill = build_mill(ask=ASKERS[asker]())
         call = mill.dispatcher.call(ToolCall(tool, {"wood": "oak"}, f"call-{step}"))
         outcome, was_reached = await end_at_step(call, step, ending)
@@ -232,8 +257,8 @@ async def test_a_call_that_is_cancelled_at_any_turn_of_the_loop_leaves_no_reques
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("asker", ASKERS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
-async def test_a_call_that_runs_out_of_time_at_any_moment_leaves_no_request_behind(build_mill, tool, asker):
-    for step in range(1, MAX_STEPS):
+async def test_a_call_that_runs_out_of_time_at_any_moment_leaves_no_request_behind(build_mill, steps, tool, asker):
+    for step in steps:
         clock = JumpingClock(step)
         mill = build_mill(ask=ASKERS[asker](), clock=clock)
         outcome = await mill.dispatcher.call(ToolCall(tool, {"wood": "oak"}, f"call-{step}"), timeout_seconds=60)
@@ -273,9 +298,11 @@ async def answer_again(mill, request, outcome):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("decision", DECISIONS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
-async def test_an_answer_whose_caller_is_cancelled_counts_or_can_be_given_again(build_mill, tool, decision, ending):
+async def test_an_answer_whose_caller_is_cancelled_counts_or_can_be_given_again(
+    build_mill, steps, tool, decision, ending
+):
     """A claim that was made is closed, and the tool runs at most once."""
-    for step in range(1, MAX_STEPS):
+    for step in steps:
         mill = build_mill()
         request = (await mill.dispatcher.call(ToolCall(tool, {"wood": "oak"}, f"call-{step}"))).request
         outcome, was_reached = await end_at_step(mill.dispatcher.resume(request.id, DECISIONS[decision]), step, ending)
@@ -289,9 +316,9 @@ async def test_an_answer_whose_caller_is_cancelled_counts_or_can_be_given_again(
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("decision", DECISIONS)
 @pytest.mark.parametrize("tool", ["cut", "saw"])
-async def test_an_answer_that_ends_with_a_result_settles_its_request(build_mill, tool, decision):
+async def test_an_answer_that_ends_with_a_result_settles_its_request(build_mill, steps, tool, decision):
     """This holds when the time is up at any moment: the result says so, and the request does not wait any longer."""
-    for step in range(1, MAX_STEPS):
+    for step in steps:
         clock = JumpingClock(step + 1_000_000)
         mill = build_mill(clock=clock)
         request = (await mill.dispatcher.call(ToolCall(tool, {"wood": "oak"}, f"call-{step}"))).request

@@ -223,7 +223,11 @@ async def test_an_error_while_reading_is_the_error_of_the_tool(is_async):
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize(
-    ("make", "hint"), [(itertools.count, UNSTATED), (lambda: map(abs, itertools.count()), Iterable[int])]
+    ("make", "hint"),
+    [
+        (itertools.count, UNSTATED),
+        pytest.param(lambda: map(abs, itertools.count()), Iterable[int], marks=pytest.mark.long),
+    ],
 )
 async def test_an_iterator_without_end_meets_the_time_limit(make, hint, is_async):
     # On a busy machine, the thread that reads it may begin late.

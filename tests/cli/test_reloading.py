@@ -133,6 +133,7 @@ async def test_a_change_reaches_the_client_over_its_open_connection(program, ope
         assert [tool.name for tool in (await client.list_tools()).tools] == ["price"]
 
 
+@pytest.mark.long
 async def test_a_renamed_function_may_keep_the_name_of_its_tool(program):
     """The tools of the module leave the default catalog before it is loaded again."""
     module = TOOLS.replace("import tool", "import default_catalog, tool").replace("def price", "def find")

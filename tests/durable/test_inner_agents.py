@@ -51,6 +51,7 @@ def build_outer(shop, inner, *, fails=False, **options):
     return Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, permissions=Permissions("auto")))
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(
     "options", [{}, {"idempotent": True}, {"destructive": True}], ids=["plain", "idempotent", "approved"]
 )

@@ -25,6 +25,7 @@ def query(**schema):
     return {"operationId": "a", "parameters": [{"name": "q", "in": "query", "schema": schema}]}
 
 
+@pytest.mark.long
 def test_a_document_of_50_mb_is_read_and_one_of_100_mb_refused(tmp_path):
     path = tmp_path / "large.json"
     path.write_text(json.dumps(document({"get /pets": {"operationId": "a", "x-notes": "x" * 50_000_000}})))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.permissions import MODES, Judge, Visibility
 
@@ -187,7 +188,7 @@ _STEPS = st.one_of(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=limit_examples(30), deadline=None)
 @given(st.lists(_STEPS, max_size=8), st.lists(st.sampled_from(["deny other", "deny wipe", "allow sign", "ask look"])))
 def test_kept_answers_are_those_of_the_moment(steps, rules):
     """Whatever was changed, a view lists what a new dispatcher would."""

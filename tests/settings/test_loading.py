@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_counts import limit_examples
 from tests.settings.kit import Place, as_toml
 from toolkit import Catalog, Command, Dispatcher, Url, Writes
 from toolkit.builders import dispatcher_options
@@ -415,7 +416,7 @@ def test_no_untrusted_project_makes_a_setting_looser(user, project, overrides):
 
 @pytest.mark.long
 @given(**LAYERS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=limit_examples(30), deadline=None)
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 def test_no_untrusted_project_makes_a_verdict_looser(user, project, overrides):
     """No call is allowed, or asked about, that would not be without the project's files."""
@@ -427,7 +428,7 @@ def test_no_untrusted_project_makes_a_verdict_looser(user, project, overrides):
 
 @pytest.mark.long
 @given(text=st.text(max_size=40), key=st.sampled_from(sorted(KEYS)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=limit_examples(100), deadline=None)
 def test_any_text_is_settings_or_a_settings_error(text, key):
     """No content of a project's file raises another error."""
     with tempfile.TemporaryDirectory() as folder:

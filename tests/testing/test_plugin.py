@@ -308,6 +308,7 @@ def test_files_that_must_not_change_are_watched(pytester, run):
     result.stdout.fnmatch_lines(["`peek`: it says that it is read-only, but mark appeared [[]read-only[]]"])
 
 
+@pytest.mark.long
 def test_a_module_that_is_not_there_is_a_usage_error(run):
     """With its name, and no traceback."""
     result = run("--toolkit-check", "no_such_module")
@@ -315,6 +316,7 @@ def test_a_module_that_is_not_there_is_a_usage_error(run):
     result.stderr.fnmatch_lines(["ERROR: --toolkit-check: cannot load 'no_such_module'*"])
 
 
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
@@ -378,6 +380,7 @@ def _digest(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
 
 
+@pytest.mark.long
 def test_a_failure_shows_the_line_of_the_test_last(pytester, run):
     """Not the lines of `unwrap`, of the agent's loop, or of a provider that cannot answer."""
     pytester.makepyfile("""

@@ -308,6 +308,7 @@ class EndlessKeys(Mapping):
 
 
 @pytest.mark.unmeasured
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("value", [Endless(), EndlessKeys()], ids=["set", "mapping"])
 def test_a_container_without_end_is_cut(value):
     """The class of a user may yield items without end."""

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.anyio
 
 RG, XARGS, BWRAP = (shutil.which(name) for name in ("rg", "xargs", "bwrap"))
 needs_rg = pytest.mark.skipif(not (RG and XARGS), reason="ripgrep (rg) or xargs is not installed: it was NOT tested")
-ENGINES = [False, pytest.param(True, marks=needs_rg)]
+# ripgrep only tells which files cannot match, and each search starts it in a sandbox.
+ENGINES = [False, pytest.param(True, marks=[needs_rg, pytest.mark.long])]
 
 
 @pytest.fixture(params=ENGINES, ids=["built-in", "ripgrep"])

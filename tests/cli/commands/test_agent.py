@@ -354,6 +354,7 @@ def watched(stub, *further):
         yield made
 
 
+@pytest.mark.long
 def test_in_a_terminal_somebody_is_asked_and_sees_it_happen(shop):
     """The request has the terminal for itself; afterwards only lines are left."""
     with model(LOOK, CANCEL, DONE) as stub, watched(stub) as terminal:

@@ -37,7 +37,7 @@ def checked(shop):
 
     def check(text, *words):
         shop.write("checked.py", text)
-        return shop.run("check", "checked.py", "--examples", "20", *words)
+        return shop.run("check", "checked.py", "--examples", "5", *words)
 
     return check
 
@@ -184,7 +184,7 @@ def test_a_tool_that_a_hook_watches_is_not_run(checked, tmp_path):
 
 def test_a_change_of_a_tool_is_said_with_what_it_breaks(checked, shop):
     """The first snapshot is asked for, a change ends with 1, and an update accepts it."""
-    snapshot = ("--no-run", "--snapshot", "tools.json")
+    snapshot = ("--no-run", "--examples", "5", "--snapshot", "tools.json")
     missing = checked(GOOD, *snapshot)
     assert missing.code == 2
     assert "there is no snapshot tools.json yet" in missing.err

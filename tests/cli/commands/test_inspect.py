@@ -83,6 +83,7 @@ async def test_a_target_is_inspected_until_it_is_interrupted(tmp_path):
     assert process.returncode in (0, 130)
 
 
+@pytest.mark.long
 async def test_a_dispatcher_is_inspected_read_only(tmp_path):
     (tmp_path / "tools.py").write_text(TOOLS)
     arguments = ("tools.py:dispatcher", "--read-only", "--audit", str(tmp_path / "calls.jsonl"))

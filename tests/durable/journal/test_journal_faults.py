@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.durable.journal.faulty_database import FaultyDatabase, Killed
 from tests.durable.journal.journal_model import JournalModel, RefusedError
+from tests.example_counts import limit_examples
 from toolkit.durable.errors import DurableError
 from toolkit.durable.journal.run_journal import Journal
 from toolkit.durable.journal.statements import RUNS
@@ -268,7 +269,9 @@ def test_faults_in_sqlite():
 @pytest.mark.unmeasured
 def test_many_faults_in_sqlite():
     """Many random histories of a journal in a SQLite file agree with the model."""
-    run_state_machine_as_test(build_sqlite_machine(), settings=settings(max_examples=300, stateful_step_count=40))
+    run_state_machine_as_test(
+        build_sqlite_machine(), settings=settings(max_examples=limit_examples(300), stateful_step_count=40)
+    )
 
 
 @pytest.mark.long

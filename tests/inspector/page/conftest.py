@@ -14,7 +14,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ SECONDS = 120
 def pytest_collection_modifyitems(items):
     """Mark all tests here as long: a browser takes seconds to start."""
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        if item.nodeid.startswith("tests/inspector/page/"):
             item.add_marker("long")
 
 

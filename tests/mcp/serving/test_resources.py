@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import MCPError
 
+from tests.example_counts import limit_examples
 from toolkit import AudioPart, Catalog, Context, Dispatcher, FilePart, ImagePart, ResourcePart, ToolError, tool
 from toolkit.errors import DefinitionError
 from toolkit.mcp import build_server
@@ -202,7 +203,7 @@ def test_wrong_resources_are_refused_at_once(resources, words):
         build_server(Dispatcher(Catalog()), resources=resources)
 
 
-@settings(max_examples=30)
+@settings(max_examples=limit_examples(30))
 @given(st.text(alphabet=st.characters(codec="ascii", exclude_characters="/%"), min_size=1))
 def test_a_template_gives_back_the_value_that_was_put_in(value):
     """Whatever text without slashes stands in the place of a parameter is its argument."""

@@ -249,6 +249,13 @@ async def test_a_server_that_stops_or_has_lost_its_store_is_not_ready(shop, tmp_
     assert [(answer.status_code, answer.text) for answer in answers] == [(200, "ok"), (503, "stopping")]
 
 
+async def test_the_status_needs_no_token(shop, store):
+    app = http_app(Dispatcher(shop, approvals=Approvals(store)), auth=Auth.token(ADA), key=KEY)
+    async with opened(app) as client:
+        answers = [await client.get(path) for path in ("/health", "/ready", "/mcp")]
+    assert [answer.status_code for answer in answers] == [200, 200, 401]
+
+
 def test_a_path_of_the_status_is_refused(shop):
     with pytest.raises(ValueError, match="/health"):
         http_app(Dispatcher(shop), path="/ready")

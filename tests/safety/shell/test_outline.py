@@ -128,6 +128,7 @@ def test_any_text_is_outlined_or_refused(text):
     assert all(0 <= begins < end <= len(text) for words in commands for begins, end in words)
 
 
+@pytest.mark.long
 def test_both_readings_agree_on_real_lines():
     """No line of the corpora is refused for their difference."""
     reasons = []

@@ -147,7 +147,7 @@ SMALLEST = {
 }  # fmt: skip
 
 
-@pytest.mark.one_case_in(3)
+@pytest.mark.one_case_in(5)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("schema", "smallest"), SMALLEST.values(), ids=SMALLEST)
 def test_the_smallest_example_is_the_smallest_call(schema, smallest):
@@ -250,6 +250,7 @@ def test_an_integer_may_come_as_a_float():
     assert least(arguments(of({"type": "integer"})), lambda value: isinstance(value["x"], float)) == {"x": 0.0}
 
 
+@pytest.mark.long
 def test_a_tree_grows_and_ends():
     """A schema that contains itself is followed several times, and not without end."""
     deep = least(
@@ -313,15 +314,16 @@ def test_long_texts_and_arrays_are_drawn():
 LONG = {
     "texts": ({"type": "string"}, 255),
     "bounded texts": ({"type": "string", "minLength": 5, "maxLength": 40}, 30),
+    "lists": ({"type": "array", "items": {"type": "integer"}}, 25),
     "patterns": ({"type": "string", "pattern": "^[a-z]+$"}, 100),
     "patterns inside": ({"type": "string", "pattern": "-[0-9]{2}$"}, 100),
     "bounded patterns": ({"type": "string", "pattern": "^[a-z]+-[0-9]+$", "maxLength": 60}, 50),
-    "lists": ({"type": "array", "items": {"type": "integer"}}, 25),
     "bounded lists": ({"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 12}, 10),
     "lists of lists": ({"type": "array", "items": {"type": "array", "items": {"type": "null"}}}, 20),
 }
 
 
+@pytest.mark.first_cases(3)
 @pytest.mark.parametrize(("schema", "length"), LONG.values(), ids=LONG)
 def test_long_values_are_drawn_and_shrink_to_the_least_length(schema, length):
     """Sometimes: within the 60 calls that a law tries. The limits of the schema hold."""
@@ -512,6 +514,7 @@ EDGES: dict[str, tuple[Any, list[str]]] = {
 """A type, and how the edges that are drawn of it begin."""
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("hint", "edges"), EDGES.values(), ids=EDGES)
 def test_edges_are_drawn(hint, edges):
