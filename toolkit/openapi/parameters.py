@@ -213,7 +213,7 @@ def _read_style(document: ApiDocument, node: Mapping[str, Any], styles: tuple[st
     if document.is_swagger:
         style, explode = _COLLECTION_FORMATS.get(node.get("collectionFormat", ""), ("form", False))
         return style if style in styles else styles[0], explode
-    style = node.get("style") if node.get("style") in styles else styles[0]
+    style = next((style for style in styles if style == node.get("style")), styles[0])
     return style, node.get("explode", style in ("form", "cookie")) is True
 
 

@@ -136,7 +136,8 @@ def _join(value: Any, separator: str, *, explode: bool, encode: Callable[[str], 
 def _check_items(argument: RequestArgument, value: Any, separator: str | None = None) -> None:
     """Raise `BadArgs` if an item is null, or if *separator* or, in a header, a space would make it another one."""
     is_object, is_header = isinstance(value, Mapping), argument.place == "header"
-    for key, item in value.items() if is_object else enumerate(value):
+    items: Iterable[tuple[Any, Any]] = value.items() if is_object else enumerate(value)
+    for key, item in items:
         texts = [key, _text(item)] if is_object else [_text(item)]
         if item is None:
             words = "null cannot be written {where}; leave it out"
