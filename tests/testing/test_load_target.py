@@ -14,7 +14,7 @@ import pytest
 from toolkit import Catalog, CatalogError, CatalogView
 from toolkit.testing import catalog_of
 from toolkit.testing.laws.run_laws import WatchedFolder, describe_changes
-from toolkit.testing.load_target import load_module
+from toolkit.testing.load_target import list_packages, load_module
 
 TOOLS = """
 from toolkit import Catalog, tool
@@ -186,6 +186,23 @@ def test_a_file_of_a_package_imports_its_neighbours(tmp_path, monkeypatch):
     module = sys.modules["shop_package.inner.tools"]
     assert load_module(str(inner / "tools.py")) is module
     assert load_module(str(inner / "__init__.py")) is sys.modules["shop_package.inner"]
+
+
+def test_a_file_of_a_package_is_of_the_package_around_it_and_not_of_an_installed_one(tmp_path, monkeypatch):
+    for folder in ("site", "here"):
+        package = tmp_path / folder / "shop_of_two_places"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(f"place = {folder!r}\n")
+    (package / "tools.py").write_text("from . import place\n" + TOOLS)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    assert load_module(str(package / "tools.py")).place == "here"
+
+
+def test_a_file_in_the_root_folder_is_in_no_package(monkeypatch):
+    """Not even if an `__init__.py` stands beside it there."""
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    assert list_packages(Path("/tools.py")) == []
+    assert list_packages(Path("/shop/inner/tools.py")) == [Path("/shop"), Path("/shop/inner")]
 
 
 def test_a_file_of_a_package_whose_name_another_has_is_loaded_alone(tmp_path):

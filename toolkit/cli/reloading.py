@@ -2,7 +2,7 @@
 The target of `toolkit serve`, which `--reload` loads again when its files change.
 
 The files are those that the target names, and the modules of the program that it has loaded: those in the current
-folder and beside the target, without installed packages. The process goes on, so connections stay open.
+folder, beside the target and in its package, without installed packages. The process goes on, so connections stay open.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import click
 from ..approvals import SQLiteApprovals
 from ..catalog import default_catalog
 from ..errors import ToolkitError
+from ..testing.load_target import list_packages
 from .call_policy import CallOptions, dispatcher_for, load_resources
 from .failures import Failure
 from .output import Output
@@ -103,7 +104,7 @@ def _list_program_files(target: str) -> set[str]:
     """Return the files of *target*, and of the modules of its program."""
     named = [Path(name.partition(":")[0]).resolve() for name in split_targets(target)]
     files = {str(path) for path in named if path.is_file()}
-    folders = {Path.cwd(), *(Path(file).parent for file in files)}
+    folders = {Path.cwd(), *([*list_packages(path), path.parent][0] for path in named if path.is_file())}
     return files | {file for file in _list_modules().values() if _is_of_program(Path(file), folders)}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..catalogs.foreign_text import clean_text, explain_name
@@ -22,8 +22,16 @@ from .schemas import BINARY, SchemaConverter, is_binary
 
 __all__ = ["Inputs", "RequestArgument", "RequestBody", "is_json", "read_inputs", "read_output_schema"]
 
-_PLACES = ("path", "query", "header", "cookie", "querystring")
-_STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
+_DELIMITED = ("spaceDelimited", "pipeDelimited", "tabDelimited")
+_STYLES = {
+    "path": ("simple", "label", "matrix", *_DELIMITED),
+    "query": ("form", "deepObject", *_DELIMITED),
+    "querystring": ("form",),
+    "header": ("simple", *_DELIMITED),
+    "cookie": ("form", "cookie"),
+}
+"""The styles that a place can have, its default first. Swagger 2.0 has those with delimiters in every place."""
+
 _COLLECTION_FORMATS = {
     "csv": ("form", False),
     "ssv": ("spaceDelimited", False),
@@ -78,21 +86,26 @@ class RequestBody:
         key: The argument that holds it; None if its properties are arguments of their own.
         styles: How the properties of a form are written, if the document says so.
         files: The properties of a form that are files.
+        properties: The schemas of the properties of a form.
+        required: The properties that a form needs.
     """
 
     media_type: str
     key: str | None
-    styles: Mapping[str, tuple[str, bool]]
-    files: frozenset[str]
+    styles: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
+    files: frozenset[str] = frozenset()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """The arguments of an operation, and its schema."""
+    """The arguments of an operation, its schema, and the place and name of each parameter, credentials included."""
 
     schema: dict[str, Any]
     arguments: tuple[RequestArgument, ...]
     body: RequestBody | None
+    taken: frozenset[tuple[str, str]]
 
 
 def read_inputs(
@@ -103,7 +116,7 @@ def read_inputs(
     arguments = [
         _read_argument(document, node, place, converter)
         for node, place in parameters
-        if node["in"] in _PLACES
+        if node["in"] in _STYLES
         and (node["in"], node["name"]) not in hidden
         and not (node["in"] == "header" and node["name"].lower() in _OWN_HEADERS)
     ]
@@ -124,14 +137,26 @@ def read_inputs(
         raise DefinitionError(f"{operation.place}: two arguments have one name")
     if not schema["required"]:
         del schema["required"]
-    return Inputs(schema=converter.add_definitions(schema), arguments=tuple(arguments), body=body)
+    return Inputs(
+        schema=converter.add_definitions(schema),
+        arguments=tuple(arguments),
+        body=body,
+        taken=hidden.union((argument.place, argument.name) for argument in arguments),
+    )
 
 
 def _iter_parameters(document: ApiDocument, operation: Operation) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the parameters of *operation*, with those of its path that it does not define itself, and their places."""
+    """
+    Yield the parameters of *operation*, with those of its path that it does not define itself, and their places.
+
+    What stands in braces in the path is a text if nothing describes it. A parameter that the path lacks has no place.
+    """
     by_key: dict[tuple[str, str], tuple[Mapping[str, Any], str]] = {}
     path_place = operation.place.rpartition(".")[0]
-    for owner, owner_place in ((operation.shared, path_place), (operation.data, operation.place)):
+    in_path = re.findall(r"\{([^{}]+)\}", operation.path)
+    texts = {"parameters": [{"name": name, "in": "path", "schema": {"type": "string"}} for name in in_path]}
+    owners = ((texts, path_place), (operation.shared, path_place), (operation.data, operation.place))
+    for owner, owner_place in owners:
         nodes = owner.get("parameters", [])
         if not isinstance(nodes, list):
             raise DefinitionError(f"{owner_place}.parameters: expected a list")
@@ -148,7 +173,7 @@ def _iter_parameters(document: ApiDocument, operation: Operation) -> Iterator[tu
             by_key[where, name] = node, place
     if len(by_key) > _MAX_PARAMETERS:
         raise DefinitionError(f"{operation.place}: {len(by_key):,} parameters; at most {_MAX_PARAMETERS} are taken")
-    yield from by_key.values()
+    yield from (entry for (where, name), entry in by_key.items() if where != "path" or name in in_path)
 
 
 def _read_argument(
@@ -160,6 +185,8 @@ def _read_argument(
         media_type, entry = next(iter(content.items()))
         schema = entry.get("schema", {}) if isinstance(entry, Mapping) else {}
         is_json_text = is_json(media_type)
+        if is_json_text and where == "querystring":
+            raise DefinitionError(f"{place}: a query that is JSON as a whole is not supported; describe it as a form")
     if schema is None:  # Swagger 2.0 has the schema in the parameter itself
         schema = {key: value for key, value in node.items() if key not in ("name", "in", "required", "description")}
     converted = converter.convert(schema, place)
@@ -167,9 +194,7 @@ def _read_argument(
         if isinstance(converted, bool):
             converted = {} if converted else {"not": {}}
         converted = {**converted, "description": clean_text(text, _MAX_TEXT_CHARS)}
-    style = node.get("style") or _STYLES.get(where, "form")
-    explode = node.get("explode", style == "form" and not document.is_swagger)
-    style, explode = _COLLECTION_FORMATS.get(node.get("collectionFormat", ""), (style, explode))
+    style, explode = _read_style(document, node, _STYLES[where])
     return RequestArgument(
         key=name,
         place=where,
@@ -177,10 +202,19 @@ def _read_argument(
         schema=converted,
         required=where == "path" or node.get("required") is True,
         style=style,
-        explode=explode is True,
+        explode=explode,
         allow_reserved=node.get("allowReserved") is True,
         is_json=is_json_text,
     )
+
+
+def _read_style(document: ApiDocument, node: Mapping[str, Any], styles: tuple[str, ...]) -> tuple[str, bool]:
+    """Return which of *styles* the parameter *node* has, and whether each of its items is written on its own."""
+    if document.is_swagger:
+        style, explode = _COLLECTION_FORMATS.get(node.get("collectionFormat", ""), ("form", False))
+        return style if style in styles else styles[0], explode
+    style = next((style for style in styles if style == node.get("style")), styles[0])
+    return style, node.get("explode", style in ("form", "cookie")) is True
 
 
 def _find_body(
@@ -218,7 +252,11 @@ def _find_swagger_body(
     }
     has_file = any(node.get("type") == "file" for node in fields)
     media_type = "multipart/form-data" if has_file else "application/x-www-form-urlencoded"
-    return {media_type: {"schema": schema}}, bool(schema["required"]), operation.place
+    encoding = {}
+    for node in fields:
+        style, explode = _read_style(document, node, _STYLES["query"])
+        encoding[node["name"]] = {"style": style, "explode": explode}
+    return {media_type: {"schema": schema, "encoding": encoding}}, bool(schema["required"]), operation.place
 
 
 def _read_body(
@@ -234,23 +272,24 @@ def _read_body(
     styles = {
         name: (item.get("style", "form"), item.get("explode", True) is True)
         for name, item in (entry.get("encoding") or {}).items()
-        if isinstance(item, Mapping)
+        if isinstance(item, Mapping) and ("style" in item or "explode" in item)
     }
     whole = converter.inline(schema)
     types = stated_types(whole) if isinstance(whole, Mapping) else ()
     is_form = media_type.startswith(("application/x-www-form-urlencoded", "multipart/"))
     if not is_json(media_type) and not (is_form and (not types or "object" in types)):
         whole = schema = {"type": "string"} if media_type.startswith("text/") else BINARY
-    files = frozenset(_find_files(whole, converter))
+    body = RequestBody(media_type=media_type, key=None, styles=styles, files=frozenset(_find_files(whole, converter)))
+    if is_form and isinstance(whole, Mapping):
+        body = replace(body, properties=whole.get("properties", {}), required=frozenset(whole.get("required", ())))
     if _can_merge(whole, names, is_required):
-        body = RequestBody(media_type=media_type, key=None, styles=styles, files=files)
         return body, whole["properties"], whole.get("required", [])
     if is_form and whole in ({}, True):
         schema = {"type": "object"}
     key = "body"
     while key in names:
         key = f"{key}_"
-    return RequestBody(media_type=media_type, key=key, styles=styles, files=files), {key: schema}, [key] * is_required
+    return replace(body, key=key), {key: schema}, [key] * is_required
 
 
 def _find_files(schema: Any, converter: SchemaConverter) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import itertools
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
@@ -18,7 +19,7 @@ from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import CatalogError, DefinitionError
 
-__all__ = ["catalog_of", "load_module", "load_object"]
+__all__ = ["catalog_of", "list_packages", "load_module", "load_object"]
 
 
 def catalog_of(
@@ -126,18 +127,31 @@ def _load_file(path: Path) -> ModuleType:
     return _execute(spec)
 
 
+def list_packages(path: Path) -> list[Path]:
+    """Return the folders of the packages that the file *path* is in, the outermost first."""
+    folders = itertools.takewhile(lambda folder: folder.name and (folder / "__init__.py").is_file(), path.parents)
+    return list(folders)[::-1]
+
+
 def _find_name_in_package(path: Path) -> str | None:
-    """Return the name under which a file of a package is imported, or None if it is in none that can be imported."""
-    names, folder = ([] if path.stem == "__init__" else [path.stem]), path.parent
-    while (folder / "__init__.py").is_file():
-        names.insert(0, folder.name)
-        folder = folder.parent
-    if folder == path.parent or not all(name.isidentifier() for name in names):
+    """
+    Return the name under which a file of a package is imported, or None if it is in none that can be imported.
+
+    The user means the package around the file, even if one of the same name is installed.
+    """
+    packages = list_packages(path)
+    names = [*(folder.name for folder in packages), *([] if path.stem == "__init__" else [path.stem])]
+    if not packages or not all(name.isidentifier() for name in names):
         return None
-    _make_findable(folder)
-    top = importlib.util.find_spec(names[0])
-    is_this_one = top is not None and Path(top.origin or "").resolve() == folder / names[0] / "__init__.py"
-    return ".".join(names) if is_this_one else None
+    top, source = names[0], packages[0] / "__init__.py"
+    if top in sys.modules or top in sys.stdlib_module_names:
+        is_this_one = Path(getattr(sys.modules.get(top), "__file__", None) or "").resolve() == source
+        return ".".join(names) if is_this_one else None
+    _make_findable(packages[0].parent)
+    spec = importlib.util.spec_from_file_location(top, source, submodule_search_locations=[str(packages[0])])
+    if spec is not None:
+        _execute(spec)
+    return ".".join(names)
 
 
 def _make_findable(folder: Path) -> None:

@@ -112,7 +112,8 @@ def _check_parts(schema: Any, subject: str) -> None:
         if "$id" in part:
             resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
         patterns += _collect_key_patterns(part, where)
-        targets = [] if resolver is None else list(_resolve_references(part, resolver, where))
+        has_none = resolver is None or _ADDRESS_KEYWORDS.isdisjoint(part)
+        targets = [] if has_none else list(_resolve_references(part, resolver, where))
         referenced += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
         inner = [(steps, subschema) for steps, subschema in iter_subschemas(part) if steps[0] not in _NEVER_APPLIED]
         waiting += [("/".join([place, *map(str, steps)]), subschema, resolver) for steps, subschema in inner]
@@ -167,7 +168,7 @@ def _check_key_patterns(patterns: list[str], subject: str) -> None:
 
 def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> None:
     """Refuse a schema that refers back to itself for the same value."""
-    graph = {key: [id(part) for part in parts] for key, parts in in_place_schemas.items()}
+    graph = {key: [id(part) for part in parts] for key, parts in in_place_schemas.items() if parts}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError:
