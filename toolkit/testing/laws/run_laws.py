@@ -97,7 +97,8 @@ class AnswerLog:
         self._answers: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, result: ToolResult) -> None:
-        self._answers.setdefault(result.tool, []).append((result.kind, result.text))
+        text = result.text if result.error is None else result.error.message  # without the advice for the model
+        self._answers.setdefault(result.tool, []).append((result.kind, text))
 
     def describe_poor_calls(self, tool: Tool) -> str:
         """Return a note if all calls of *tool* failed, or answered alike; empty if they did not."""
@@ -108,7 +109,8 @@ class AnswerLog:
         # An author who gave examples knows that the tool has one answer for all of them.
         if not has_failed and (tool.facts.examples or len(set(answers)) > 1):
             return ""
-        outcome = f"failed, such as: {answers[0][1]:.200}" if has_failed else "answered alike"
+        message = " ".join(answers[0][1].split()).rstrip(".")
+        outcome = f"failed, such as: {message:.200}" if has_failed else "answered alike"
         return (
             f"`{tool.name}`: all {len(answers)} calls {outcome}, so the laws have seen little of it; "
             "give `examples=` with arguments that its data has"
