@@ -76,7 +76,7 @@ class Dispatcher(TypedCalls):
         check_output: Whether a value that the output schema of its tool does not allow is a failure. With False it is
             passed on as it is.
         raise_bugs: Whether an exception that is no `ToolError`, and is not classified as a subclass of it, is raised
-            instead of becoming a result.
+            instead of becoming a result. A value that its tool may not return raises `DefinitionError`.
         on_progress: Called with the reports of running calls, and with the values that streaming calls yield.
         cleanup_seconds: How long a cancelled tool or hook may take to clean up before the dispatcher abandons it.
         clock: The function that returns the time in seconds.

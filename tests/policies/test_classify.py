@@ -372,7 +372,8 @@ class NoSuchOrder(KeyError):
         (KeyError("tea"), "KeyError: 'tea'"),
         (NoSuchOrder(7), "NoSuchOrder: 7"),
         (NoSuchOrder(), "NoSuchOrder"),
-        (KeyError("no tea", "no milk"), "('no tea', 'no milk')"),
+        (KeyError("no tea", "no milk"), "KeyError: ('no tea', 'no milk')"),
+        (NoSuchOrder("tea", 5), "NoSuchOrder: ('tea', 5)"),
         (NoSuchOrder("no \ud800 tea"), "no ? tea"),
     ],
 )

@@ -163,12 +163,13 @@ def _read_message(error: BaseException) -> str:
     """
     Return what *error*, which is an answer and no bug, tells the model: its message alone.
 
-    A single word, such as the key that a dictionary lacks, says too little without the name of the class.
+    A single word, such as the key that a dictionary lacks, and a bare list of arguments say too little without the name
+    of the class.
     """
     words = error.args[0] if isinstance(error, KeyError) and len(error.args) == 1 else None
     # The text of a KeyError is the `repr` of its message.
     text = words if isinstance(words, str) else describe_value(error).removeprefix(f"{type(error).__name__}: ")
-    has_sentence = len(text.split(maxsplit=1)) > 1
+    has_sentence = len(text.split(maxsplit=1)) > 1 and text != f"{error.args}"
     return replace_surrogates(text[:_MAX_MESSAGE_CHARS]) if has_sentence else _describe_error(error)
 
 

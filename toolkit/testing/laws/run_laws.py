@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..._plumbing.wording import format_seconds
+from ...calls.render_result import WrongResult
 from ...errors import DefinitionError
 from ...policies.classify import ClassifyRules
 from ...results import ToolResult
@@ -231,7 +232,7 @@ def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str 
 def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool neither returns a result nor raises an error that a model can act on."""
     ran = trial.run(call_arguments)
-    if ran.error is not None and not ran.is_overdue:
+    if ran.error is not None and not ran.is_overdue and not isinstance(ran.error, WrongResult):
         return f"it raised {type(ran.error).__name__}: {str(ran.error)[:300]}"
     if ran.result is not None and ran.result.kind in ("internal", "cancelled"):
         return f"it ended as {ran.result.kind!r}: {ran.result.text.splitlines()[0][:300]}"
@@ -241,10 +242,7 @@ def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | 
 def returns_what_it_says(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool's return value has no JSON form, or does not fit the output schema."""
     ran = trial.run(call_arguments)
-    error = None if ran.result is None else ran.result.error
-    if error is None or not ran.return_values or error.details.get("ran") is not True:
-        return None
-    return error.message.removeprefix("the tool ran, but ")
+    return str(ran.error).partition("the tool ran, but ")[2] if isinstance(ran.error, WrongResult) else None
 
 
 def changes_nothing(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
