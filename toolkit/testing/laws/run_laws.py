@@ -284,7 +284,8 @@ RUN_LAWS: dict[str, RunLaw] = {
     "declared-failures": RunLaw(
         fails_as_declared,
         "annotate its parameters so that the schema refuses such a call, or raise ToolError, BadArgs, Safety or "
-        "Transient with words for the model; declare an exception of a library: `classify={LibraryError: ToolError}`",
+        "Transient with words for the model; declare an exception of a library: `classify={LibraryError: ToolError}` "
+        "(for `toolkit check`, in a dispatcher that the target names: `tools.py:dispatcher`)",
     ),
     "output": RunLaw(returns_what_it_says, "return what the annotation says, or annotate what is returned"),
     "idempotent": RunLaw(
