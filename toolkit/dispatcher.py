@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
-from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
+from .calls.call_copies import CallKeywords, UnreadableMetadata, copy_batch, copy_call
 from .calls.call_frame import CallFrame
 from .calls.pipeline import run_call
 from .calls.plan import CallPlan
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .approvals import Approvals
     from .calls import batch, resume, unstarted
     from .calls.background import detached_calls, jobs
-    from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
+    from .calls.call_copies import BatchKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
@@ -322,6 +322,10 @@ class Dispatcher(TypedCalls):
 
         A tool with `thread="caller"` runs in the thread that calls this method.
         """
+        if options and (unknown := options.keys() - CallKeywords.__annotations__.keys()):
+            remedy = f'the arguments of a tool are one dictionary: call_sync("{name}", {{"{min(unknown)}": ...}})'
+            options_list = f"and the options are {', '.join(CallKeywords.__annotations__)}"
+            raise TypeError(f"Dispatcher.call_sync: there is no option {min(unknown)!r}; {remedy}, {options_list}")
         return self.wait_for(lambda: self.call(name, arguments, **options))
 
     def call_many_sync(
