@@ -18,6 +18,7 @@ import pytest
 import toolkit
 from toolkit import Agent, Catalog, CatalogError, Context, Decision, DefinitionError, Dispatcher, Facts, tool
 from toolkit.agent import Budget, Run
+from toolkit.durable import DurableAgent
 from toolkit.providers import AnthropicProvider, OpenAIProvider, ScriptedProvider
 
 
@@ -103,6 +104,8 @@ ATTRIBUTES = [
     (build_agent, "run_streamed", "there is no `Agent.run_streamed`; write `agent.stream(prompt)`"),
     (build_agent, "iter", "write `agent.stream(prompt)`"),
     (build_agent, "invoke", "write `agent.run_sync(prompt)`"),
+    (build_agent, "kickoff", "write `agent.run_sync(prompt)`"),
+    (lambda: DurableAgent, "run_sync", "there is no `DurableAgent.run_sync`; write `asyncio.run(main())`"),
     (build_agent, "tool", "tools are the second argument: `Agent(provider, [function])`"),
     (lambda: Agent, "tool_plain", "there is no `Agent.tool_plain`; tools are the second argument"),
     (lambda: Context(facts=Facts()), "deps", "`name: Inject[Type]`"),
@@ -117,6 +120,11 @@ def test_an_attribute_of_another_library_is_told_ours(build, name, word):
     assert not hasattr(owner, name)
     with pytest.raises(AttributeError, match=re.escape(word)):
         getattr(owner, name)
+
+
+def test_arguments_given_by_name_are_told_the_dictionary():
+    with pytest.raises(TypeError, match=re.escape('call_sync("greet", {"city": ...})')):
+        Dispatcher([greet]).call_sync("greet", city="Rome")
 
 
 def exports_of_packages():

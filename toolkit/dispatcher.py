@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
-from .calls.call_copies import UnreadableMetadata, copy_batch, copy_call
+from .calls.call_copies import CallKeywords, UnreadableMetadata, copy_batch, copy_call
 from .calls.call_frame import CallFrame
 from .calls.pipeline import run_call
 from .calls.plan import CallPlan
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .approvals import Approvals
     from .calls import batch, resume, unstarted
     from .calls.background import detached_calls, jobs
-    from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
+    from .calls.call_copies import BatchKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
@@ -76,7 +76,7 @@ class Dispatcher(TypedCalls):
         check_output: Whether a value that the output schema of its tool does not allow is a failure. With False it is
             passed on as it is.
         raise_bugs: Whether an exception that is no `ToolError`, and is not classified as a subclass of it, is raised
-            instead of becoming a result.
+            instead of becoming a result. A value that its tool may not return raises `DefinitionError`.
         on_progress: Called with the reports of running calls, and with the values that streaming calls yield.
         cleanup_seconds: How long a cancelled tool or hook may take to clean up before the dispatcher abandons it.
         clock: The function that returns the time in seconds.
@@ -322,6 +322,10 @@ class Dispatcher(TypedCalls):
 
         A tool with `thread="caller"` runs in the thread that calls this method.
         """
+        if options and (unknown := options.keys() - CallKeywords.__annotations__.keys()):
+            remedy = f'the arguments of a tool are one dictionary: call_sync("{name}", {{"{min(unknown)}": ...}})'
+            options_list = f"and the options are {', '.join(CallKeywords.__annotations__)}"
+            raise TypeError(f"Dispatcher.call_sync: there is no option {min(unknown)!r}; {remedy}, {options_list}")
         return self.wait_for(lambda: self.call(name, arguments, **options))
 
     def call_many_sync(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import httpx
 import pytest
@@ -12,7 +13,9 @@ from tests.calls.pipeline_kit import GONE, QUICK, Custom
 from tests.clocks import Clock
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
-from toolkit.errors import BadArgs, Safety, ToolError, Transient
+from toolkit.errors import BadArgs, DefinitionError, Safety, ToolError, Transient
+from toolkit.results import ToolResult
+from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -167,6 +170,32 @@ async def test_raise_bugs_raises_what_nobody_classified(catalog):
         await dispatcher.call("bug")
     assert (await dispatcher.call("fail")).kind == "failed"
     assert (await dispatcher.call("reset")).kind == "transient"
+
+
+@pytest.mark.parametrize(
+    ("value", "returns", "text"),
+    [
+        ("one", int, "expected an integer"),
+        (object(), Any, "cannot be given"),
+        (ToolResult("one", "one"), int, "expected an integer"),
+    ],
+    ids=["annotation", "no JSON form", "a result of its own"],
+)
+@pytest.mark.parametrize("further", [{}, {"timeout_seconds": 60}], ids=["direct", "in attempts"])
+async def test_raise_bugs_raises_for_a_result_that_the_tool_may_not_return(value, returns, text, further):
+    ran = []
+
+    async def give() -> None:
+        """Give it."""
+        ran.append(True)
+        return value
+
+    give.__annotations__["return"] = returns
+    spec = Tool.described(give)
+    assert (await Dispatcher(Catalog(spec)).call("give", **further)).kind == "failed"
+    with pytest.raises(DefinitionError, match=f"`give`: the tool ran, but .*{text}"):
+        await Dispatcher(Catalog(spec), raise_bugs=True).call("give", **further)
+    assert len(ran) == 2
 
 
 async def test_a_rule_that_fails_does_not_lose_the_call(catalog, caplog):

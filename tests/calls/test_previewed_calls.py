@@ -66,7 +66,10 @@ async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
     result = await dispatcher.resume(first.id, Decision.approve())
     assert (result.kind, result.request.reason) == (
         "waiting",
-        "notes.txt changed just now; `careful` changes something, and mode `default` asks first",
+        (
+            "notes.txt changed just now; "
+            "`careful` may change something (it is not `read_only`), and mode `default` asks first"
+        ),
     )
     assert "-sneaky" in result.request.preview
     assert approvals.store.get(first.id).state == "done"

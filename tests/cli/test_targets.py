@@ -198,6 +198,32 @@ def test_a_dispatcher_cannot_have_a_second_audit_log(db):
     assert "Dispatcher(..., audit=AuditLog(path))" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [
+        ("permissions=Permissions()", True),
+        ("classify={KeyError: ToolError}", True),
+        ("hooks=[LoopGuard()]", True),
+        ("timeout_seconds=3", False),
+    ],
+)
+@pytest.mark.filterwarnings("default::toolkit.ToolkitWarning")
+def test_a_dispatcher_with_policies_that_the_target_does_not_name_is_told(shop, options, is_told):
+    shop.write(
+        "desk.py",
+        "from toolkit import Catalog, Dispatcher, Permissions, ToolError\n"
+        "from toolkit.hooks import LoopGuard\n\n"
+        "catalog = Catalog()\n\n\n"
+        '@catalog.tool(read_only=True)\ndef ring() -> str:\n    """Ring."""\n    return "rang"\n\n\n'
+        f"desk = Dispatcher(catalog, {options})\n",
+    )
+    warning = (
+        "warning: desk.py has the dispatcher `desk`, whose rules, hooks and resources do not hold here; desk.py:desk"
+    )
+    assert (warning in shop.run("call", "desk.py", "ring").err) is is_told
+    assert "desk.py:desk" not in shop.run("call", "desk.py:desk", "ring").err
+
+
 def test_several_targets_are_one_catalog(db):
     """Several targets."""
     names = [tool["name"] for tool in db.run("list", "tools.py,db.py:catalog").json]

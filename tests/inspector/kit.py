@@ -84,7 +84,7 @@ class Browser:
 
     async def call(self, name, status=200, /, **arguments):
         """Run a call, and return what is known about it."""
-        return (await self.post("call", {"name": name, "arguments": arguments}, status))["call"]
+        return (await self.post("call", {"tool": name, "arguments": arguments}, status))["call"]
 
 
 @contextlib.asynccontextmanager

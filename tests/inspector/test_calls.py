@@ -40,7 +40,7 @@ async def test_a_call_goes_through_the_whole_dispatcher(browser):
 
 
 async def test_arguments_may_be_json_text(browser):
-    answer = await browser.post("call", {"name": "add", "arguments": '{"a": 1}'})
+    answer = await browser.post("call", {"tool": "add", "arguments": '{"a": 1}'})
     assert answer["call"]["result"]["value"] == 3
 
 
@@ -171,10 +171,10 @@ def _find_progress(inspector):
 
 
 async def test_calls_of_another_conversation_can_be_made(browser):
-    error = await browser.post("call", {"name": "add", "arguments": {"a": 1}, "session": "unknown"}, 404)
+    error = await browser.post("call", {"tool": "add", "arguments": {"a": 1}, "session": "unknown"}, 404)
     assert "leave `session` out" in error["error"]
     session = (await browser.get("about"))["session"]
-    answer = await browser.post("call", {"name": "add", "arguments": {"a": 1}, "session": session})
+    answer = await browser.post("call", {"tool": "add", "arguments": {"a": 1}, "session": session})
     assert answer["call"]["session"] == session
 
 
@@ -188,9 +188,9 @@ async def test_a_call_has_a_time_limit():
         return ""
 
     async with serving(build_inspector(catalog)) as browser:
-        answer = await browser.post("call", {"name": "hang", "timeout_seconds": 0.05})
+        answer = await browser.post("call", {"tool": "hang", "timeout_seconds": 0.05})
         assert answer["call"]["kind"] == "timeout"
-        error = await browser.post("call", {"name": "hang", "timeout_seconds": -1}, 400)
+        error = await browser.post("call", {"tool": "hang", "timeout_seconds": -1}, 400)
         assert "has to be above 0" in error["error"]
 
 
@@ -212,7 +212,7 @@ async def test_a_history_shows_the_calls_of_a_program_and_its_agent():
         ]
         assert rows[0]["session"] is None
         assert len(rows) == 3
-        again = await browser.post("call", {"name": "add", "arguments": {"a": 1}, "session": "talk"})
+        again = await browser.post("call", {"tool": "add", "arguments": {"a": 1}, "session": "talk"})
         assert again["call"]["session"] == "talk"
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 READERS = ["about", "tools", "tool?name=add", "calls", "approvals", "runs", "flows", "search?query=a", "numbers"]
 WRITERS = ["call", "approvals", "run/cancel", "run/retry"]
-CALL = {"name": "write_note", "arguments": {"text": "x"}}
+CALL = {"tool": "write_note", "arguments": {"text": "x"}}
 
 
 @pytest.fixture
@@ -96,12 +96,12 @@ async def test_names_of_this_machine_are_accepted(browser):
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 async def test_a_form_of_a_browser_is_refused(browser, kind):
     headers = {} if kind is None else {"content-type": kind}
-    response = await browser.send("POST", "call", content=b'{"name": "add"}', headers=headers)
+    response = await browser.send("POST", "call", content=b'{"tool": "add"}', headers=headers)
     assert response.status_code == 415
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b'{"name": NaN}', b'{"name": 5}', b'{"name": "add", "arguments": 5}']
+    "body", [b"", b"[]", b"{", b'{"tool": NaN}', b'{"tool": 5}', b'{"tool": "add", "arguments": 5}']
 )
 async def test_a_body_that_is_no_call_says_what_is_wrong(browser, body):
     headers = {"content-type": "application/json"}
@@ -112,7 +112,7 @@ async def test_a_body_that_is_no_call_says_what_is_wrong(browser, body):
 
 async def test_a_body_that_is_too_long_is_refused(browser):
     text = "x" * 5_000_000
-    response = await browser.send("POST", "call", json={"name": "add", "arguments": text})
+    response = await browser.send("POST", "call", json={"tool": "add", "arguments": text})
     assert response.status_code == 413
 
 

@@ -17,10 +17,12 @@ from tests.inspector.durable_runs import run_agent, run_order
 from tests.inspector.kit import build_catalog, build_inspector, serving
 from toolkit import Agent, Catalog, Dispatcher, Permissions, Secret, Session, ToolCall
 from toolkit.agent.saved.run_seal import dump_run
+from toolkit.content import ImagePart
 from toolkit.durable.journal.run_journal import open_journal
+from toolkit.durable.run_input import pack_prompt
 from toolkit.flows import Flow
 from toolkit.inspector import History, Inspector
-from toolkit.providers import AssistantMessage, ScriptedProvider
+from toolkit.providers import AssistantMessage, ScriptedProvider, UserMessage
 from toolkit.providers.base import Reply
 from toolkit.results import ToolResult
 from toolkit.steps.records import dump_call, dump_reply
@@ -88,12 +90,30 @@ async def test_runs_are_listed_newest_first_and_by_page(database, journal):
         assert "has to be one of" in (await browser.get("runs", 400, status="lost"))["error"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "begin", "about"),
+    [
+        ("flow:order", {"type": "Order", "value": {"number": 7, "notes": ""}}, "Order: number 7"),
+        ("flow:order", {"type": "Order", "value": {}}, "Order"),
+        ("flow:order", {"type": "str", "value": "tea"}, "tea"),
+        ("flow:order", {"type": "list[int]", "value": [1, 2]}, "[1, 2]"),
+        ("agent", pack_prompt(UserMessage.of("What is this?", ImagePart(b"x", "image/png"))), "What is this? [image]"),
+        ("other", {"task": "parser.py"}, "task parser.py"),
+    ],
+)
+async def test_a_run_is_listed_with_a_line_that_a_person_can_read(database, journal, kind, begin, about):
+    journal.create("run", kind, begin, now=1.0)
+    async with serving(inspect(database)) as browser:
+        (row,) = (await browser.get("runs"))["runs"]
+        assert row["about"] == about
+
+
 async def test_a_waiting_run_is_shown_in_full(database, journal):
     request = await add_waiting(journal)
     async with serving(inspect(database)) as browser:
         run = await browser.get("run", id="bills/may")
         assert [message["role"] for message in run["messages"]] == ["user", "assistant", "tool"]
-        assert run["messages"][1]["calls"][0]["name"] == "pay"
+        assert run["messages"][1]["calls"][0]["tool"] == "pay"
         assert run["usage"]["result_tokens"].keys() <= {"pay"}
         assert run["requests"][0]["id"] == request.id
         assert request.id in run["waits"][0]
@@ -261,7 +281,7 @@ async def test_a_live_run_is_shown_with_its_conversation():
             ("tool", ""),
             ("assistant", "It is 2, says [redacted]."),
         ]
-        assert shown["messages"][1]["calls"] == [{"id": "c1", "name": "add", "arguments": {"a": 1, "b": 1}}]
+        assert shown["messages"][1]["calls"] == [{"id": "c1", "tool": "add", "arguments": {"a": 1, "b": 1}}]
         assert shown["messages"][2]["results"][0]["text"] == "2"
         assert shown["usage"]["dollars"] is None
         assert shown["can"] == []

@@ -107,12 +107,12 @@ async def test_a_missing_parameter_is_named(browser):
 
 
 async def test_explain_says_what_decides(browser):
-    answer = await browser.post("explain", {"name": "write_note", "arguments": {"text": "x"}})
+    answer = await browser.post("explain", {"tool": "write_note", "arguments": {"text": "x"}})
     assert (answer["verdict"]["word"], answer["verdict"]["by"]) == ("ask", "mode `default`")
 
 
 async def test_explain_says_what_is_wrong_with_arguments(browser):
-    answer = await browser.post("explain", {"name": "add", "arguments": {"a": "x"}})
+    answer = await browser.post("explain", {"tool": "add", "arguments": {"a": "x"}})
     assert answer["problems"][0]["path"] == ["a"]
     assert "verdict" not in answer
 
@@ -125,14 +125,14 @@ async def test_explain_names_rules_and_hooks():
     permissions = Permissions("auto", rules=["deny write_note(text=secret*)"])
     dispatcher = Dispatcher(build_catalog(), permissions=permissions, hooks=[Watcher()])
     async with serving(build_inspector(dispatcher=dispatcher)) as browser:
-        denied = await browser.post("explain", {"name": "write_note", "arguments": {"text": "secret plan"}})
+        denied = await browser.post("explain", {"tool": "write_note", "arguments": {"text": "secret plan"}})
         assert denied["verdict"]["word"] == "deny"
         assert "write_note(text=secret*)" in denied["verdict"]["by"]
         assert any("Watcher" in warning for warning in denied["verdict"]["warnings"])
 
 
 async def test_explain_of_an_unknown_tool_is_not_found(browser):
-    assert "did you mean `add`" in (await browser.post("explain", {"name": "ad"}, 404))["error"]
+    assert "did you mean `add`" in (await browser.post("explain", {"tool": "ad"}, 404))["error"]
 
 
 async def test_search_shows_scores_words_and_what_a_model_is_told(browser):

@@ -311,14 +311,20 @@ async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, e
     ("kind", "rules", "mode", "by", "reason"),
     [
         ("writes", "none", "plan", "mode `plan`", "in mode `plan` only read-only tools run"),
-        ("writes", "none", "default", "mode `default`", "`writes` changes something, and mode `default` asks first"),
+        (
+            *("writes", "none", "default", "mode `default`"),
+            "`writes` may change something (it is not `read_only`), and mode `default` asks first",
+        ),
         ("destroys", "none", "auto", "mode `auto`", "`destroys` cannot be undone, and mode `auto` asks first"),
         (
             "writes",
             "none",
             "deny_unlisted",
             "mode `deny_unlisted`",
-            "`writes` changes something, and no rule allows it; mode `deny_unlisted` never asks a person",
+            (
+                "`writes` may change something (it is not `read_only`), and no rule allows it; "
+                "mode `deny_unlisted` never asks a person"
+            ),
         ),
         ("writes", "deny", "bypass", "rule `deny writes`", "a rule says deny: writes"),
         ("writes", "allow+deny", "bypass", "rule `deny writes`", "a rule says deny: writes"),

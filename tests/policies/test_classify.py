@@ -358,6 +358,30 @@ def test_the_tables_knowledge_is_kept_under_a_users_class():
     assert type(classify_error(httpx_status(404), rules)) is Transient
 
 
+class NoSuchOrder(KeyError):
+    pass
+
+
+@pytest.mark.parametrize("kind", [ToolError, BadArgs, Safety, Transient])
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (NoSuchOrder("there is no order 7"), "there is no order 7"),
+        (ValueError("it's closed on Sunday"), "it's closed on Sunday"),
+        (ConnectionResetError(104, "reset by peer"), "[Errno 104] reset by peer"),
+        (KeyError("tea"), "KeyError: 'tea'"),
+        (NoSuchOrder(7), "NoSuchOrder: 7"),
+        (NoSuchOrder(), "NoSuchOrder"),
+        (KeyError("no tea", "no milk"), "KeyError: ('no tea', 'no milk')"),
+        (NoSuchOrder("tea", 5), "NoSuchOrder: ('tea', 5)"),
+        (NoSuchOrder("no \ud800 tea"), "no ? tea"),
+    ],
+)
+def test_the_model_reads_the_message_of_an_error_that_a_rule_chooses(error, text, kind):
+    """Without the name of the class, unless the message alone says too little."""
+    assert str(classify_error(error, {Exception: kind})) == text
+
+
 def test_a_rule_comes_before_the_table():
     """The user knows the server better."""
     assert type(classify_error(ConnectionResetError(), {ConnectionError: Safety})) is Safety

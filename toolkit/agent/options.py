@@ -115,7 +115,7 @@ AGENT_ATTRIBUTES = {
     **dict.fromkeys(
         ("run_stream", "run_streamed", "iter", "astream"), "write `agent.stream(prompt)`, which yields events"
     ),
-    **dict.fromkeys(("invoke", "ainvoke"), "write `agent.run_sync(prompt)`, or `await agent.run(prompt)`"),
+    **dict.fromkeys(("invoke", "ainvoke", "kickoff"), "write `agent.run_sync(prompt)`, or `await agent.run(prompt)`"),
 }
 """What other libraries call a method of an agent, and what to write here."""
 

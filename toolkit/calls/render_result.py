@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..content import PART_TYPES, AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
-from ..errors import ErrorInfo, Problem
+from ..errors import DefinitionError, ErrorInfo, Problem
 from ..results import KINDS, ToolResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
@@ -21,11 +21,15 @@ from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
 from .plan import CallPlan
 
-__all__ = ["render", "render_hook_result", "render_result"]
+__all__ = ["WrongResult", "render", "render_hook_result", "render_result"]
 
 _log = logging.getLogger("toolkit")
 
 _new_result: Callable[[type[ToolResult]], ToolResult] = ToolResult.__new__
+
+
+class WrongResult(DefinitionError):  # noqa: N818 -- the name says what is wrong
+    """A tool returned what its annotation or its schema does not allow. It is raised only with `raise_bugs`."""
 
 
 def render(frame: CallFrame, value: Any) -> ToolResult:
@@ -66,8 +70,11 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
     """
     Return the result for the return value of a tool: a plain value, parts, or a result that the tool made itself.
 
-    This never raises. A value that has no JSON form, or that the output schema does not allow, gives a result that
-    says so. The tool ran all the same, so such a result is never a reason to run it again.
+    A value that has no JSON form, or that the output schema does not allow, gives a result that says so. The tool ran
+    all the same, so such a result is never a reason to run it again.
+
+    Raises:
+        WrongResult: There is such a value, and the dispatcher raises bugs.
     """
     form = plan.encode_quickly(value, 0)
     if form is not UNSURE:
@@ -190,6 +197,8 @@ def _find_schema_problem(form: Any, schema: Any, plan: CallPlan) -> str | None:
 
 def _build_failure(message: str, plan: CallPlan, *, cause: Exception | None = None) -> ToolResult:
     """Return the result of a call that ran, but whose result cannot be given. It advises against another call."""
+    if plan.settings.raise_bugs:
+        raise WrongResult(f"`{plan.name}`: {message}") from cause
     _log.warning("`%s`: %s", plan.name, message if cause is not None else "its result is not what its annotation says")
     advice = (
         "The same call would give the same. Try another way, or tell the user."

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,9 +25,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from .. import builtin
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
-from ..errors import CatalogError
+from ..errors import CatalogError, ToolkitWarning
+from ..permissions import Permissions
 from ..safety import SafetyChecks
-from ..testing.load_target import catalog_of, load_object
+from ..testing.load_target import catalog_of, load_module, load_object
 from .completion.known_names import BUILTIN, is_path
 from .openapi_targets import is_document, load_document
 from .server_targets import COMMAND_PREFIX, is_address, is_server, open_server
@@ -122,4 +124,19 @@ def _load_code(target: str, find_functions: FunctionFinder) -> Target:
     if is_path(where) and not where.endswith(".py"):
         raise CatalogError(f"{where} is no Python file; name one that ends in `.py`, or a module, `package.module`")
     value = load_object(target) if colon else None
-    return Target(value.catalog, dispatcher=value) if isinstance(value, Dispatcher) else Target(find_functions(target))
+    if isinstance(value, Dispatcher):
+        return Target(value.catalog, dispatcher=value)
+    catalog = find_functions(target)
+    if not colon:
+        _warn_of_unused_policies(target)
+    return Target(catalog)
+
+
+def _warn_of_unused_policies(target: str) -> None:
+    """Warn if the module *target* has a dispatcher with policies, which hold only if the target names it."""
+    for name, value in vars(load_module(target)).items():
+        if isinstance(value, Dispatcher):
+            settings = value.settings
+            if settings.chain.hooks or settings.classify_rules or settings.judges.find_all(Permissions):
+                text = f"{target} has the dispatcher `{name}`, whose rules, hooks and resources do not hold here"
+                warnings.warn(f"{text}; {target}:{name} uses it", ToolkitWarning, stacklevel=2)

@@ -20,6 +20,7 @@ from typing import Any, Generic, Self, cast
 
 from typing_extensions import TypeVar
 
+from .._option_checks import add_other_words
 from ..agent.agent import Agent
 from ..agent.inner_agents import read_own_session, with_approval_store
 from ..agent.prompts import EXECUTE_PROMPT
@@ -322,3 +323,12 @@ class DurableAgent(Generic[T]):
         inner_refused: dict[str, Exception] = {}
         run, refused = await resume_with_decisions(partial(stepped.resume, refused=inner_refused), run, decisions)
         return replace(build_end(run), refused={**refused, **inner_refused})
+
+
+add_other_words(
+    DurableAgent,
+    dict.fromkeys(
+        ("run_sync", "resume_sync"),
+        "write `asyncio.run(main())`, with `async with DurableAgent(agent, database) as durable:` in `main`",
+    ),
+)

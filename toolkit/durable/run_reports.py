@@ -272,8 +272,12 @@ def describe_record(record: Mapping[str, Any] | None) -> str:
 
 def describe_data(data: Mapping[str, Any]) -> str:
     """Return the fields of *data* that hold something, on one line."""
+    return shorten(_join_fields(data))
+
+
+def _join_fields(data: Mapping[str, Any]) -> str:
     shown = {name: value for name, value in data.items() if value not in (None, "", {}, [])}
-    return shorten(", ".join(f"{name} {_as_words(value)}" for name, value in shown.items()))
+    return ", ".join(f"{name} {_as_words(value)}" for name, value in shown.items())
 
 
 def _as_words(value: Any) -> str:
@@ -294,9 +298,18 @@ def _event_to_json(event: EventRow) -> dict[str, Any]:
 
 
 def find_prompt(row: RunRow) -> str:
-    """Return the text of the prompt; for another kind of run, what it was started with."""
-    prompt = row.input.get("prompt", row.input)
-    return prompt if isinstance(prompt, str) else _as_words(prompt)
+    """Return the text of the prompt; for a flow, the type of the value that it was started with, and its fields."""
+    match row.input:
+        case {"prompt": str(prompt)}:
+            return prompt
+        case {"message": {"parts": [*parts]}}:
+            texts = [part["text"] if "text" in part else f"[{part.get('type')}]" for part in parts]
+            return "\n".join(map(str, texts))
+        case {"type": str(name), "value": Mapping() as value}:
+            return ": ".join(filter(None, (name, _join_fields(value))))
+        case {"type": str(), "value": value}:
+            return _as_words(value)
+    return _join_fields(row.input)
 
 
 def find_reason(row: RunRow) -> str:

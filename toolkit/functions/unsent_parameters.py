@@ -164,8 +164,8 @@ def describe_missing_types(parameters: Sequence[Parameter]) -> list[Omission]:
         return []
     fault = "no parameter has a type, so a model is not told what to send, and any value is passed on"
     remedy = (
-        f"Annotate them, as in `{parameters[0].name[:60]}: str`; "
-        f"if the function is not yours, give `schema=`, or call it in one of your own"
+        f"Annotate them, as in `{parameters[0].name[:60]}: str`; if the function is not yours, give `schema=`, or call "
+        f"it in one of your own; name in `hidden=` what a model should not send"
     )
     return [Omission("untyped", fault, remedy)]
 

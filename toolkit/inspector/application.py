@@ -248,9 +248,9 @@ class Inspector:
     # Calls.
 
     def _read_call(self, body: dict[str, Any]) -> tuple[str, Any, Session]:
-        name, session_id = body.get("name"), body.get("session")
+        name, session_id = body.get("tool"), body.get("session")
         if not isinstance(name, str):
-            raise ApiError(400, "`name` has to be the name of a tool")
+            raise ApiError(400, "`tool` has to be the name of a tool")
         if not isinstance(body.get("arguments", {}), (dict, str)):
             raise ApiError(400, "`arguments` has to be an object, or JSON text")
         session = self._session if session_id is None else self.history.find_session(str(session_id))

@@ -225,7 +225,7 @@ class RunDesk:
         """Return a call that a model asked for, without the secrets of its tool."""
         name, arguments = str(call.get("name")), call.get("arguments")
         masked_call = ToolCall(name, arguments, tool=self._dispatcher.catalog.get(name))
-        return {"id": call.get("id"), "name": name, "arguments": mask_secrets(masked_call, arguments)}
+        return {"id": call.get("id"), "tool": name, "arguments": mask_secrets(masked_call, arguments)}
 
     def _mask(self, data: Json) -> Json:
         redaction = self._dispatcher.settings.redaction

@@ -365,10 +365,10 @@ def _build_verdict(
 _MODE_REASONS: dict[tuple[Row, Mode], str] = {
     ("write", "plan"): "in mode `plan` only read-only tools run",
     ("destructive", "plan"): "in mode `plan` only read-only tools run",
-    ("write", "default"): "`{tool}` changes something, and mode `default` asks first",
+    ("write", "default"): "`{tool}` may change something (it is not `read_only`), and mode `default` asks first",
     ("destructive", "default"): "`{tool}` cannot be undone, and mode `default` asks first",
     ("destructive", "auto"): "`{tool}` cannot be undone, and mode `auto` asks first",
-    ("write", "deny_unlisted"): "`{tool}` changes something, and no rule allows it",
+    ("write", "deny_unlisted"): "`{tool}` may change something (it is not `read_only`), and no rule allows it",
     ("destructive", "deny_unlisted"): "`{tool}` cannot be undone, and no rule allows it",
 }
 """Why a mode asks about or denies a tool, by the row of the tool in `TABLE`. In all other cases the mode allows it."""

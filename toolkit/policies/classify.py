@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..errors import BadArgs, Safety, ToolError, Transient
-from ..values.rendering import describe_value
+from ..values.rendering import describe_value, replace_surrogates
 
 __all__ = ["ClassifyRules", "classify_by", "classify_error", "compile_rules", "is_expected", "parse_retry_after"]
 
@@ -145,13 +145,32 @@ def _apply_rule(rule: ClassifyRule, error: BaseException) -> ToolError | type[To
 
 
 def _build_error(kind: type[ToolError], error: BaseException, now: Callable[[], float]) -> ToolError:
+    """Return an error of the class *kind* that a rule has chosen for *error*."""
+    message = _read_message(error)
     if kind is Transient:
         table_error = _classify_by_table(error, now)
-        return table_error if isinstance(table_error, Transient) else Transient(_describe_error(error))
+        if isinstance(table_error, Transient):
+            seconds, happened = table_error.retry_after_seconds, table_error.happened
+            return Transient(message, retry_after_seconds=seconds, happened=happened)
+        return Transient(message)
     try:
-        return BadArgs(_describe_error(error)) if kind is BadArgs else kind(_describe_error(error))
+        return kind(message)
     except Exception:  # noqa: BLE001 -- a class that needs more than a message
-        return ToolError(_describe_error(error))
+        return ToolError(message)
+
+
+def _read_message(error: BaseException) -> str:
+    """
+    Return what *error*, which is an answer and no bug, tells the model: its message alone.
+
+    A single word, such as the key that a dictionary lacks, and a bare list of arguments say too little without the name
+    of the class.
+    """
+    words = error.args[0] if isinstance(error, KeyError) and len(error.args) == 1 else None
+    # The text of a KeyError is the `repr` of its message.
+    text = words if isinstance(words, str) else describe_value(error).removeprefix(f"{type(error).__name__}: ")
+    has_sentence = len(text.split(maxsplit=1)) > 1 and text != f"{error.args}"
+    return replace_surrogates(text[:_MAX_MESSAGE_CHARS]) if has_sentence else _describe_error(error)
 
 
 def _describe_error(error: BaseException) -> str:

@@ -55,7 +55,13 @@ async def test_unwrap_of_a_waiting_run_names_the_requests_and_how_to_answer():
     with pytest.raises(NoAnswer) as raised:
         run.unwrap()
     assert raised.value.requests == run.requests
-    for part in (run.requests[0].id, "`cut`", run.requests[0].reason, "agent.resume(run, {request_id:"):
+    for part in (
+        run.requests[0].id,
+        "`cut`",
+        run.requests[0].reason,
+        "agent.resume(run, {request_id:",
+        "`durable.resume(id, ...)`",
+    ):
         assert part in str(raised.value)
     resumed = await agent.resume(run, {raised.value.requests[0].id: Decision.approve()})
     assert resumed.unwrap() == "Cut."

@@ -41,6 +41,19 @@ def test_as_text_it_is_what_the_model_would_read(shop):
     assert "the tool speaks" in ran.err
 
 
+def test_as_text_a_result_of_none_is_a_note(shop):
+    shop.write(
+        "quiet.py",
+        "from toolkit import tool\n\n\n"
+        '@tool(read_only=True)\ndef check() -> None:\n    """Check."""\n\n\n'
+        '@tool(read_only=True)\ndef say() -> str:\n    """Say."""\n    return "null"\n',
+    )
+    ran = shop.run("call", "quiet.py", "check", "-o", "text")
+    assert (ran.code, ran.out, ran.err) == (0, "", "the tool returned nothing\n")
+    assert shop.run("call", "quiet.py", "check").json["value"] is None
+    assert shop.run("call", "quiet.py", "say", "-o", "text").out == "null\n"
+
+
 def test_text_stays_what_it_is_in_a_pipe(shop):
     """Whoever reads it there is a program."""
     assert shop.run("call", "tools.py", "flaky", "-o", "text").out == "\x1b[31mred\n\n"

@@ -73,7 +73,7 @@ async def test_a_target_is_inspected_until_it_is_interrupted(tmp_path):
     async with inspecting(tmp_path, "tools.py", "--audit", audit) as (process, client):
         about = (await client.get("/api/about")).json()
         assert (about["name"], about["tools"], about["flows"]) == ("tools.py", 2, ["order"])
-        answer = await client.post("/api/call", json={"name": "add", "arguments": {"a": 1}})
+        answer = await client.post("/api/call", json={"tool": "add", "arguments": {"a": 1}})
         assert answer.json()["call"]["result"]["value"] == 3
         assert '"outcome"' in (tmp_path / "calls.jsonl").read_text()
         async with client.stream("GET", "/api/events") as response:
@@ -89,7 +89,7 @@ async def test_a_dispatcher_is_inspected_read_only(tmp_path):
     arguments = ("tools.py:dispatcher", "--read-only", "--audit", str(tmp_path / "calls.jsonl"))
     async with inspecting(tmp_path, *arguments) as (_, client):
         assert (await client.get("/api/about")).json()["read_only"] is True
-        assert (await client.post("/api/call", json={"name": "add"})).status_code == 404
+        assert (await client.post("/api/call", json={"tool": "add"})).status_code == 404
     assert not (tmp_path / "calls.jsonl").exists()
 
 

@@ -60,7 +60,8 @@ def add_waiting(journal, run_id="bills/may", *bills):
 
 def test_runs_are_listed_the_newest_first(shop, journal):
     """With what each is about."""
-    journal.create("old", "flow:release", {"task": "parser.py"}, now=1.0)
+    order = {"number": 7, "notes": [], "customer": {"name": "Ada"}}
+    journal.create("old", "flow:release", {"type": "Order", "value": order}, now=1.0)
     add_waiting(journal, "new")
     ran = shop.run("runs", "list", "--database", DATABASE)
     assert ran.code == 0, ran.err
@@ -71,7 +72,9 @@ def test_runs_are_listed_the_newest_first(shop, journal):
     assert not any("secret" in row for row in ran.json)
     lines = shop.run("runs", "list", "--database", DATABASE, "-o", "text").out.splitlines()
     assert lines[2].split()[:3] == ["new", "agent", "waiting"]
-    assert '{"task": "parser.py"}' in lines[3]
+    assert ' Order: number 7, customer {"name": "Ada"} ' in lines[3]
+    shown = shop.run("runs", "show", "old", "--database", DATABASE, "-o", "text").out
+    assert '  started with: Order: number 7, customer {"name": "Ada"}\n' in shown
 
 
 def test_the_list_can_be_narrowed(shop, journal):

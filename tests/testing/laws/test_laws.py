@@ -674,6 +674,17 @@ def test_calls_that_all_fail_are_told():
         check_tool(spec, examples=10)
 
 
+def test_a_note_on_calls_that_fail_has_no_advice_for_the_model():
+    def count(order: Annotated[str, "Which one."]) -> int:
+        """Count an order."""
+        raise ToolError("There is\nno such order.")
+
+    notes = []
+    check_tool(Tool.described(count, read_only=True), examples=10, on_note=notes.append)
+    (note,) = notes
+    assert "calls failed, such as: There is no such order, so the laws have seen little of it; give" in note
+
+
 def test_nothing_is_noted_of_a_tool_that_answers_its_examples_alike_or_has_no_parameters():
     def greet(name: Annotated[str, "Who."]) -> str:
         """Greet a person."""

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import zipfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
@@ -227,3 +227,42 @@ def test_a_circle_is_not_deep():
     }
     made = Tool.from_schema("grow", "Grow a tree.", schema, lambda given: None)
     assert lint([made]) == []
+
+
+def test_a_parameter_without_a_type_is_named_with_both_remedies():
+    def fetch(page: Annotated[str, "Which."], mode, callback=None, retries=3, *, note: Any = None, **kwargs) -> str:
+        """Fetch a page."""
+        return page
+
+    unsent = "if a model should not send it, `@tool(hidden="
+    untyped = {each.place: each.remedy for each in lint([Tool.described(fetch)]) if each.rule == "untyped"}
+    assert untyped == {
+        "parameter `mode`": "annotate it, as in `mode: str`",
+        "parameter `callback`": f'annotate it, as in `callback: str`; {unsent}["callback"])`',
+        "parameter `retries`": f'annotate it, as in `retries: int`; {unsent}["retries"])`',
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hidden": ["callback"]},
+        {"schema": {"properties": {"page": {"type": "string"}, "callback": {"type": "null"}}}},
+    ],
+    ids=["hidden", "schema by hand"],
+)
+def test_a_parameter_that_needs_no_type_is_not_named(options):
+    def fetch(page: str, callback=None) -> str:
+        """Fetch a page."""
+        return page
+
+    assert [each for each in lint([Tool.described(fetch, **options)]) if each.rule == "untyped"] == []
+
+
+def test_a_missing_description_names_the_way_for_functions_that_cannot_be_edited():
+    def indent(prefix: str) -> str:
+        """Put a prefix before a line."""
+        return prefix
+
+    (violation,) = [each for each in lint([Tool.described(indent)]) if each.rule == "described"]
+    assert violation.remedy.endswith('if you cannot edit the function, `@tool(parameters={"prefix": "..."})`')

@@ -24,7 +24,10 @@ _HEADS = {
 _REMEDIES = {
     "failed": "mend that, and go on where it ended with `agent.run(run=run)`",
     "stopped": "go on with `agent.run(run=run)`, which starts with a new budget",
-    "waiting": "answer with `agent.resume(run, {request_id: Decision.approve()})`, or `Decision.deny(reason)`",
+    "waiting": (
+        "answer with `agent.resume(run, {request_id: Decision.approve()})`, or `Decision.deny(reason)`; a durable run "
+        "with `durable.resume(id, ...)`"
+    ),
     "planned": "read `run.plan`, and have it carried out with `agent.execute(run)`",
     "running": "wait for its end, or go on with this state of it with `agent.run(run=run)`",
 }

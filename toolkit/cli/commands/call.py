@@ -148,7 +148,10 @@ def _show_result(result: ToolResult, output: Output, saved: SavedFile[ToolResult
     if output.is_json:
         output.json(result.to_json())
     elif not result.is_error and result.kind != "waiting":
-        output.text(result.text)
+        if result.text == "null" and result.value is None:
+            output.note("the tool returned nothing", "dim")
+        else:
+            output.text(result.text)
         for part in result.parts:
             output.note(f"the result also has {_PART_NAMES.get(type(part), 'another part')}, which --json shows")
     if result.is_error or result.kind == "waiting":

@@ -69,7 +69,7 @@ def describe_report(report: RunReport) -> Iterator[Text]:
 def _list_facts(report: RunReport) -> Iterator[tuple[str, str]]:
     row = report.row
     if prompt := find_prompt(row):
-        yield "prompt", shorten(prompt, 1_000)
+        yield "started with" if row.kind.startswith(FLOW) else "prompt", shorten(prompt, 1_000)
     if row.principal is not None:
         yield "on behalf of", row.principal
     if row.deadline is not None:

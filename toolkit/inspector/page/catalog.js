@@ -121,7 +121,7 @@ function callPanel(tool, app, again) {
     const { value, problems } = form.read(false);
     if (problems.length) return replace(before, h("p", { class: "muted" }, `To fill in: ${problems.join("; ")}`));
     const mine = (turn += 1);
-    const answer = await attempt(before, () => post("explain", { name: tool.name, arguments: value }));
+    const answer = await attempt(before, () => post("explain", { tool: tool.name, arguments: value }));
     if (!answer || mine !== turn) return undefined;
     if (answer.verdict) return replace(before, verdictView(answer.verdict));
     const words = h("p", {}, h("span", { class: "mark bad" }, "does not fit"), " A repair may still help.");
@@ -133,7 +133,7 @@ function callPanel(tool, app, again) {
     if (problems.length) return replace(after, notice(problems.join("; "), "bad"));
     submit.disabled = true;
     replace(after, h("p", { class: "muted" }, "Running…"));
-    const answer = await attempt(after, () => post("call", { name: tool.name, arguments: value }));
+    const answer = await attempt(after, () => post("call", { tool: tool.name, arguments: value }));
     submit.disabled = false;
     if (answer) replace(after, callView(answer.call));
     return showLast();

@@ -42,7 +42,7 @@ export async function show(main, place, app) {
   async function explain() {
     const { value, problems } = fields ? fields.read() : { value: {}, problems: [] };
     if (problems.length) return replace(verdict, notice(problems.join("; "), "bad"));
-    const body = { name: name.value, arguments: value, ...(session.value && { session: session.value }) };
+    const body = { tool: name.value, arguments: value, ...(session.value && { session: session.value }) };
     const answer = await attempt(verdict, () => post("explain", body));
     if (!answer) return undefined;
     const refusal = "The arguments do not fit, so no rule is asked.";

@@ -130,7 +130,7 @@ function actions(run, onChange) {
 
 function messageView(message) {
   const calls = (message.calls ?? []).map((call) =>
-    folded(["calls ", h("strong", {}, call.name)], textBlock(formatJson(call.arguments, 2))));
+    folded(["calls ", h("strong", {}, call.tool)], textBlock(formatJson(call.arguments, 2))));
   const results = (message.results ?? []).map((result) =>
     folded([kindMark(result.kind), " ", h("strong", {}, result.tool)], textBlock(result.text ?? "")));
   return h("div", { class: `message ${message.role}` },

@@ -7,6 +7,7 @@ are in `code_lints`.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ..._plumbing.wording import format_count
 from ...docstrings.parsing import words
 from ...errors import DefinitionError
+from ...functions.unsent_parameters import is_optional
 from ...spec import Tool
 from ...values.schemas.engine import iter_mappings
 from .code_lints import code_lints
@@ -26,6 +28,7 @@ __all__ = ["CATALOG_LINTS", "LINTS", "lint"]
 _MIN_HINT_WORDS, _MAX_HINT_WORDS = 3, 10
 _MAX_LEVELS = 3
 _LARGE_SCHEMA_CHARS = 2000
+_UNTYPED_KEYWORDS = frozenset(["default", "description"])
 _MAX_CHARS_PER_PROPERTY = 250
 
 
@@ -56,6 +59,25 @@ def omissions(tool: Tool) -> Iterator[Fault]:
     """Yield a fault for each thing that the schemas leave out. The decorator warns of the same."""
     for omission in tool.signature.omissions:
         yield Fault(omission.rule, omission.fault, omission.remedy)
+
+
+def untyped_parameters(tool: Tool) -> Iterator[Fault]:
+    """Yield a fault for each parameter without a type beside others that have one, such as `callback=None`."""
+    if any(omission.rule == "untyped" for omission in tool.signature.omissions):
+        return  # none has a type
+    properties = tool.schema.get("properties", {})
+    try:
+        parameters = inspect.signature(tool.function).parameters.values()
+    except (ValueError, TypeError):  # a function of C, with a schema by hand
+        return
+    for parameter in parameters:
+        name, default = parameter.name, parameter.default
+        if parameter.annotation is parameter.empty and properties.get(name, {"type": ""}).keys() <= _UNTYPED_KEYWORDS:
+            hide = f"; if a model should not send it, `@tool(hidden={json.dumps([name])})`"
+            kind = "str" if default in (None, parameter.empty) else type(default).__name__
+            remedy = f"annotate it, as in `{name}: {kind}`{hide if is_optional(parameter) else ''}"
+            message = "it has no type, so a model may send any value, and the value is passed on"
+            yield Fault("untyped", message, remedy, f"parameter `{name}`")
 
 
 def search_hint(tool: Tool) -> Iterator[Fault]:
@@ -146,6 +168,7 @@ def look_alike_names(tools: Sequence[Tool]) -> Iterator[tuple[Tool, Fault]]:
 LINTS: tuple[Callable[[Tool], Iterator[Fault]], ...] = (
     no_description,
     omissions,
+    untyped_parameters,
     find_undescribed_parameters,
     search_hint,
     no_search_hint,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..._plumbing.wording import format_seconds
+from ...calls.render_result import WrongResult
 from ...errors import DefinitionError
 from ...policies.classify import ClassifyRules
 from ...results import ToolResult
@@ -97,7 +98,8 @@ class AnswerLog:
         self._answers: dict[str, list[tuple[str, str]]] = {}
 
     def add(self, result: ToolResult) -> None:
-        self._answers.setdefault(result.tool, []).append((result.kind, result.text))
+        text = result.text if result.error is None else result.error.message  # without the advice for the model
+        self._answers.setdefault(result.tool, []).append((result.kind, text))
 
     def describe_poor_calls(self, tool: Tool) -> str:
         """Return a note if all calls of *tool* failed, or answered alike; empty if they did not."""
@@ -108,7 +110,8 @@ class AnswerLog:
         # An author who gave examples knows that the tool has one answer for all of them.
         if not has_failed and (tool.facts.examples or len(set(answers)) > 1):
             return ""
-        outcome = f"failed, such as: {answers[0][1]:.200}" if has_failed else "answered alike"
+        message = " ".join(answers[0][1].split()).rstrip(".")
+        outcome = f"failed, such as: {message:.200}" if has_failed else "answered alike"
         return (
             f"`{tool.name}`: all {len(answers)} calls {outcome}, so the laws have seen little of it; "
             "give `examples=` with arguments that its data has"
@@ -229,7 +232,7 @@ def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str 
 def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool neither returns a result nor raises an error that a model can act on."""
     ran = trial.run(call_arguments)
-    if ran.error is not None and not ran.is_overdue:
+    if ran.error is not None and not ran.is_overdue and not isinstance(ran.error, WrongResult):
         return f"it raised {type(ran.error).__name__}: {str(ran.error)[:300]}"
     if ran.result is not None and ran.result.kind in ("internal", "cancelled"):
         return f"it ended as {ran.result.kind!r}: {ran.result.text.splitlines()[0][:300]}"
@@ -239,10 +242,7 @@ def fails_as_declared(trial: Trial, call_arguments: Mapping[str, Any]) -> str | 
 def returns_what_it_says(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
     """Return what is wrong if the tool's return value has no JSON form, or does not fit the output schema."""
     ran = trial.run(call_arguments)
-    error = None if ran.result is None else ran.result.error
-    if error is None or not ran.return_values or error.details.get("ran") is not True:
-        return None
-    return error.message.removeprefix("the tool ran, but ")
+    return str(ran.error).partition("the tool ran, but ")[2] if isinstance(ran.error, WrongResult) else None
 
 
 def changes_nothing(trial: Trial, call_arguments: Mapping[str, Any]) -> str | None:
@@ -284,7 +284,8 @@ RUN_LAWS: dict[str, RunLaw] = {
     "declared-failures": RunLaw(
         fails_as_declared,
         "annotate its parameters so that the schema refuses such a call, or raise ToolError, BadArgs, Safety or "
-        "Transient with words for the model; declare an exception of a library: `classify={LibraryError: ToolError}`",
+        "Transient with words for the model; declare an exception of a library: `classify={LibraryError: ToolError}` "
+        "(for `toolkit check`, in a dispatcher that the target names: `tools.py:dispatcher`)",
     ),
     "output": RunLaw(returns_what_it_says, "return what the annotation says, or annotate what is returned"),
     "idempotent": RunLaw(

@@ -133,7 +133,10 @@ def find_undescribed_parameters(tool: Tool, effort: Effort | None = None) -> Ite
     definitions = tool.schema.get("$defs", {})
     for name, schema in tool.schema.get("properties", {}).items():
         if not _is_described(schema, definitions):
-            remedy = f'describe it under "Args:" in the docstring, or write Annotated[..., "What {name} is."]'
+            remedy = (
+                f'describe it under "Args:" in the docstring, or write Annotated[..., "What {name} is."]; '
+                f'if you cannot edit the function, `@tool(parameters={{"{name}": "..."}})`'
+            )
             yield Fault("described", "nothing says what it is for", remedy, f"parameter `{name}`")
 
 

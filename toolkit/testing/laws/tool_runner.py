@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...catalog import Catalog
@@ -45,15 +45,10 @@ class _Overdue(SystemExit):
 
 @dataclass(slots=True)
 class TrialOutcome:
-    """
-    The outcome of one call: a result, or the exception that the dispatcher raised instead, if the call did end.
-
-    `return_values` has the return value of the function itself. It is empty if the function streamed, or raised.
-    """
+    """The outcome of one call: a result, or the exception that the dispatcher raised instead, if the call did end."""
 
     result: ToolResult | None = None
     error: BaseException | None = None
-    return_values: list[Any] = field(default_factory=list)
     is_overdue: bool = False
 
 
@@ -105,7 +100,6 @@ class ToolRunner:
         ran.is_overdue = thread.is_alive() or self._watch.is_over
         if ran.is_overdue:
             self._watch.stop()
-        ran.return_values = self._watch.return_values[:1]
         self.spent_seconds += time.monotonic() - began
         return ran
 
@@ -159,10 +153,9 @@ def use_quietly(dispatcher: Dispatcher, is_stuck: Callable[[], bool]) -> Iterato
 
 
 class _FunctionWatch:
-    """Watches one function: it keeps the return value, unless that is a stream, and ends a call whose time is over."""
+    """Watches one function, and ends a call whose time is over."""
 
     def __init__(self) -> None:
-        self.return_values: list[Any] = []
         self._deadline = 0.0
         self._thread_id: int | None = None
         self._native_thread_id = 0
@@ -171,7 +164,6 @@ class _FunctionWatch:
 
     def begin(self, deadline: float) -> None:
         """Forget the last call and watch the next one, whose time is over at *deadline* on the monotonic clock."""
-        self.return_values.clear()
         self._deadline = deadline
         self._thread_id = self._started_at = self._ended_at = None
 
@@ -210,16 +202,13 @@ class _FunctionWatch:
                 return self._watch_stream(value)
             if is_async_stream(type(value)):
                 return self._watch_async_stream(value)
-            self.return_values.append(value)
             return value
 
         return call
 
     async def _watch_awaitable(self, value: Awaitable[Any]) -> Any:
         with self._record_running():
-            result = await value
-        self.return_values.append(result)
-        return result
+            return await value
 
     def _watch_stream(self, stream: Any) -> Iterator[Any]:
         closing = contextlib.closing(stream) if hasattr(stream, "close") else contextlib.nullcontext()
