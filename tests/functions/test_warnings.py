@@ -1,13 +1,16 @@
 """What a tool cannot promise is said when it is decorated, once for a function, with the remedy."""
 
 import abc
+import asyncio
 import functools
+import io
 import json
 import re
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, Protocol
+from typing import IO, Annotated, Any, ContextManager, NoReturn, Protocol
 
 import pytest
 from hypothesis import given
@@ -88,7 +91,17 @@ def test_a_return_type_without_a_json_form_is_warned_of_with_the_remedy(hint):
     assert "`register_codec(Engine, encode=...)`" in text
 
 
-@pytest.mark.parametrize("hint", [Callable[[], int], type, type[int], re.Match[str]], ids=str)
+@pytest.mark.parametrize(
+    "hint",
+    [
+        *(Callable[[], int], type, type[int], re.Match[str]),
+        *(io.BytesIO, io.TextIOWrapper | None, IO[bytes]),
+        *(AbstractContextManager[int], AbstractAsyncContextManager[int], ContextManager[int]),
+        *(list[Iterator[int]], Iterable[Generator[int, None, None]], dict[str, AsyncIterator[int]], tuple[map, int]),
+        *(list[Awaitable[int]], dict[str, asyncio.Future]),
+    ],
+    ids=str,
+)
 def test_a_return_type_of_python_without_a_json_form_is_warned_of(hint):
     assert ["has no JSON form" in text for text in warned(returning(hint))] == [True]
 
@@ -236,6 +249,34 @@ def test_a_refusal_at_decoration_stays_under_500_characters(function_name, param
     except DefinitionError as error:
         refusal = str(error)
     assert len(refusal) < 500
+
+
+@pytest.mark.parametrize("hint", [int, str, None, bool, float, bytes, dict[str, int], Circle, int | str], ids=str)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_generator_that_promises_no_list_is_refused(hint, is_async):
+    """Its result is the list of what it yields, so no call could keep the promise."""
+
+    def count():
+        """Count."""
+        yield 1
+
+    async def count_later():
+        """Count."""
+        yield 1
+
+    function = count_later if is_async else count
+    function.__annotations__["return"] = hint
+    with pytest.raises(DefinitionError, match=r"it yields, so its result is a list.*write `Iterator\[T\]`"):
+        Tool.described(function)
+
+
+@pytest.mark.parametrize("hint", [list[int], Iterator[int], Generator[int, str, bool], Iterable[int], Any, object])
+def test_a_generator_that_promises_a_list_or_nothing_is_a_tool(hint):
+    def count() -> hint:
+        """Count."""
+        yield 1
+
+    assert Dispatcher(Catalog(Tool.described(count))).call_sync("count", {}).value == [1]
 
 
 JSON = st.recursive(

@@ -4,9 +4,9 @@ import functools
 import inspect
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Annotated, Any, ParamSpec, Self, TypeVar
 
 import pytest
 from hypothesis import given
@@ -383,3 +383,72 @@ def test_a_classmethod_that_returns_its_class_promises_objects_of_it():
             return cls(number)
 
     assert Tool.described(Pair.of).output_schema["required"] == ["x"]
+
+
+async def double_later(number: int) -> int:
+    """Double it."""
+    return 2 * number
+
+
+def double(number: int) -> int:
+    """Double it."""
+    return 2 * number
+
+
+def ignore_first(function):
+    @functools.wraps(function)
+    def method(_, *args, **kwargs):
+        return function(*args, **kwargs)
+
+    method.__signature__ = inspect.signature(function).replace(
+        parameters=[
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            *inspect.signature(function).parameters.values(),
+        ]
+    )
+    return method
+
+
+@pytest.mark.parametrize("layer", [lambda item: item, functools.partial], ids=["bare", "partial"])
+@pytest.mark.parametrize("function", [double, double_later], ids=["sync", "async"])
+@pytest.mark.parametrize(
+    "kind",
+    [staticmethod, lambda function: classmethod(ignore_first(function)), ignore_first],
+    ids=["static", "of the class", "of the object"],
+)
+def test_a_callable_object_takes_what_python_passes_to_its_call_method(kind, function, layer):
+    """Also a `__call__` without `self`, whose first parameter is the first one that a model sends."""
+    item = type("Doubler", (), {"__call__": kind(function)})()
+    tool = Tool.described(layer(item), name="double", description="Double it.")
+    assert list(tool.schema["properties"]) == ["number"]
+    assert Dispatcher(Catalog(tool)).call_sync("double", {"number": 3}).value == 6
+
+
+@dataclass
+class Basket:
+    """A record that can be changed, and so has no hash."""
+
+    apples: int
+
+
+@pytest.mark.parametrize("decorate", [functools.cache, functools.lru_cache, functools.lru_cache(maxsize=2)], ids=str)
+@pytest.mark.parametrize(
+    "hint", [list[int], dict[str, int], set[int], Sequence[int], Iterable[int], Annotated[list[int], "Some."], Basket]
+)
+def test_a_cached_function_of_values_without_a_hash_is_refused(decorate, hint):
+    def total(values: hint) -> int:
+        """Add the values."""
+        return 1
+
+    with pytest.raises(DefinitionError, match="parameter `values`: .*hash.*take a tuple, a frozenset"):
+        Tool.described(decorate(total))
+
+
+@pytest.mark.parametrize("hint", [tuple[int, ...], frozenset[int], list[int] | None, str, Any])
+def test_a_cached_function_of_values_with_a_hash_is_a_tool(hint):
+    def total(values: hint = None) -> int:
+        """Add the values."""
+        return 1
+
+    tool = Tool.described(functools.cache(total))
+    assert Dispatcher(Catalog(tool)).call_sync("total", {}).value == 1

@@ -4,6 +4,7 @@ Which files are protected, from what, and that no other spelling gets around it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -245,3 +246,35 @@ def test_any_text_can_be_judged(path):
 def test_folding_twice_changes_nothing(path):
     """What was folded is in its last form."""
     assert fold_names("/".join(fold_names(path))) == fold_names(path)
+
+
+STARS = st.lists(st.sampled_from(["*", "?", "a", "b", "*?", "*a", "[ab]"]), min_size=1, max_size=60).map("".join)
+
+
+@given(STARS, st.text("ab", max_size=200))
+def test_no_number_of_stars_makes_a_comparison_slow(stars, name):
+    """A pattern comes from a project that the user need not trust, and a glob from a model."""
+    pattern = re.sub(r"\*+", "*", f"x{stars}z")
+    table = ProtectedFiles([Protected(pattern, "x"), Protected(f"*{name}.secret", "x")])
+    table.find_rule(f"/x{name}y", "read")
+    table.find_possible_rule(f"{stars}z", "read", dots=True)
+
+
+@pytest.mark.parametrize("count", [5, 30, 100])
+def test_many_stars_are_compared_at_once(count):
+    """Tried one after the other, the places of five stars in such a name take more than a minute."""
+    table = ProtectedFiles([*BUILT_IN, Protected("*a" * count + "b", "x")])
+    assert table.find_rule("/x/ab" + "a" * 200, "write") is None
+    assert table.find_rule("/x/" + "a" * 200 + "ab", "write") is not None
+    assert table.find_possible_rule("*?" * count + "/x", "read") is None
+
+
+@pytest.mark.parametrize(("name", "is_protected"), [("a[b]c", True), ("a[b]", True), ("ab", False), ("abc", False)])
+def test_a_bracket_in_a_pattern_is_a_letter(name, is_protected):
+    table = ProtectedFiles([Protected("a[b]*", "x")])
+    assert (table.find_rule(name, "read") is not None) is is_protected
+
+
+def test_a_pattern_has_a_limit():
+    with pytest.raises(ValueError, match="has more than 2,000 characters"):
+        ProtectedFiles([Protected("*a" * 1001, "x")])

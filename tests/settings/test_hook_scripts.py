@@ -124,6 +124,11 @@ def test_every_word_that_is_a_file_of_the_project_counts(project, command, files
         ('[ -n "$(make check)" ]', "`make` runs files"),
         ("flock lock -c 'make check'", "`make` runs files"),
         ("watch 'make check'", "`make` runs files"),
+        ("mypy src", "`mypy` runs files"),
+        ("timeout 60 flake8 --count", "`flake` runs files"),
+        ("git diff --quiet || gulp lint", "`gulp` runs files"),
+        ("cmake --build .", "`cmake` runs files"),
+        ("bun run lint", "there is no file `run`"),
     ],
 )
 def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):

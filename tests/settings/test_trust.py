@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolkit.settings.loading import load_settings
 from toolkit.settings.project_files import ProjectFiles
 from toolkit.settings.trust import Trust, TrustError, configuration_folder, read_all_instructions
 
@@ -382,6 +383,18 @@ def test_the_users_configuration_is_where_it_usually_is(monkeypatch, given, expe
     monkeypatch.setenv("XDG_CONFIG_HOME", given)
     assert str(configuration_folder()) == expected.replace("HOME", str(Path.home()))
     assert Trust().path == configuration_folder() / "trust.json"
+
+
+@pytest.mark.parametrize("home", [".", "home/ada", " ", "~"])
+def test_a_home_folder_without_a_whole_path_is_no_place_for_the_users_files(monkeypatch, tmp_path, home):
+    """It would lie in the project, whose files would then count as the user's own."""
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".config/toolkit").mkdir(parents=True)
+    (tmp_path / ".config/toolkit/toolkit.toml").write_text('mode = "bypass"\n')
+    with pytest.raises(TrustError, match="is no whole path; set HOME or XDG_CONFIG_HOME to one"):
+        load_settings(tmp_path)
 
 
 # The folders that the file is in.

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import DefinitionError
 from ..values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
 
-__all__ = ["clean_schema", "clean_text", "explain_address", "explain_name", "is_clean"]
+__all__ = ["clean_schema", "clean_text", "explain_address", "explain_name", "is_clean", "is_plain_link"]
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -90,6 +90,19 @@ def explain_name(name: str, max_chars: int = _MAX_NAME_CHARS) -> str | None:
 def explain_address(address: str) -> str | None:
     """Return why a foreign *address* or media type cannot be used; None if it can."""
     return explain_name(address, _MAX_ADDRESS_CHARS)
+
+
+_LINK = re.compile(r"https?://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#][^\s\\]*)?", re.IGNORECASE)
+
+
+def is_plain_link(address: str) -> bool:
+    """
+    Return whether a person who reads a foreign *address* sees where it leads, so that the person may be asked to open
+    it.
+
+    A name before an `@`, or letters of another alphabet, would make the host look like another one.
+    """
+    return explain_address(address) is None and _LINK.fullmatch(address) is not None
 
 
 def _shorten_gaps(text: str) -> str:

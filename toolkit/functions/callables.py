@@ -18,6 +18,7 @@ from typing import Any
 
 __all__ = [
     "MAX_LAYERS",
+    "bind_call_method",
     "derive_name",
     "find_call_method",
     "find_executed_function",
@@ -91,7 +92,14 @@ def find_call_method(function: Any) -> Any:
     if isinstance(function, (FunctionType, type)) or not callable(function):
         return None
     call = type(function).__call__
+    call = call.__func__ if isinstance(call, MethodType) else call  # a class method is bound already
     return call if isinstance(call, FunctionType) or hasattr(call, "__wrapped__") else None
+
+
+def bind_call_method(function: Any) -> Any:
+    """Return what a call of *function* runs, if its `__call__` takes no `self`, and *function* itself otherwise."""
+    call = inspect.getattr_static(type(function), "__call__", None)
+    return call.__get__(function, type(function)) if isinstance(call, (staticmethod, classmethod)) else function
 
 
 def get_qualname(function: Any) -> str:

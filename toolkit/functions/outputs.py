@@ -82,7 +82,6 @@ def read_output(annotation: Any, scope: Scope, subject: str) -> OutputDescriptio
     return OutputDescription(codec, schema, is_exact=is_exact, has_metadata=reader.has_metadata)
 
 
-_AWAITABLES = (abc.Awaitable, abc.Coroutine)
 _STREAMS = (abc.Generator, abc.Iterator, abc.AsyncGenerator, abc.AsyncIterator, abc.AsyncIterable)
 
 
@@ -91,7 +90,7 @@ def _find_final_hint(hint: Any, reader: HintReader) -> Any:
     if isinstance(hint, (str, ForwardRef)):
         hint = reader.resolve(hint)
     origin, arguments = get_origin(hint) or hint, get_args(hint)
-    if origin in _AWAITABLES:
+    if isinstance(origin, type) and issubclass(origin, abc.Awaitable):
         return _find_final_hint(arguments[-1], reader) if arguments else Any
     if origin in _STREAMS:
         return abc.Iterable[arguments[0]] if arguments else abc.Iterable  # type: ignore[valid-type]

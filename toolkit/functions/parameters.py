@@ -8,6 +8,7 @@ what a call is about to touch.
 from __future__ import annotations
 
 import typing
+from collections import abc
 from contextlib import suppress
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, get_args, get_origin
@@ -53,6 +54,7 @@ class Parameters:
         unsent: The parameters that keep their default, because they are hidden or have no JSON form.
         hints: The type of each parameter that the model sends, if the fields of one are the arguments.
         bound_items: How many of the arguments in `*args` a partial has bound.
+        is_cached: Whether `functools.lru_cache` hashes the arguments of each call.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Parameters:
         self._narrowed: dict[str, list[str]] = {}
         self._options = options
         self.bound_items = 0
+        self.is_cached = False
         self.reader = reader
         self._descriptions = docstring.parameters
         self._subject = subject
@@ -218,6 +221,11 @@ class Parameters:
         if parameter.kind is Parameter.VAR_POSITIONAL:
             return self._build_positional_field(name, hint).describe(text)
         codec = self.reader.codec(hint)
+        if self.is_cached and (kind := _find_unhashable(hint)) is not None:
+            raise Undescribable(
+                f"`functools.lru_cache` looks its arguments up by their hash, and {type_name(kind)} has none, so every "
+                f"call would fail; take a tuple, a frozenset or a frozen record, or use the hook `Cache` instead"
+            )
         if default is Parameter.empty:
             default = MISSING
         notes = read_field_default(default)
@@ -259,6 +267,17 @@ class Parameters:
         while isinstance(inner, (str, ForwardRef)):
             inner = self.reader.resolve(inner)
         return inner
+
+
+_LISTS = (abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection)
+
+
+def _find_unhashable(hint: Any) -> Any:
+    """Return *hint* without its metadata if its values cannot be hashed, and None otherwise."""
+    while get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    kind = get_origin(hint) or hint
+    return hint if kind in _LISTS or (isinstance(kind, type) and kind.__hash__ is None) else None
 
 
 def find_field_markers(hint: Any) -> list[Any]:

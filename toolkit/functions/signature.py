@@ -24,7 +24,8 @@ from ..values.codecs.base import Codec, Schema
 from ..values.codecs.definitions import assemble_schema
 from ..values.codecs.objects import build_encoder, object_codec
 from ..values.codecs.rules import create_hint_reader
-from .callables import find_executed_function
+from ..values.schemas.vocabulary import stated_types
+from .callables import bind_call_method, find_executed_function, unwrap, unwrap_binding
 from .namespaces import Scope
 from .outputs import OutputDescription, read_output
 from .parameters import Parameters
@@ -130,6 +131,7 @@ def read_signature(
     reader = create_hint_reader(scope.global_names, scope.local_names())
     reading = Parameters(docstring, reader, subject, bound, options)
     reading.bound_items = _count_bound_items(function)
+    reading.is_cached = isinstance(unwrap(function, unwrap_binding), type(functools.cache(len)))
     for parameter in parameters:
         if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
             reading.add(parameter)
@@ -149,6 +151,11 @@ def read_signature(
     if flat is not None:
         bind = _build_record_binder(bind, flat)
     output = read_output(returns, scope, subject)
+    if style.endswith("generator") and "array" not in (stated_types(output.schema or {}) or ("array",)):
+        raise DefinitionError(
+            f"{subject}: it yields, so its result is a list, but its return annotation says otherwise, so every call "
+            f"would fail after it ran; write `Iterator[T]` with the type of an item (`AsyncIterator[T]` if it is async)"
+        )
     schema = assemble_schema(codec.schema, reading.reader.definitions)
     if reading.extras is not None and "additionalProperties" not in schema:
         # Left open, a schema may be closed for a provider; `**fields` is meant to be sent.
@@ -205,10 +212,11 @@ def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any
     while isinstance(inner, functools.partial):
         args, keywords = inner.args + args, {**inner.keywords, **keywords}
         inner = inner.func
+    called = inner if hasattr(inner, "__signature__") or hasattr(inner, "__wrapped__") else bind_call_method(inner)
     try:
-        whole = inspect.signature(inner)
+        whole = inspect.signature(called)
         # The partial is made again, because after `update_wrapper` it would show the signature of the wrapped function.
-        signature = whole if inner is function else inspect.signature(functools.partial(inner, *args, **keywords))
+        signature = whole if inner is function else inspect.signature(functools.partial(called, *args, **keywords))
     except (ValueError, TypeError) as error:
         raise DefinitionError(
             f"{subject}: its signature cannot be read ({error}); wrap it in a function with annotated parameters"

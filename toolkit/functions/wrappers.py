@@ -18,7 +18,15 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, ParamSpecArgs, ParamSpecKwargs
 
 from ..errors import DefinitionError
-from .callables import MAX_LAYERS, find_call_method, find_executed_function, unwrap, unwrap_binding, unwrap_wrapper
+from .callables import (
+    MAX_LAYERS,
+    bind_call_method,
+    find_call_method,
+    find_executed_function,
+    unwrap,
+    unwrap_binding,
+    unwrap_wrapper,
+)
 
 __all__ = ["VARIADIC", "needs_positions", "refuse_opaque_wrapper"]
 
@@ -141,11 +149,11 @@ def _iter_layers(function: Any, count: int) -> Iterator[tuple[FunctionType, int,
         if isinstance(function, MethodType):
             count, function = count + 1, function.__func__
             continue
-        call = find_call_method(function)
+        call, bound = find_call_method(function), bind_call_method(function)
         if isinstance(function, FunctionType):
             yield function, count, keywords
         elif isinstance(call, FunctionType):
-            yield call, count + 1, keywords
+            yield call, count if isinstance(bound, FunctionType) else count + 1, keywords
         inner = None if hasattr(function, "__signature__") else getattr(function, "__wrapped__", None)
         if inner is None:
             return

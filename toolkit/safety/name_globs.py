@@ -34,11 +34,20 @@ def is_glob(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def regex_of(glob: str) -> str:
-    """Return the regular expression for *glob*, which is one name of a path."""
-    return "".join(
-        "[^\n]*" if token is None else re.escape(token) if isinstance(token, str) else token.pattern
-        for token in _tokens(glob)
-    )
+    """
+    Return the regular expression for *glob*, which is one name of a path.
+
+    The text between two stars is looked for once, at its first place. A later place would leave less to the rest of
+    the glob. So no number of stars makes the search slow.
+    """
+    parts = [""]
+    for token in _tokens(glob):
+        if token is None:
+            parts.append("")
+        else:
+            parts[-1] += re.escape(token) if isinstance(token, str) else token.pattern
+    first, *middle = parts[:-1] or [parts[0]]
+    return first + "".join(f"(?>[^\n]*?{part})" for part in middle) + (f"[^\n]*{parts[-1]}" if parts[1:] else "")
 
 
 def may_overlap(glob: str, pattern: str, *, dots: bool = False, must_be_specific: bool = False) -> bool:

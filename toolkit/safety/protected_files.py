@@ -10,6 +10,7 @@ This module does not look at the disk. So it does not notice a hard link to a pr
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import posixpath
 import re
@@ -24,6 +25,7 @@ from .name_globs import is_glob, may_overlap, regex_of
 __all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "fold_names"]
 
 _MAX_CACHED_GLOBS = 1_000
+_MAX_PATTERN_CHARS = 2_000
 Level = Literal["neither read nor written", "not written"]
 
 
@@ -186,6 +188,8 @@ class _CompiledPattern:
     __slots__ = ("but", "clue", "first", "is_anchored", "is_tree", "names", "rule", "texts")
 
     def __init__(self, rule: Protected) -> None:
+        if len(rule.pattern) > _MAX_PATTERN_CHARS:
+            raise ValueError(f"the pattern {rule.pattern[:40]!r} has more than {_MAX_PATTERN_CHARS:,} characters")
         text = rule.pattern.replace("\\", "/")
         self.is_tree = text.endswith(("/**", "/"))
         text = text.removesuffix("**").rstrip("/") if self.is_tree else text
@@ -255,7 +259,8 @@ _compile_pattern = lru_cache(maxsize=1024)(_CompiledPattern)
 def _compile_name(name: str) -> str | re.Pattern[str]:
     if "*" not in name and "?" not in name:
         return name
-    return re.compile("".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in name), re.DOTALL)
+    # `fnmatch` writes atomic groups, so no number of stars makes a search slow. `[` has no special meaning here.
+    return re.compile(fnmatch.translate(name.replace("[", "[[]")))
 
 
 def _name_matches(name: str, pattern: str | re.Pattern[str]) -> bool:

@@ -36,6 +36,13 @@ _RUNNERS = (
     *("make", "gmake", "just", "task", "rake", "ninja", "tox", "nox", "pytest", "pre-commit", "npm", "npx", "pnpm"),
     *("yarn", "bunx", "cargo", "go", "gradle", "mvn", "sbt", "dotnet", "bundle", "composer", "mix", "bazel"),
     *("uv", "uvx", "poetry", "pdm", "hatch", "pipenv", "pixi", "eslint", "prettier", "jest", "vitest", "mocha"),
+    *("turbo", "nx", "lerna", "gulp", "grunt", "webpack", "rollup", "vite", "stylelint", "lint-staged"),
+    *("playwright", "cypress", "karma", "ava", "mypy", "pylint", "flake", "coverage", "behave", "robot", "doit"),
+    *("invoke", "inv", "fab", "scons", "snakemake", "sphinx-build", "mkdocs", "pip", "pipx", "jupyter", "alembic"),
+    *("flask", "django-admin", "cmake", "ctest", "meson", "ant", "lein", "cabal", "stack", "swift", "zig", "mage"),
+    *("rspec", "rubocop", "rails", "guard", "phpunit", "phpstan", "rebar", "dart", "flutter", "lefthook", "buck"),
+    *("pants", "docker-compose", "vagrant", "terraform", "pulumi", "ansible", "ansible-playbook"),
+    *("direnv", "mise", "nix", "nix-build", "nix-shell", "run-parts"),
 )
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ce]|--eval")
 _LOADS = re.compile(r"\b(?:require|import|load|include)", re.IGNORECASE)

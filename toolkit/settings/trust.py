@@ -47,11 +47,19 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 def configuration_folder() -> Path:
-    """Return the folder of the user's own files: `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`."""
+    """
+    Return the folder of the user's own files: `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`.
+
+    Raises:
+        TrustError: The home folder has no whole path. A relative path would lie in the project.
+    """
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
-    # The XDG specification says to ignore a relative path. A relative path would lie in the project.
-    base = Path(config_home) if os.path.isabs(config_home) else Path.home() / ".config"
-    return base / "toolkit"
+    if os.path.isabs(config_home):  # the XDG specification says to ignore a relative path
+        return Path(config_home, "toolkit")
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise TrustError(f"the home folder {home!r} is no whole path; set HOME or XDG_CONFIG_HOME to one")
+    return Path(home, ".config", "toolkit")
 
 
 class Trust:

@@ -19,6 +19,7 @@ import json
 import reprlib
 from collections.abc import AsyncIterable, Awaitable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from .arrays import UNKNOWN, Shape, is_array_class, number_repeated, to_plain_value
@@ -113,14 +114,26 @@ FINAL_TYPES = frozenset({str, int, float, bool, type(None), dict, list, tuple})
 """The types of most values, which are never unfinished."""
 
 
+_UNREAD = (Iterator, AsyncIterable, Awaitable)
+_MANAGERS = (AbstractContextManager, AbstractAsyncContextManager)
+
+
 def may_have_json_form(kind: type) -> bool:
-    """Return whether an object of the class *kind*, or of a subclass that exists already, may have a JSON form."""
+    """
+    Return whether an object of the class *kind*, or of a subclass that exists already, may have a JSON form.
+
+    A stream has none inside another value: only the result of a call is read.
+    """
+    if kind in _MANAGERS:
+        return False
+    if issubclass(kind, _UNREAD):
+        return issubclass(kind, _MORE_THAN_ITEMS) or has_registered_codec(kind) or bool(_list_fields(kind))
     if inspect.isabstract(kind) or getattr(kind, "_is_protocol", False) or kind is object:
         return True  # the class of the value is another one
     if issubclass(kind, type):
         return has_registered_codec(kind)  # a metaclass has the methods of its objects, which are classes
     return (
-        issubclass(kind, (*_MORE_THAN_ITEMS, Iterator, AsyncIterable, Awaitable, BaseException))
+        issubclass(kind, (*_MORE_THAN_ITEMS, BaseException))
         or has_registered_codec(kind)
         or is_array_class(kind)
         or bool(_list_fields(kind))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from toolkit import Catalog, DefinitionError
-from toolkit.catalogs.foreign_text import clean_schema, clean_text, explain_name, is_clean
+from toolkit.catalogs.foreign_text import clean_schema, clean_text, explain_name, is_clean, is_plain_link
 from toolkit.formats import FORMATS, definitions_for
 from toolkit.mcp import RemoteServer, ServerLimits, Servers
 from toolkit.mcp.importing.call_errors import UnusableAnswer
@@ -295,3 +295,32 @@ def test_cleaning_leaves_nothing_hostile_and_is_done_once(text):
     assert not FORBIDDEN.search(cleaned)
     assert is_clean(cleaned.replace("\n", " ").replace("\t", " "))
     assert clean_text(cleaned, 300) == cleaned
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://login.example",
+        "http://127.0.0.1:8080/x?y=1#z",
+        "https://[::1]/a",
+        "HTTPS://xn--bcher-kva.example/\u00e4",
+    ],
+)
+def test_an_address_that_shows_its_host_is_plain(address):
+    assert is_plain_link(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("file:///etc/passwd", "javascript:alert(1)", "https:login.example", "https:///x", "https://", "x"),
+        *("https://login.example@evil.example/", "https://login.example:443@evil.example", "https://a b/"),
+        *("https://login.example\\@evil.example", "https://login.example/\\x", "https://l\u043egin.example/"),
+        *("https://login.example\uff0fx.evil.example", "https://login.example%2f.evil.example", "https://a/ b"),
+        *("https://login.example:99999999/", "https://[login.example]/", "https://login.example/\n", *HOSTILE),
+    ],
+    ids=ascii,
+)
+def test_an_address_that_hides_its_host_is_not_plain(address):
+    """A person who is asked to open it would go to another host than the one they read."""
+    assert not is_plain_link(address)

@@ -216,6 +216,25 @@ def test_the_answer_of_a_page_of_a_login_is_limited(answer, problem):
         asyncio.run(main())
 
 
+def test_the_answer_of_a_page_of_a_login_may_not_take_for_ever():
+    """Each part of it comes in time, and the last one never does."""
+
+    class Drip(httpx2.AsyncByteStream):
+        async def __aiter__(self):
+            while True:
+                yield b"x"
+                await asyncio.sleep(0)
+
+    async def main():
+        hosts = LoginHosts(read_server("docs", f"{PUBLIC}/mcp"), resolve=look_up, seconds=0.01)
+        transport = httpx2.MockTransport(lambda request: httpx2.Response(200, stream=Drip()))
+        async with httpx2.AsyncClient(transport=transport, event_hooks=hosts.hooks) as http:
+            await http.get("https://sso.example/token")
+
+    with pytest.raises(httpx2.ReadTimeout, match=r"the answer of sso\.example took too long"):
+        asyncio.run(main())
+
+
 def test_a_token_is_not_renewed_at_a_private_address(tmp_path):
     """The page may have been kept by an earlier version, or written into the file."""
     logins, reached = Logins(tmp_path / "logins.json"), []

@@ -108,10 +108,11 @@ def test_a_question_without_an_answer_is_declined_with_a_note(servers, approvals
         ("https://login.example/a", False, "decline"),
         ("file:///etc/passwd", True, "decline"),
         ("javascript:alert(1)", True, "decline"),
+        ("http://login.example@evil.example/", True, "decline"),
     ],
 )
 def test_an_address_is_shown_and_never_opened(servers, url, answer, action):
-    """The person sees the whole address and says whether they have opened it. Other schemes are declined."""
+    """The person sees the whole address and says whether they have opened it. Misleading ones are declined."""
     requests = []
     text = call(servers, answering(answer, requests), "evil_visit", {"text": url})
 

@@ -19,6 +19,7 @@ from tests.clocks import until
 from tests.mcp.serving.kit import MODES, NEW, OLD, YES, Person, text_of
 from toolkit import Catalog, Context, Dispatcher
 from toolkit.mcp import Auth, http_app
+from toolkit.mcp.serving.strict_messages import has_wrong_id
 
 pytestmark = pytest.mark.anyio
 
@@ -301,6 +302,21 @@ async def test_a_body_that_is_not_strict_json_is_refused(dispatcher, calls, argu
     assert response.status_code == 400
     assert flaw in response.json()["error"]["message"]
     assert calls == []
+
+
+@pytest.mark.parametrize("version", [NEW, "2025-11-25"])
+@pytest.mark.parametrize("number", ["null", "true", "1.5", "[1]", "{}"])
+async def test_a_request_with_an_id_that_no_answer_can_have_is_refused(dispatcher, calls, number, version):
+    """It would pass for a notification, and its client would wait for ever."""
+    body = f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/list", "params": {{}}}}'.encode()
+    response = await post(http_app(dispatcher), body, mcp_protocol_version=version)
+    assert response.status_code == 400
+    assert response.json()["error"]["message"] == "the id of a request is a text or a whole number"
+
+
+def test_a_notification_may_have_an_empty_id():
+    """Some clients write it into every message."""
+    assert not has_wrong_id({"jsonrpc": "2.0", "id": None, "method": "notifications/initialized"})
 
 
 async def test_a_body_that_is_too_long_is_refused(dispatcher, calls):

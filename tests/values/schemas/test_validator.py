@@ -191,6 +191,25 @@ def test_ambiguous_values_are_judged_once():
     assert is_valid(BINARY, {"child": {"child": {}}})
 
 
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf"])
+@pytest.mark.parametrize("value", [5, 2.5, "no", "yes", None, [], {}], ids=repr)
+def test_references_that_meet_again_do_not_double_the_work(keyword, value):
+    """Whatever the value is: a server could keep the process busy with the schema of one tool."""
+    definitions = {f"d{n}": {keyword: [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    judge = compile_schema({"$ref": "#/$defs/d0", "$defs": {**definitions, "d40": {"type": "string", "pattern": "y"}}})
+    assert (list(judge.iter_errors(value)) == []) is (value == "yes" and keyword != "oneOf")
+    assert judge.steps_taken < 5_000
+
+
+def test_equal_values_at_many_places_have_their_own_errors():
+    """Small numbers are one object in Python, however often they stand in a value."""
+    schema = {"items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"anyOf": [{"type": "string"}, {"maximum": 3}]}}}
+    errors = list(compile_schema(schema).iter_errors([5] * 20))
+    assert [list(error.absolute_path) for error in errors] == [[index] for index in range(20)]
+    inner = [[list(part.absolute_path) for part in error.context] for error in errors[:7]]
+    assert inner == [[[index], [index]] for index in range(7)]
+
+
 @pytest.mark.unmeasured
 def test_too_much_work_is_refused():
     """A judgement that would take too long ends, with advice."""

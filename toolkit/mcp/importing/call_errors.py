@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR, URL_ELICITATION_REQUIRED
 from pydantic import ValidationError
 
-from ...catalogs.foreign_text import clean_text, explain_address
+from ...catalogs.foreign_text import clean_text, is_plain_link
 from ...decisions import AuthNeeded, AuthRequest
 from ...errors import BadArgs, ToolError, Transient
 
@@ -104,7 +104,7 @@ def _read_local(message: str, local: dict[str, Any], server: str) -> ToolError:
 def _read_url_request(data: Any, server: str, message: str) -> ToolError:
     entries = data.get("elicitations") if isinstance(data, dict) else None
     url = entries[0].get("url") if isinstance(entries, list) and entries and isinstance(entries[0], dict) else None
-    if not isinstance(url, str) or not url.startswith(("https://", "http://")) or explain_address(url):
+    if not isinstance(url, str) or not is_plain_link(url):
         return ToolError(
             f"the server {server} wants something done at an address, and gives none that can be used: {message}"
         )

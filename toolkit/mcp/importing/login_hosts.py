@@ -8,6 +8,7 @@ goes to the address that was judged.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from ipaddress import IPv4Address, ip_address
 from typing import Any
@@ -24,6 +25,7 @@ __all__ = ["LoginHosts"]
 
 _LOOPBACK, _PRIVATE = unreachable(IPv4Address("127.0.0.1")), unreachable(IPv4Address("10.0.0.1"))
 _MAX_ANSWER_BYTES = 1_000_000
+_ANSWER_SECONDS = 30.0
 _ORIGINAL_URL = "toolkit.original_url"
 
 
@@ -34,9 +36,13 @@ class LoginHosts:
     Args:
         resolve: Looks up the addresses of a name. A program that gives a transport of its own decides itself where a
             name leads.
+        seconds: How long the answer of such a page may take in all, however slowly its parts come.
     """
 
-    def __init__(self, server: RemoteServer, *, resolve: Resolve = resolve_by_system) -> None:
+    def __init__(
+        self, server: RemoteServer, *, resolve: Resolve = resolve_by_system, seconds: float = _ANSWER_SECONDS
+    ) -> None:
+        self._seconds = seconds
         self._own = httpx2.URL(server.target)
         self._kind = _kind_of_server(self._own.host)
         self._resolve = resolve
@@ -102,10 +108,15 @@ class LoginHosts:
             raise httpx2.ReadError(f"the answer of {request.url.host} is compressed, which was not asked for")
         stream: Any = response.stream
         body = b""
-        async for chunk in stream:
-            body += chunk
-            if len(body) > _MAX_ANSWER_BYTES:
-                raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {_MAX_ANSWER_BYTES:,} bytes")
+        try:
+            async with asyncio.timeout(self._seconds):
+                async for chunk in stream:
+                    body += chunk
+                    if len(body) > _MAX_ANSWER_BYTES:
+                        limit = f"{_MAX_ANSWER_BYTES:,} bytes"
+                        raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {limit}")
+        except TimeoutError:
+            raise httpx2.ReadTimeout(f"the answer of {request.url.host} took too long", request=request) from None
         await stream.aclose()
         response.stream = httpx2.ByteStream(body)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import mcp_types as types
 
-from ...catalogs.foreign_text import clean_schema, clean_text, explain_address
+from ...catalogs.foreign_text import clean_schema, clean_text, is_plain_link
 from ...context import Context
 from ...errors import DefinitionError, ToolError
 from ...questions import DECLINED, Question
@@ -126,7 +126,7 @@ class QuestionRouter:
         intro = f"The MCP server {self._server} asks: {message}"
         if isinstance(params, types.ElicitRequestURLParams):
             address = params.url
-            if not address.startswith(("https://", "http://")) or explain_address(address):
+            if not is_plain_link(address):
                 link.unanswered.append(_NOT_SHOWN)
                 return _DECLINE
             has_agreed = await link.ask(f"{intro}\nIt wants you to open {address}", {"type": "boolean"})

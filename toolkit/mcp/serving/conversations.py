@@ -17,6 +17,7 @@ from mcp.server.auth.provider import principal_components
 from mcp.server.connection import Connection
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ...catalogs.foreign_text import clean_text
 from ...session import Session
 from .sealed_state import StateSeal
 
@@ -46,7 +47,7 @@ def connection_of(context: RequestContext) -> Connection:
 def name_client(context: RequestContext) -> str:
     """Return the name of the client for the record of its answers."""
     client = context.session.client_params
-    return "MCP client" if client is None else f"MCP client {client.client_info.name[:64]}"
+    return "MCP client" if client is None else f"MCP client {clean_text(client.client_info.name, 64)}"
 
 
 class Conversations:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp_types import INVALID_REQUEST
 from starlette.authentication import AuthCredentials
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,7 +19,7 @@ from ...spec import Tool
 from ...web_server.request_guard import SINGLE_HEADERS, RequestGuard, refuse, replay
 from .auth import Auth, build_user
 from .issuer_pages import AuthError
-from .strict_messages import build_error_message, find_message_id, parse_message
+from .strict_messages import build_error_message, find_message_id, has_wrong_id, parse_message
 
 __all__ = ["HttpGuard"]
 
@@ -109,6 +110,9 @@ class HttpGuard(RequestGuard):
             message = parse_message(body)
         except ValueError as error:
             answer = build_error_message(find_message_id(body), str(error))
+            return Response(answer, 400, media_type="application/json")
+        if has_wrong_id(message):
+            answer = build_error_message(None, "the id of a request is a text or a whole number", INVALID_REQUEST)
             return Response(answer, 400, media_type="application/json")
         tool = None if self._auth is None else self._find_tool(_find_tool_name(message))
         if self._auth is not None and tool is not None:

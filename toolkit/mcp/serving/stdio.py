@@ -26,7 +26,6 @@ from mcp_types import (
     INVALID_REQUEST,
     JSONRPCError,
     JSONRPCMessage,
-    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
 )
@@ -35,7 +34,7 @@ from pydantic import ValidationError
 
 from ...concurrency.thread_pool import ThreadPool
 from ...dispatcher import Dispatcher
-from .strict_messages import build_error_message, find_message_id, parse_message
+from .strict_messages import build_error_message, find_message_id, has_wrong_id, parse_message
 from .tool_server import ServerOptions, build_server
 
 __all__ = ["serve", "serve_lines", "serve_stdio"]
@@ -133,8 +132,7 @@ class _LineClient:
             message = jsonrpc_message_adapter.validate_python(content, by_name=False)
         except ValidationError:
             message = None
-        # The SDK takes a request with a wrong id for a notification, which gets no answer.
-        if message is None or (isinstance(message, JSONRPCNotification) and "id" in content):
+        if message is None or has_wrong_id(content):
             text = "a line has to be one JSON-RPC 2.0 message"
             await self._write(build_error_message(find_message_id(line), text, INVALID_REQUEST))
             return None

@@ -14,7 +14,7 @@ from mcp_types import PARSE_ERROR
 
 from ...values.strictjson.checks import loads, read_object
 
-__all__ = ["build_error_message", "find_message_id", "parse_message"]
+__all__ = ["build_error_message", "find_message_id", "has_wrong_id", "parse_message"]
 
 
 def parse_message(data: bytes) -> Any:
@@ -30,6 +30,17 @@ def parse_message(data: bytes) -> Any:
         raise ValueError(f"not JSON: the text is not UTF-8 (byte {error.start})") from None
     message = read_object(text)
     return loads(text) if message is None else message
+
+
+def has_wrong_id(message: Any) -> bool:
+    """
+    Return whether *message* is a request with an id that no answer can have.
+
+    The SDK takes it for a notification and drops it, so its client would wait for ever.
+    """
+    if not isinstance(message, dict) or not {"id", "method"} <= message.keys() or type(message["id"]) in (int, str):
+        return False
+    return message["id"] is not None or not str(message["method"]).startswith("notifications/")
 
 
 def find_message_id(data: bytes) -> str | int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -19,6 +20,7 @@ from .vocabulary import is_mapping
 __all__ = ["SchemaValidator", "iter_mappings"]
 
 _MAX_STEPS = 200_000
+_MANY_VISITS = 8
 
 
 class WorkBudget(threading.local):
@@ -27,9 +29,9 @@ class WorkBudget(threading.local):
 
     Attributes:
         steps_left: How many more times a schema may be applied to a value.
-        known: The errors that schemas behind a `$ref` found in a container. Without this memory, a value that several
-            members of a union contain would be checked once for each member, so the work would double at every level.
-            None if the answers may change.
+        known: The errors that schemas behind a `$ref` found in a container, or in another value that they were applied
+            to many times. Without this memory, a value that several members of a union contain would be checked once
+            for each member, so the work would double at every level. None if the answers may change.
         validators: The validators of the parts of the schema, by the identity of the part, for all threads. None if a
             part means something else depending on the path to it.
         targets: The parts that references lead to. It is used if `validators` is not None.
@@ -38,6 +40,7 @@ class WorkBudget(threading.local):
     def __init__(self, *, remembers: bool, validators: dict[int, Any] | None, targets: dict[str, Any]) -> None:
         self.steps_left = 0
         self.known: dict[tuple[int, int], list[dict[str, Any]]] | None = None
+        self._visits: Counter[tuple[int, int]] = Counter()
         self.validators = validators
         self.targets = targets
         self._remembers = remembers
@@ -45,11 +48,17 @@ class WorkBudget(threading.local):
     def reset(self) -> None:
         self.steps_left = _MAX_STEPS
         self.known = {} if self._remembers else None
+        self._visits.clear()
 
     def step(self) -> None:
         self.steps_left -= 1
         if self.steps_left < 0:
             raise ValueError("it would take too long; send less at once, or nest it less deeply")
+
+    def is_frequent(self, key: tuple[int, int]) -> bool:
+        """Return whether the schema and the value that *key* stands for have met many times in this check."""
+        self._visits[key] += 1
+        return self._visits[key] >= _MANY_VISITS
 
 
 class SchemaValidator:

@@ -151,9 +151,12 @@ def _check_reference(validator: Any, reference: str, instance: Any, schema: Any)
         yield from (SchemaError(**fields) for fields in known_errors[key])
         return
     errors = list(islice(validator.descend(instance, contents, resolver=resolver), MAX_ERRORS))
-    # Copies are kept, because the path of an error grows while the error passes through the outer schemas.
-    if known_errors is not None and isinstance(instance, (dict, list)):
+    is_container = isinstance(instance, (dict, list))
+    if known_errors is not None and (is_container or budget.is_frequent(key)):
+        # Copies are kept, because the path of an error grows while the error passes through the outer schemas.
         known_errors[key] = [{name: _freeze_path(getattr(error, name)) for name in _ERROR_FIELDS} for error in errors]
+        for fields in () if is_container else known_errors[key]:
+            fields["context"] = ()  # equal numbers at two places may be one object, and a context has one place
     yield from errors
 
 
