@@ -89,6 +89,8 @@ class Activations:
     clock: Callable[[], float] = time.time
     _threads: ThreadPool = field(init=False, default_factory=lambda: ThreadPool(_MAX_THREADS, name="toolkit-durable"))
     _active: dict[str, _Active] = field(init=False, default_factory=dict)
+    # Runs of which the journal may say that they are under way here: an activation is, or its end was not written.
+    _unwritten: set[str] = field(init=False, default_factory=set)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Return what *work* returns in a thread, which is a call of the journal or of the engine."""
@@ -122,6 +124,23 @@ class Activations:
             if self._active.get(run_id) is active:
                 del self._active[run_id]
 
+    def give_back_unwritten(self) -> None:
+        """
+        Give back the runs that this host does not work on any more, although the journal says so. It blocks.
+
+        The database was away when the activation ended. To the other workers, such a run would be under way for as long
+        as this process lives.
+        """
+        for run_id in list(self._unwritten):
+            row = self.journal.get(run_id)
+            if self.has(run_id):  # asked after the row was read: a later activation has a later epoch
+                continue
+            if row is not None and (row.status, row.worker) == ("running", self.worker):
+                _log.warning("run %r is given back, because its end could not be written", run_id)
+                with contextlib.suppress(RunTakenOver):
+                    self.journal.give_back(run_id, row.epoch, now=self.clock())
+            self._unwritten.discard(run_id)
+
     async def give_back_all(self, grace_seconds: float, *, only_jobs: bool) -> None:
         """Give back all activations, or only those of jobs, between two steps. Cancel them after *grace_seconds*."""
         await self.in_thread(self.give_back_stopped)
@@ -150,6 +169,7 @@ class Activations:
             return Performed(delivery="lost")
         active = _Active(row=row, is_job=is_job, gate=StepGate(), loop=asyncio.get_running_loop())
         self._active[run_id] = active
+        self._unwritten.add(run_id)
         try:
             task, cancelled = await run_to_end(self._take(active), _CLEANUP_SECONDS)
             performed = task.result()
@@ -157,6 +177,7 @@ class Activations:
                 performed = await self._work(active, resources, cancelled)
             if cancelled is not None:
                 raise cancelled
+            self._unwritten.discard(run_id)
             return performed
         finally:
             if self._active.get(run_id) is active:  # it may have been given back with its event loop
