@@ -332,8 +332,8 @@ async def test_a_run_whose_end_could_not_be_written_is_given_back_when_the_datab
     assert bench.status == "running"
     if way == "the end":
         with pytest.raises(DurableError, match="gone"):
-            bench.activations.give_back_unwritten()
-    bench.activations.give_back_unwritten()
+            bench.activations.give_back_stopped()
+    bench.activations.give_back_stopped()
     assert bench.status == "queued"
     assert (await bench.perform()).row.status == "done"
 
@@ -355,6 +355,6 @@ async def test_a_run_that_goes_on_again_is_not_taken_from_its_activation(bench):
     has_begun.clear()
     task = asyncio.ensure_future(bench.perform())
     await has_begun.wait()
-    bench.activations.give_back_unwritten()
+    bench.activations.give_back_stopped()
     may_end.set()
     assert (await task).row.status == "done"

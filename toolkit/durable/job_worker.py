@@ -244,7 +244,6 @@ class JobWorker:
     def _handle_beat(self) -> None:
         """Stop activations that were taken over, and take over those of dead workers. The heart calls this method."""
         self.activations.give_back_stopped()
-        self.activations.give_back_unwritten()
         for run_id, epoch in self.activations.list_epochs().items():
             row = self.journal.get(run_id)
             if row is None or row.epoch != epoch:
