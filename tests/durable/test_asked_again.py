@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 
 from tests.flows.kit import Edited, Released
 from toolkit import Agent, Approvals, Catalog, Decision, Dispatcher, Permissions, SQLiteApprovals, ToolCall
-from toolkit.approvals import ApprovalError
+from toolkit.approvals import ApprovalError, Changed
 from toolkit.durable import DurableAgent, DurableHost
 from toolkit.flows import Flow
 from toolkit.providers import AssistantMessage, ScriptedProvider
@@ -17,9 +18,14 @@ pytestmark = pytest.mark.anyio
 
 
 class InterruptedStore(SQLiteApprovals):
-    """A store that fails once, before or after it keeps a request that takes the place of another one."""
+    """
+    A store that fails once, before or after it keeps a request that takes the place of another one.
+
+    Or it calls *on_kept* after that, instead of failing.
+    """
 
     fails = ""
+    on_kept = None
 
     def add_call(self, record, key, *, now, replaces=None):
         fails = self.fails if replaces is not None else ""
@@ -29,7 +35,16 @@ class InterruptedStore(SQLiteApprovals):
             record = super().add_call(record, key, now=now, replaces=replaces)
         if fails:
             raise ApprovalError("the store is away", why="store")
+        if replaces is not None and self.on_kept is not None:
+            on_kept, self.on_kept = self.on_kept, None
+            on_kept()
         return record
+
+
+def play_payment(request):
+    """Play a model that pays, and is done."""
+    turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
+    return [[ToolCall("pay", {}, "c1")], "done"][turn]
 
 
 class Case:
@@ -57,11 +72,7 @@ class Case:
             self.paid.append(self.shown[0])
             return "paid"
 
-        def play(request):
-            turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
-            return [[ToolCall("pay", {}, "c1")], "done"][turn]
-
-        agent = Agent(ScriptedProvider(itertools.repeat(play)), Dispatcher(catalog, **self.approvals))
+        agent = Agent(ScriptedProvider(itertools.repeat(play_payment)), Dispatcher(catalog, **self.approvals))
         async with DurableAgent(agent, self.database) as durable:
             run = await (durable.run("go", id="r") if answer is None else durable.resume("r", answer))
         return run.status, list(run.requests)
@@ -98,3 +109,30 @@ async def test_a_yes_to_something_that_has_changed_is_never_taken_for_a_no(tmp_p
     assert [request.id for request in case.store.pending()] == [request.id for request in requests]
     assert (await run(Decision.approve(by="ada")))[0] == "done"
     assert (case.paid, case.store.pending()) == (["2 euros"], [])
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+async def test_a_request_that_a_process_made_just_before_it_was_replaced_does_not_stay(tmp_path, idempotent):
+    """The run does not know of it. Approved later, it would run the call beside the run."""
+    tmp_path.chmod(0o700)
+    case, catalog, paid = Case(tmp_path), Catalog(), []
+
+    @catalog.tool(approval="always", idempotent=idempotent)
+    async def pay() -> str:
+        """Pay a bill."""
+        if not raised:
+            raised.append(True)
+            raise Changed("the bill has changed")
+        paid.append("paid")
+        return "paid"
+
+    raised = []
+    agent = Agent(ScriptedProvider(itertools.repeat(play_payment)), Dispatcher(catalog, **case.approvals))
+    async with DurableAgent(agent, case.database) as durable:
+        await durable.run("go", id="r")
+        case.store.on_kept = lambda: durable.host._journal.activate("r", worker="dead", now=time.time(), max_lives=9)
+        run = await durable.resume("r", Decision.approve(by="ada"))
+    # A step that may be repeated finds the request again, and waits for it.
+    assert (run.status, paid) == ("waiting" if idempotent else "done", [])
+    assert [request.id for request in case.store.pending()] == [request.id for request in run.requests]
+    assert idempotent or "may or may not have happened" in run.messages[-2].results[0].text

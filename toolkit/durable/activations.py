@@ -66,6 +66,7 @@ class _Active:
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[ActivationEnd] | None = None
     is_fenced: bool = False
+    follows_broken: bool = False  # the activation before did not come to its end
 
     def cancel(self) -> None:
         if self.task is not None:
@@ -207,6 +208,7 @@ class Activations:
             _log.error("run %r: %s", row.id, active.row.problem)
             await self._tell_end(active.row)
             return Performed(delivery="done", row=active.row)
+        active.follows_broken = row.epoch > 0 and row.status != "waiting"
         _runs_log.info("run %r begins, activation %d", row.id, active.row.epoch)
         return None
 
@@ -260,7 +262,11 @@ class Activations:
         if remaining is None or remaining > 0:
             try:
                 async with asyncio.timeout(remaining) as deadline:
-                    return await kind.activate(activation)
+                    ended = await kind.activate(activation)
+                    if active.follows_broken:
+                        await self.in_thread(lambda: self.journal.check_newest(row.id, row.epoch))
+                        await kind.withdraw_forgotten(row, ended)
+                    return ended
             except TimeoutError:
                 if not deadline.expired():
                     raise
