@@ -31,6 +31,7 @@ from toolkit.providers.base import Reply, Usage
 from toolkit.providers.messages import AssistantMessage
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
+from toolkit.spec import Tool
 from toolkit.steps import call_step
 from toolkit.steps.session_changes import read_state
 
@@ -188,6 +189,59 @@ async def test_call_in_the_background_begins_without_harm(steps: CrashingSteps) 
     run = await run_with_steps(agent, "go", run_id="r", steps=steps, secret="s")
     assert results_of(run)[0].kind == "ok"
     await asyncio.wait_for(done.wait(), 10)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_call_in_the_background_takes_effect_only_once_its_step_is_kept(is_kept: bool) -> None:
+    """A step that was not kept is done again and starts the call again, so the first job must not have run."""
+    has_result, is_reached, has_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    ran: list[str] = []
+
+    class Lost(Exception):
+        pass
+
+    class SlowStart:
+        async def around(self, call: ToolCall, run: Any) -> ToolResult:
+            await has_result.wait()
+            is_reached.set()
+            try:
+                return await run()
+            finally:
+                has_ended.set()
+
+    class LateSteps:
+        async def reply(self, key: str, ask: Any) -> Reply:
+            return await ask()
+
+        async def call(self, key: str, call: ToolCall, work: Any, **options: Any) -> ToolResult:
+            result = await work(refuse_begin)
+            has_result.set()
+            await is_reached.wait()
+            for _ in range(50):  # the job goes as far as it can
+                await asyncio.sleep(0)
+            assert ran == []
+            if not is_kept:
+                raise Lost
+            return result
+
+    async def refuse_begin() -> None:
+        raise AssertionError("the job has its name before it begins")
+
+    async def build() -> str:
+        """Build something."""
+        ran.append("built")
+        return "built"
+
+    dispatcher = dispatch(Tool.described(build, background=True), hooks=[SlowStart()])
+    agent = Agent(ScriptedProvider([[call("build", "t1", background=True)], "done"]), dispatcher)
+    running = run_with_steps(agent, "go", run_id="r", steps=LateSteps(), secret="s")
+    if is_kept:
+        assert results_of(await running)[0].kind == "ok"
+    else:
+        with pytest.raises(Lost):
+            await running
+    await asyncio.wait_for(has_ended.wait(), 10)
+    assert ran == ["built"] * is_kept
 
 
 async def test_tool_does_not_run_if_begin_raises() -> None:

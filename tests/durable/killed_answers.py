@@ -9,6 +9,8 @@ printed for each: either the process had changed nothing, or what it has written
 """
 
 import asyncio
+import contextlib
+import functools
 import itertools
 import random
 import sys
@@ -17,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from tests.clocks import wait_until
 from tests.durable.killing import Place
 from tests.killed_children import ROOT, count_lines, fork, say
 from toolkit import Catalog, Context, Decision, Dispatcher, ToolCall
@@ -87,12 +90,12 @@ class AnswerPlace(Place):
     async def work(self, run_ids: list[str], seconds: float) -> None:
         """Be a worker until each run is over or waits for a person, or the time is over."""
         async with self.open() as durable:
-            working = asyncio.ensure_future(durable.work(concurrency=4, grace_seconds=1.0))
             latest = asyncio.get_running_loop().time() + seconds
-            while asyncio.get_running_loop().time() < latest:
-                await asyncio.sleep(0.5)
-                if all([await self._is_settled(durable, run_id) for run_id in run_ids]):
-                    break
+            working = asyncio.ensure_future(durable.work(concurrency=4, grace_seconds=1.0))
+            with contextlib.suppress(TimeoutError):
+                for run_id in run_ids:
+                    settled = functools.partial(self._is_settled, durable, run_id)
+                    await wait_until(settled, seconds=latest - asyncio.get_running_loop().time())
             working.cancel()
             await asyncio.wait([working])
 

@@ -314,3 +314,47 @@ async def test_giving_back_lets_the_work_clean_up(bench):
     await has_begun.wait()
     await bench.activations.give_back_all(0.0, only_jobs=False)
     assert ((await task).delivery, is_clean, bench.status) == ("return", True, "queued")
+
+
+@pytest.mark.parametrize("way", ["the end", "the beginning"])
+async def test_a_run_whose_end_could_not_be_written_is_given_back_when_the_database_is_there_again(
+    bench, monkeypatch, way
+):
+    """Its worker lives, so no other worker would ever take it over."""
+    monkeypatch.setattr("toolkit.durable.store_retries._WAITS_SECONDS", ())
+    if way == "the end":
+        bench.journal.faults.update({"end": [gone()], "give_back": [gone()]})
+    else:  # the change was committed, and the answer was lost
+        bench.journal.activate("a", worker="w", now=1.0, max_lives=9)
+        bench.journal.faults["activate"] = [gone()]
+    with pytest.raises(DurableError, match="gone"):
+        await bench.perform()
+    assert bench.status == "running"
+    if way == "the end":
+        with pytest.raises(DurableError, match="gone"):
+            bench.activations.give_back_stopped()
+    bench.activations.give_back_stopped()
+    assert bench.status == "queued"
+    assert (await bench.perform()).row.status == "done"
+
+
+async def test_a_run_that_goes_on_again_is_not_taken_from_its_activation(bench):
+    """Only runs that this host does not work on are given back."""
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def hold(activation):
+        has_begun.set()
+        await may_end.wait()
+        return await bench.finish(activation)
+
+    bench.work = hold
+    cancelled = asyncio.ensure_future(bench.perform())
+    await has_begun.wait()
+    cancelled.cancel()
+    await asyncio.wait({cancelled})
+    has_begun.clear()
+    task = asyncio.ensure_future(bench.perform())
+    await has_begun.wait()
+    bench.activations.give_back_stopped()
+    may_end.set()
+    assert (await task).row.status == "done"

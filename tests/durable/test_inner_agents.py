@@ -298,23 +298,24 @@ async def test_a_step_that_took_too_long_is_attempted_again_after_the_call_that_
 
 
 async def test_a_step_that_is_attempted_again_waits_for_the_agents_of_the_attempt_before(shop, database):
-    calls, attempts = [], itertools.count(1)
+    calls, starts = [], []
 
     @shop.catalog.tool
     async def hold(text: str) -> str:
         """Take longer than the attempt before."""
         calls.append(text)
-        await asyncio.sleep(0.5)
+        await wait_until(lambda: len(starts) == 2)
         return "held"
 
     agent = shop.agent("hold", mode="auto")
 
     async def fail_once():
         await wait_until(lambda: calls)
-        if next(attempts) == 1:
+        if len(starts) == 1:
             raise Transient("busy", happened="no")
 
     async def work(task, context):
+        starts.append(task)
         run, _ = await asyncio.gather(agent.run(task.file), fail_once())
         return run.unwrap()
 

@@ -7,10 +7,12 @@ import pytest
 from tests.clocks import wait_until
 from tests.durable.kit import LocalEngine, Toys, running, wait_for_status
 from tests.durable.test_durable_agent import Shop
-from toolkit import Catalog
+from toolkit import Agent, Catalog
 from toolkit.approvals.identity import digest_tools
 from toolkit.decisions import Decision
+from toolkit.durable import DurableAgent
 from toolkit.durable.host import DurableHost
+from toolkit.providers import ScriptedProvider
 
 pytestmark = pytest.mark.anyio
 
@@ -89,6 +91,22 @@ async def test_an_agent_has_another_version_with_another_tool(tmp_path):
         await durable.run("pay", id="b")
         assert first
         assert (await durable.get("b")).version not in ("", first)
+
+
+@pytest.mark.parametrize("way", ["a tool", "a hand-over"])
+async def test_the_tools_of_agents_inside_an_agent_belong_to_its_version(tmp_path, way):
+    """A worker whose inner agent has other tools leaves the run to a fitting one."""
+
+    def find_version(*tools):
+        payer = Agent(ScriptedProvider([]), Catalog(*tools), name="payer", description="Pays bills.")
+        payer.hand_over_to(front := Agent(ScriptedProvider([]), Catalog(), name="front", description="Asks."))
+        if way == "a hand-over":
+            front.hand_over_to(payer)
+        else:
+            front = Agent(ScriptedProvider([]), Catalog(payer.as_tool("pay", "Pay a bill.")))
+        return DurableAgent(front, f"sqlite:///{tmp_path}/runs.sqlite").host._kinds.list_versions()["agent"]
+
+    assert find_version(pay) == find_version(pay) != find_version(pay_without_note)
 
 
 def pay(bill: str, note: str = "") -> str:

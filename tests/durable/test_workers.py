@@ -386,3 +386,34 @@ def test_a_run_that_was_done_meanwhile_gets_no_job(tmp_path):
     Takeover(journal, engine, Observer(1.0, 1.0), **options).find_lost_jobs()
     assert (journal.get("a").status, engine.jobs) == ("done", {})
     journal.close()
+
+
+@pytest.mark.parametrize(
+    ("changed_at", "is_found"),
+    [(50.0, True), (99.5, False), (99_999.0, True)],
+    ids=["long ago", "just now", "by a clock that is ahead"],
+)
+def test_a_run_without_a_job_is_found_whichever_clock_has_written_it(tmp_path, changed_at, is_found):
+    """A run that was just changed is about to get its job. One with a time to come would be waited for until then."""
+    journal, engine = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine()
+    journal.create("a", "toy", {}, now=changed_at)
+    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
+    Takeover(journal, engine, Observer(1.0, 1.0), **options).find_lost_jobs()
+    assert bool(engine.jobs) is is_found
+    journal.close()
+
+
+def test_a_run_of_a_dead_worker_is_taken_over_although_its_clock_was_ahead(tmp_path):
+    """The run had no job, because its worker worked on it for a caller."""
+    journal, engine, clock = open_journal(f"sqlite:///{tmp_path}/runs.sqlite"), LocalEngine(), Clock()
+    journal.create("a", "toy", {}, now=1.0)
+    journal.activate("a", worker="w", now=99_999.0, max_lives=9)
+    journal.beat("w", {})
+    observer = observe(clock)
+    for _ in range(12):
+        observer.look(journal.read_workers())
+        clock.now += 1.0
+    options = {"kinds": toy_kinds(), "clock": lambda: 100.0, "settle_seconds": 1.0}
+    Takeover(journal, engine, observer, **options).take_over_dead()
+    assert [job.run_id for job, _ in engine.jobs.values()] == ["a"]
+    journal.close()

@@ -24,6 +24,7 @@ from ..dispatcher import Dispatcher
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
 from ..session import Session
+from ..spec import Tool
 from ..steps.base import Steps
 from ..steps.call_step import RunScope, StepSetup
 from ..steps.requests import ASK_AGAIN, find_withdrawn_ids
@@ -33,8 +34,10 @@ from .inner_agents import RunOrder, read_own_session
 from .plan_mode import check_execution
 from .resume import Decisions
 from .saved.runs import Run
+from .subruns import AGENT_KEY
+from .toolbox import find_next_agent
 
-__all__ = ["SteppedRun", "check_plan_is_open", "derive_session_id", "find_dispatcher"]
+__all__ = ["SteppedRun", "check_plan_is_open", "derive_session_id", "find_dispatcher", "list_tools"]
 
 T = TypeVar("T")
 
@@ -111,6 +114,18 @@ class SteppedRun(Generic[T]):
 def find_dispatcher(agent: Agent[Any]) -> Dispatcher:
     """Return the dispatcher of *agent*, with its own tools."""
     return agent._toolbox.dispatcher
+
+
+def list_tools(agent: Agent[Any]) -> list[Tool]:
+    """Return the tools of *agent*, and of the agents that are its tools or that it hands conversations over to."""
+    agents, tools = [agent], list[Tool]()
+    for member in agents:
+        for tool in find_dispatcher(member).catalog:
+            tools.append(tool)
+            other = (tool.facts.metadata or {}).get(AGENT_KEY) or find_next_agent(tool)
+            if other is not None and other not in agents:
+                agents.append(other)
+    return tools
 
 
 def derive_session_id(run_id: str, secret: str) -> str:

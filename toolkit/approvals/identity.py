@@ -8,7 +8,6 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
 from types import NoneType
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -77,9 +76,12 @@ def digest_tools(tools: Iterable[Tool]) -> str:
 
     Descriptions do not count, and nor do tools from elsewhere: they come and go while the program stays the same.
     """
-    own_tools = sorted((tool for tool in tools if tool.origin == _OWN_CODE), key=attrgetter("name"))
-    parts = [(tool.name, encode_canonical(_remove_descriptions(as_json(tool.schema)))) for tool in own_tools]
-    return digest_parts(*itertools.chain.from_iterable(parts))[:12]
+    parts = {
+        (tool.name, encode_canonical(_remove_descriptions(as_json(tool.schema))))
+        for tool in tools
+        if tool.origin == _OWN_CODE
+    }
+    return digest_parts(*itertools.chain.from_iterable(sorted(parts)))[:12]
 
 
 def _remove_descriptions(value: Any) -> Any:

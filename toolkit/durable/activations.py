@@ -66,6 +66,7 @@ class _Active:
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[ActivationEnd] | None = None
     is_fenced: bool = False
+    follows_broken: bool = False  # the activation before did not come to its end
 
     def cancel(self) -> None:
         if self.task is not None:
@@ -89,6 +90,8 @@ class Activations:
     clock: Callable[[], float] = time.time
     _threads: ThreadPool = field(init=False, default_factory=lambda: ThreadPool(_MAX_THREADS, name="toolkit-durable"))
     _active: dict[str, _Active] = field(init=False, default_factory=dict)
+    # Runs whose activation has ended, and of which the journal may still say that they are under way here.
+    _unwritten: set[str] = field(init=False, default_factory=set)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Return what *work* returns in a thread, which is a call of the journal or of the engine."""
@@ -112,19 +115,34 @@ class Activations:
             active.loop.call_soon_threadsafe(active.cancel)
 
     def give_back_stopped(self) -> None:
-        """Give back the runs whose event loop was closed under them. Any thread may call this; it blocks."""
+        """
+        Give back the runs that this host does not work on any more, although the journal says so. It blocks.
+
+        The event loop was closed under such a run, or the database was away when its activation ended. To the other
+        workers, it would be under way for as long as this process lives. Any thread may call this.
+        """
         for run_id, active in list(self._active.items()):
-            if not active.loop.is_closed():
-                continue
-            _log.warning("run %r is given back, because its event loop was closed before it ended", run_id)
-            with contextlib.suppress(RunTakenOver):
-                self.journal.give_back(run_id, active.row.epoch, now=self.clock())
-            if self._active.get(run_id) is active:
+            if active.loop.is_closed() and self._active.get(run_id) is active:
                 del self._active[run_id]
+                self._unwritten.add(run_id)
+        for run_id in list(self._unwritten):
+            self._unwritten.discard(run_id)
+            try:
+                row = self.journal.get(run_id)
+                # A later activation would have a later epoch.
+                if row is not None and (row.status, row.worker) == ("running", self.worker) and not self.has(run_id):
+                    _log.warning("run %r is given back, because its activation was broken off", run_id)
+                    self.journal.give_back(run_id, row.epoch, now=self.clock())
+            except RunTakenOver:
+                continue
+            except DurableError:
+                self._unwritten.add(run_id)
+                raise
 
     async def give_back_all(self, grace_seconds: float, *, only_jobs: bool) -> None:
         """Give back all activations, or only those of jobs, between two steps. Cancel them after *grace_seconds*."""
-        await self.in_thread(self.give_back_stopped)
+        with contextlib.suppress(DurableError):  # others will take them over
+            await self.in_thread(self.give_back_stopped)
         latest = time.monotonic() + grace_seconds
         cancelled_at: dict[_Active, float] = {}
         while ending := [active for active in self._active.values() if active.is_job or not only_jobs]:
@@ -150,6 +168,7 @@ class Activations:
             return Performed(delivery="lost")
         active = _Active(row=row, is_job=is_job, gate=StepGate(), loop=asyncio.get_running_loop())
         self._active[run_id] = active
+        is_written = False
         try:
             task, cancelled = await run_to_end(self._take(active), _CLEANUP_SECONDS)
             performed = task.result()
@@ -157,8 +176,11 @@ class Activations:
                 performed = await self._work(active, resources, cancelled)
             if cancelled is not None:
                 raise cancelled
+            is_written = True
             return performed
         finally:
+            if not is_written:
+                self._unwritten.add(run_id)
             if self._active.get(run_id) is active:  # it may have been given back with its event loop
                 del self._active[run_id]
 
@@ -186,6 +208,7 @@ class Activations:
             _log.error("run %r: %s", row.id, active.row.problem)
             await self._tell_end(active.row)
             return Performed(delivery="done", row=active.row)
+        active.follows_broken = row.epoch > 0 and row.status != "waiting"
         _runs_log.info("run %r begins, activation %d", row.id, active.row.epoch)
         return None
 
@@ -239,7 +262,11 @@ class Activations:
         if remaining is None or remaining > 0:
             try:
                 async with asyncio.timeout(remaining) as deadline:
-                    return await kind.activate(activation)
+                    ended = await kind.activate(activation)
+                    if active.follows_broken:
+                        await self.in_thread(lambda: self.journal.check_newest(row.id, row.epoch))
+                        await kind.withdraw_forgotten(row, ended)
+                    return ended
             except TimeoutError:
                 if not deadline.expired():
                     raise

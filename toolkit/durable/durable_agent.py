@@ -26,7 +26,7 @@ from ..agent.inner_agents import read_own_session, with_approval_store
 from ..agent.prompts import EXECUTE_PROMPT
 from ..agent.resume import resume_with_decisions
 from ..agent.saved.runs import Run
-from ..agent.stepped_runs import SteppedRun, check_plan_is_open, derive_session_id, find_dispatcher
+from ..agent.stepped_runs import SteppedRun, check_plan_is_open, derive_session_id, find_dispatcher, list_tools
 from ..approvals.identity import digest_tools
 from ..approvals.store import ApprovalStore
 from ..decisions import Decision
@@ -111,7 +111,7 @@ class DurableAgent(Generic[T]):
             requests=RunRequests(
                 lambda: find_dispatcher(self.agent), lambda row: derive_session_id(row.id, row.secret)
             ),
-            find_version=lambda: digest_tools(find_dispatcher(self.agent).catalog),
+            find_version=lambda: digest_tools(list_tools(self.agent)),
         )
 
     async def run(

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from ..approvals.memory_store import MemoryApprovals
 from ..approvals.policy import Approvals
+from ..approvals.records import ApprovalError
 from ..approvals.repeated_calls import WITHDRAWN
 from ..approvals.sql_store import SQLiteApprovals
 from ..approvals.store import ApprovalStore
@@ -23,7 +24,7 @@ from ..steps.requests import delete_session_requests, withdraw_session_requests
 from .database_address import find_sqlite_path
 from .errors import DurableError
 from .journal.records import RunRow, RunStatus, StepRow
-from .journal.run_changes import OVER
+from .journal.run_changes import CUT_SHORT, OVER
 
 __all__ = [
     "Activate",
@@ -113,6 +114,22 @@ class RunKind:
     describe_stop: DescribeStop | None = None
     requests: RunRequests | None = None
     find_version: Callable[[], str] = lambda: ""
+
+    async def withdraw_forgotten(self, row: RunRow, ended: ActivationEnd) -> None:
+        """
+        Withdraw the requests of the run *row* that it does not wait for after an activation has *ended*.
+
+        An activation before it was broken off after it had made them, so nobody would ask for their answers.
+        """
+        if self.requests is None or self.find_requests is None or ended.status in CUT_SHORT:
+            return  # those of a run that was cut short are withdrawn when it is over
+        requests = self.find_requests(replace(row, outcome=ended.outcome)) if ended.status == "waiting" else ()
+        try:
+            await self.requests.withdraw(
+                row, {request.id for request in requests}, "its process ended before the run knew of this request"
+            )
+        except ApprovalError as error:
+            _log.warning("run %r: requests that were forgotten could not be withdrawn: %s", row.id, error)
 
 
 class RunKinds:

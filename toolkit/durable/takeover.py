@@ -59,7 +59,7 @@ class Takeover:
         covered: set[str] = set()
         for worker in dead:
             covered |= {run_id_of(job_id) for job_id in self.engine.take_back(worker)}
-        for row in self.journal.list_due(before=self.clock() + 1.0):
+        for row in self.journal.list_due(now=self.clock(), settle_seconds=-1.0):  # those of this moment, too
             if row.status == "running" and row.worker in dead and row.id not in covered:
                 self.engine.enqueue(build_job(row))
         for worker in dead:
@@ -95,7 +95,7 @@ class Takeover:
         for worker in busy_workers:
             if worker not in counters:  # it was taken for dead, took a job when it woke up, and died
                 self.engine.take_back(worker)
-        rows = self.journal.list_due(before=self.clock() - self.settle_seconds)
+        rows = self.journal.list_due(now=self.clock(), settle_seconds=self.settle_seconds)
         versions = self.kinds.list_versions()
         due_rows = [
             row

@@ -92,7 +92,14 @@ class CallStep:
     """
 
     def __init__(
-        self, key: str, begin: Begin, scope: RunScope, call: ToolCall, session: Session, nested: NestedRuns
+        self,
+        key: str,
+        begin: Begin,
+        scope: RunScope,
+        call: ToolCall,
+        session: Session,
+        nested: NestedRuns,
+        is_kept: asyncio.Future[bool],
     ) -> None:
         self.key = key
         self.scope = scope
@@ -107,19 +114,23 @@ class CallStep:
         self.on_start: Callable[[ShownCall], Awaitable[None]] | None = None
         self._begin = begin
         self._is_over = False
+        self._is_kept = is_kept
         self._lock = asyncio.Lock()
         self._sub_run_counts: dict[int, int] = {}
 
     async def begin(self) -> None:
         """Record that the call is about to take effect."""
-        # A call in the background begins after its step has a result: the name of the job. It is not done again then.
         async with self._lock:
-            if self._is_over:
+            if not self._is_over:
+                try:
+                    await self._begin()
+                except Exception as error:
+                    raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
                 return
-            try:
-                await self._begin()
-            except Exception as error:
-                raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
+        # A call in the background may begin after its step has a result: the name of the job. If that is kept, the call
+        # is not made again. If it is not, another attempt at the step makes it, and this one must not take effect.
+        if not await asyncio.shield(self._is_kept):
+            raise CallAbandoned
 
     def count_costs(self, take_cost: TakeCost, *, is_repeated: bool) -> AbstractContextManager[None]:
         """

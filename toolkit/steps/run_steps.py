@@ -155,11 +155,12 @@ class RunSteps:
         errors: list[BaseException] = []
         cancellation: asyncio.CancelledError | None = None
         repeats = may_repeat(call.tool)
+        is_kept: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         async def do_call(begin: Begin) -> ToolResult:
             nonlocal cancellation
             nested = NestedRuns(self.scope.steps, call_key or key, pause)
-            step = CallStep(key, begin, self.scope, call, session, nested)
+            step = CallStep(key, begin, self.scope, call, session, nested, is_kept)
             token, id_token = current_step.set(step), current_run_id.set(self.scope.durable_id)
             try:
                 noted_work = _note_error(lambda: work(step), errors)
@@ -178,7 +179,12 @@ class RunSteps:
             return result
 
         kept_work = self.scope.steps.call(key, call, do_call, may_repeat=repeats, session=session)
-        result = await self._report(kept_work, errors)
+        try:
+            result = await self._report(kept_work, errors)
+            is_kept.set_result(True)
+        finally:
+            if not is_kept.done():
+                is_kept.set_result(False)
         if cancellation is not None:
             raise cancellation  # it came after the tool had returned, and the result is kept now
         return result

@@ -17,6 +17,7 @@ from ...approvals.comparisons import build_edit, equals_except_masks
 from ...approvals.identity import canonical_arguments, is_unaltered
 from ...approvals.previews import Preview, PreviewFailed, find_changed_paths
 from ...approvals.records import ApprovalError, Record
+from ...approvals.repeated_calls import WITHDRAWN
 from ...decisions import Decision
 from ...permissions.grants import is_described
 from ...permissions.judgement import Judgement
@@ -120,8 +121,11 @@ async def _judge_again(case: ApprovalCase, answered: Answered) -> Unasked | Tool
         return await _finish_lost(case, record, decision)
     if record.state == "claimed":
         await claim_request(case, record, decision, None)  # what comes of the call is its outcome
-    else:
+    elif is_denied or not case.is_step:
         await deny_request(case, record, decision, judgement.verdict.reason if is_denied else "")
+    else:
+        # The person said yes. If the step is cut off before it has kept the next request, it asks again.
+        await deny_request(case, record, replace(decision, by=WITHDRAWN), "")
     if is_denied:
         return build_denied_result(judgement)
     # The person saw something else than what would happen, so another request takes the place of this one.

@@ -228,16 +228,21 @@ def _make_visible(auth: AuthRequest) -> AuthRequest:
 
 
 async def _explain_change(case: ApprovalCase) -> str | None:
-    """Return what has changed in the tool since a person agreed to this call, and close that request."""
+    """
+    Return what has changed in the tool since a person agreed to this call, and close that request.
+
+    An attempt at the same step that was cut off may have made a request in its place. That one is closed, too.
+    """
     name, approvals = case.call.former_request, case.approvals
     if not name or approvals.seal is not None:
         return None
 
     def find_and_close(store: ApprovalStore) -> Record | None:
-        record = store.get(name)
-        if record is not None and record.state == "pending":
-            close_pending(store, record, approvals)
-        return record
+        records = find_chosen(store, name) or ()
+        for record in records:
+            if record.state == "pending":
+                close_pending(store, record, approvals)
+        return records[0] if records else None
 
     former: Record | None = await case.run_in_store("close request", name[:64], find_and_close)
     return None if former is None else explain_change(former.tool, case.plan.tool) or None

@@ -16,6 +16,9 @@ from .stored_rows import StoredEvent, StoredRun, StoredStep, check_stored, pack_
 
 __all__ = ["RowAccess"]
 
+_AHEAD_SECONDS = 1.0
+"""A run that was changed so long after now has the time of a clock that is ahead, and is not waited for."""
+
 
 class RowAccess:
     """The rows of a journal, as a transaction sees them."""
@@ -53,16 +56,16 @@ class RowAccess:
         statement = f"SELECT {columns} FROM toolkit_runs WHERE {conditions} ORDER BY number DESC LIMIT ?"  # noqa: S608 -- our words
         return [read_run(row).row for row in self._run(statement, *filters.values(), limit).fetchall()]
 
-    def list_due(self, before: float) -> Sequence[RunRow]:
-        """Return the runs that need a worker since that time, without what they were given and have done."""
+    def list_due(self, before: float, now: float) -> Sequence[RunRow]:
+        """Return the runs that need a worker since *before*, without what they were given and have done."""
         names = ("id", "kind", "status", "epoch", "principal", "worker", "version")
         # Without an order, both indexes are used.
         statement = (
             "SELECT id, kind, status, epoch, principal, worker, version FROM toolkit_runs"
             " WHERE (status IN ('queued', 'running') OR is_open = 1"
-            " OR (status = 'waiting' AND (decisions <> '{{}}' OR due_at < ?))) AND updated_at < ?"
+            " OR (status = 'waiting' AND (decisions <> '{{}}' OR due_at < ?))) AND (updated_at < ? OR updated_at > ?)"
         )
-        rows = self._run(statement, before, before).fetchall()
+        rows = self._run(statement, before, before, now + _AHEAD_SECONDS).fetchall()
         return [RunRow(input={}, **dict(zip(names, row, strict=True))) for row in rows]
 
     def add_run(self, values: Sequence[Any]) -> None:

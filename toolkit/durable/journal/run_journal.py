@@ -105,9 +105,14 @@ class Journal(StepJournal):
 
         return self._read(work)
 
-    def list_due(self, *, before: float) -> Sequence[RunRow]:
-        """Return the runs that need a worker since *before*, without their input, outcome and decisions."""
-        return self._read(lambda rows: rows.list_due(check_number(before, "the time")))
+    def list_due(self, *, now: float, settle_seconds: float) -> Sequence[RunRow]:
+        """
+        Return the runs that need a worker for *settle_seconds*, without their input, outcome and decisions.
+
+        A clock that is ahead of this one may have written when they changed. Then they are returned, too.
+        """
+        now = check_number(now, "the time")
+        return self._read(lambda rows: rows.list_due(now - settle_seconds, now))
 
     def close_requests(self, run_id: str, epoch: int) -> None:
         """Record that the requests of a run that is over were withdrawn. It does nothing if the run goes on again."""
