@@ -10,7 +10,7 @@ line are accepted, as everywhere else.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Mapping, Sequence
 
 from ..shell.evaluation import decodes_text
 from ..shell.records import CannotParse, Script, SimpleCommand
@@ -24,7 +24,8 @@ _FINDERS = frozenset({"find", "fd", "fdfind"})
 _STRICT = OPTION_RUNNERS - {"git", "tar", "gtar", "cmake", "set", "shopt"}
 _SIMPLE = re.compile(r"\$\{\w+(?:\[[@*\d]+\])?\}")
 _CHANGED = re.compile(r"\$\{[!#]?(\w+)")
-_NAME = re.compile(r"\$\{?!?(\w+)")
+_NAME = re.compile(r"\$\{?!?(\w+|[@*])")
+_PRINTERS = frozenset({"echo", "printf"})
 _SUBSTITUTION = re.compile(r"\$\(|`")
 _MAY_BE_OPTION = re.compile(r"[-$`{]")
 
@@ -39,7 +40,7 @@ def runs_more_commands(reading: SimpleCommand, command: SimpleCommand) -> bool:
         return True
 
 
-def may_get_hidden_option(command: SimpleCommand, script: Script, values: Container[str]) -> bool:
+def may_get_hidden_option(command: SimpleCommand, script: Script, values: Mapping[str, Sequence[str]]) -> bool:
     """Return whether *command* may get an option that the line makes from another text: `${x#a}`, `$(tr + - <<< x)`."""
     words = [
         (word, plain)
@@ -51,16 +52,26 @@ def may_get_hidden_option(command: SimpleCommand, script: Script, values: Contai
     # A single word cannot be both the option of `find` and the sign that ends its command.
     if command.name == "find" and {";", "+"}.isdisjoint(command.plain):
         words = [(word, plain) for word, plain in words if not word.startswith('"') or "[@]" in word]
-    text = " ".join(_SIMPLE.sub(" $x ", plain) for _, plain in words)
-    if any(name in values for name in _CHANGED.findall(text)):
+    texts = _texts_of([plain for _, plain in words], script, values)
+    if any(name in values for text in texts for name in _CHANGED.findall(_SIMPLE.sub("", text))):
         return True
-    names = set(_NAME.findall(" ".join(plain for _, plain in words)))
-    values_made = [setting.value for setting in script.assignments if setting.name in names and not setting.is_literal]
-    return any(map(_SUBSTITUTION.search, (text, *values_made))) and any(map(_changes_text, script.commands))
+    return any(map(_SUBSTITUTION.search, texts)) and any(_changes_text(other, values) for other in script.commands)
 
 
-def _changes_text(command: SimpleCommand) -> bool:
-    """Return whether a substitution prints another text than the line shows: `tr + - <<< +exec`."""
-    if not {"$()", "``"}.intersection(command.nesting):
+def _texts_of(words: list[str], script: Script, values: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return *words*, and the values of the variables in them, which may hold other variables."""
+    texts, names = list(words), set[str]()
+    for text in texts:  # it grows
+        for name in set(_NAME.findall(text)) - names:
+            names.add(name)
+            texts += values.get(name, ())
+            texts += [setting.value for setting in script.assignments if setting.name == name]
+    return texts
+
+
+def _changes_text(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a substitution prints another text than the line shows: `tr + - <<< +exec`, `echo $x`."""
+    if not {"$()", "``"}.intersection(command.nesting) or find_known_output(command) is not None:
         return False
-    return decodes_text(command) or (find_known_output(command) is None and bool(input_text(command)))
+    names = {name for word in command.plain for name in _NAME.findall(word)} if command.name in _PRINTERS else ()
+    return decodes_text(command) or bool(input_text(command)) or any(name in values for name in names)

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ..shell.evaluation import prints_into_variable
 from ..shell.known_input import SHELLS, skip_shell_options
-from ..shell.records import Script, SimpleCommand
+from ..shell.records import Script, SimpleCommand, slice_command
 from .printed_texts import find_known_output, input_text
 
 __all__ = ["DECLARERS", "FILLERS", "collect_values", "count_turns", "fill_in_text", "fill_in_turn", "find_set_names"]
@@ -87,9 +87,15 @@ def _find_parameters(command: SimpleCommand, script: Script) -> Iterator[tuple[s
 
 
 def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
-    text = input_text(command) if command.name in FILLERS else ""
-    for name in (*find_set_names(command), "REPLY", "MAPFILE") if text else ():
-        yield name or "", text.strip()
+    names = [name or "" for name in find_set_names(command)]
+    if prints_into_variable(command):
+        at = next(at for at, word in enumerate(command.plain) if word.startswith("-v"))
+        start = at + (command.plain[at] == "-v")
+        printed = find_known_output(slice_command(command, start, len(command.words), first_word="printf"))
+        # A text that is not known may be anything. `${x@P}` stands for it, because the line sets `x`.
+        yield from ((name, printed.text if printed else f"${{{name}@P}}") for name in names)
+    elif command.name in FILLERS and (text := input_text(command)):
+        yield from ((name, text.strip()) for name in (*names, "REPLY", "MAPFILE"))
 
 
 def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
