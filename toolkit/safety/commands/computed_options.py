@@ -27,6 +27,8 @@ _CHANGED = re.compile(r"\$\{[!#]?(\w+)")
 _NAME = re.compile(r"\$\{?!?(\w+|[@*])")
 _PRINTERS = frozenset({"echo", "printf"})
 _SUBSTITUTION = re.compile(r"\$\(|`")
+# A pattern may match a file that the line has made.
+_OPTION_PATTERN = re.compile(r"-[^$]*[*?\[]")
 _MAY_BE_OPTION = re.compile(r"[-$`{]")
 
 
@@ -49,6 +51,8 @@ def may_get_hidden_option(command: SimpleCommand, script: Script, values: Mappin
     ]
     if command.name not in _STRICT or not words:
         return False
+    if any(_OPTION_PATTERN.match(plain) for _, plain in words):
+        return True
     # A single word cannot be both the option of `find` and the sign that ends its command.
     if command.name == "find" and {";", "+"}.isdisjoint(command.plain):
         words = [(word, plain) for word, plain in words if not word.startswith('"') or "[@]" in word]

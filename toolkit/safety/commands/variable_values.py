@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ..shell.evaluation import prints_into_variable
 from ..shell.known_input import SHELLS, skip_shell_options
 from ..shell.records import Script, SimpleCommand, slice_command
 from .printed_texts import find_known_output, input_text
+from .targets import expand_braces
 
-__all__ = ["DECLARERS", "FILLERS", "collect_values", "count_turns", "fill_in_text", "fill_in_turn", "find_set_names"]
+__all__ = ["DECLARERS", "FILLERS", "collect_values", "fill_in_command", "fill_in_text", "find_set_names"]
 
 FILLERS = frozenset({"read", "mapfile", "readarray", "getopts"})
 """The commands that fill variables with what they read."""
@@ -101,18 +103,40 @@ def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
 def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield *text*, and *text* with `$x` replaced by each value that the line gives to `x`."""
     yield text
-    for turn in range(count_turns(text, values)):
-        yield fill_in_turn(text, values, turn)
+    for turn in range(_count_turns(text, values)):
+        yield _fill_in_turn(text, values, turn)
 
 
-def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
+def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+    """
+    Yield the command with `$x` replaced by each value that it may have, and with its braces expanded.
+
+    A word that is not quoted is split as the shell would split it.
+    """
+    plain_words = " ".join(command.plain)
+    has_braces = any(
+        "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
+    )
+    for turn in range(max(_count_turns(plain_words, values), has_braces)):
+        words: list[str] = []
+        for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
+            # A value may hold another variable.
+            text = _fill_in_turn(_fill_in_turn(plain, values, turn), values, turn)
+            is_whole = text == plain or (word.startswith('"') and word != '"$@"' and "[@]" not in word)
+            for part in [plain] if is_literal else reversed(expand_braces(text) or [text]):
+                words += [part] if is_whole else part.split()
+        if words:
+            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+
+
+def _count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
     """Return how often *text* has to be filled in until every value was used."""
     if not values or not _MAY_EXPAND.search(text):
         return 0
     return max((len(values.get(_name_of(match), ())) for match in _VARIABLE.finditer(text)), default=0)
 
 
-def fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
+def _fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
     """Return *text* with the value of each variable that is due in this turn."""
 
     def value(match: re.Match[str]) -> str:

@@ -27,7 +27,7 @@ from .printed_texts import find_known_output, input_text
 from .project_files import MAKES, ODD_RECIPE, find_project_file_dangers, recipes_of
 from .table_files import FILES
 from .targets import Danger
-from .variable_values import collect_values, fill_in_text
+from .variable_values import collect_values, fill_in_command, fill_in_text
 
 __all__ = ["WrittenText", "find_runs_of_written_files"]
 
@@ -129,7 +129,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
     arguments = [Args(command) for command in script.commands]
     files: dict[str, _FileContent] = {}
     for args in arguments:
-        _add_written_files(args, files, values)
+        for reading in (args.command, *fill_in_command(args.command, values)):
+            _add_written_files(Args(reading), files, values)
     is_nameless = False
     # A shell reads the file that `ENV` names when it starts.
     start_files = [setting.value for setting in script.assignments if setting.name == "ENV"]
@@ -140,7 +141,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
         run_files = [*_run_files(args), *(start_files if args.command.name in SHELLS else ())]
         runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
     # A script that runs may write a script that runs later.
-    codes += [text for name in set().union(*(names for _, names in runs)) if (text := _text_of(files, name))]
+    names_run = set().union(*(names for _, names in runs)).intersection(files)
+    codes += [text for name in names_run if (text := files[name].text)]
     for args, names in runs:
         command = args.command
         yield from ((command, danger) for danger in _scripts_from_elsewhere(args))
@@ -205,10 +207,6 @@ def _expand_braces(word: str, depth: int = 0) -> Iterator[str]:
         return
     for part in ["*"] if ".." in match[1] else match[1].split(","):
         yield from _expand_braces(word[: match.start()] + part + word[match.end() :], depth + 1)
-
-
-def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
-    return (files[name].text or "") if name in files else ""
 
 
 def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iterable[str]) -> bool:
@@ -342,6 +340,8 @@ def _files_written_by(args: Args) -> Iterator[str]:
         yield from (word for word in args.operands if "/" in word)
     if (command.name in FILES and command.name not in _KEEP_CONTENT) or command.name == "dd":
         yield from (use.word for use in files_of(args) if use.access == "write")
+    if command.name in FILES and command.gets_words_from_input:
+        yield "*"
     if command.name in ("split", "csplit"):  # they number the files that they write
         yield from (f"{prefix}*" for prefix in ("x", *args.operands, *args.values("-f", "--prefix")))
     if command.name in _BUILDERS and not args.has("-o", "-c", "-S", "-E"):

@@ -105,7 +105,7 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             break
     if at >= len(command.words) and command.name in _START_SHELL:
         yield from _texts_of_started_shell(command)
-    if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.nesting):
+    if at >= len(command.words) and command.gets_words_from_input:
         raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
     if command.name == "parallel" and "".join(command.plain[at : at + 1]) in ("", "::::"):
         raise CannotParse("`parallel` runs the lines of its input as commands")
