@@ -98,10 +98,11 @@ def _command_dangers(
         yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
         return
     for command in script.commands:
-        if command.name in AWKS and _takes_code_from_line(command, script):
+        is_fed_code = command.gets_words_from_input and not find_awk_programs(command)
+        if command.name in AWKS and (is_fed_code or _takes_code_from_line(command, script)):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
         readings_filled_in = list(fill_in_command(command, values))
-        if may_get_hidden_option(command, script, values) or any(
+        if may_get_hidden_option(command, script) or any(
             runs_more_commands(reading, command) for reading in readings_filled_in
         ):
             yield command.source, Danger("ask", "may get an option that runs a program, from a text of the line")

@@ -113,6 +113,10 @@ def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]])
 
     A word that is not quoted is split as the shell would split it.
     """
+    if command.wrapper is not None and command.gets_words_from_input and (text := input_text(command.wrapper)):
+        # `xargs` adds the words of its input.
+        words_fed = (*command.plain, *text.split())
+        yield replace(command, words=words_fed, plain=words_fed, literal=(True,) * len(words_fed))
     plain_words = " ".join(command.plain)
     has_braces = any(
         "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
