@@ -24,8 +24,8 @@ from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
-from .targets import Danger, expand_braces, writing_danger
-from .variable_values import FILLERS, collect_values, count_turns, fill_in_text, fill_in_turn
+from .targets import Danger, writing_danger
+from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
 
 __all__ = ["CommandFiles", "check_command"]
@@ -104,10 +104,11 @@ def _command_dangers(
         return
     for command in script.commands:
         is_awk = command.name in AWKS
-        if is_awk and _takes_code_from_line(command, script):
+        is_fed_code = command.gets_words_from_input and not find_awk_programs(command)
+        if is_awk and (is_fed_code or _takes_code_from_line(command, script)):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
         known_values = collect_values(script, are_others_empty=True) if is_awk else values
-        filled = [*_fill_in_command(command, known_values), *without_variables_in_options(command)]
+        filled = [*fill_in_command(command, known_values), *without_variables_in_options(command)]
         for reading in [command, *filled]:
             yield from ((command.source, danger) for danger in flow_dangers(reading, files))
             is_denied = False
@@ -186,28 +187,6 @@ def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[Simp
     yield command
     for folder in folders:
         yield replace(command, plain=(command.plain[0], *(_join_folder(folder, word) for word in command.plain[1:])))
-
-
-def _fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
-    """
-    Yield the command with `$x` replaced by each value that it may have, and with its braces expanded.
-
-    A word that is not quoted is split as the shell would split it.
-    """
-    plain_words = " ".join(command.plain)
-    has_braces = any(
-        "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
-    )
-    for turn in range(max(count_turns(plain_words, values), has_braces)):
-        words: list[str] = []
-        for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
-            # A value may hold another variable.
-            text = fill_in_turn(fill_in_turn(plain, values, turn), values, turn)
-            is_whole = text == plain or (word.startswith('"') and word != '"$@"' and "[@]" not in word)
-            for part in [plain] if is_literal else reversed(expand_braces(text) or [text]):
-                words += [part] if is_whole else part.split()
-        if words:
-            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 
 
 def _join_folder(folder: str, word: str) -> str:

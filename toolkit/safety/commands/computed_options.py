@@ -12,13 +12,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..shell.evaluation import prints_into_variable
+from ..shell.evaluation import decodes_text, prints_into_variable
 from ..shell.records import CannotParse, Script, SimpleCommand
 from ..shell.wrappers import RUNNERS, find_wrapped_commands
 from .dangers import may_choose_program
 from .inline_code import language_of_program
 from .targets import expand_braces
-from .variable_values import FILLERS, collect_values, count_turns, fill_in_turn, find_set_names, remove_variables
+from .variable_values import (
+    FILLERS,
+    collect_values,
+    count_turns,
+    fill_in_command,
+    fill_in_turn,
+    find_set_names,
+    remove_variables,
+)
 
 __all__ = ["find_computed_options", "without_variables_in_options"]
 
@@ -38,7 +46,10 @@ _FILE_CONTENT = re.compile(r"\$\(\s*(?:cat\s+|<\s*)[\w./]+\s*\)")
 _DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$`]*)\}")
 # What may print any text: a substitution, another variable's value, a variable that is changed.
 _SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
-_CHANGED = re.compile(r"\$\{(\w+)(?:[^\w}\[:=+-]|:[^=+-])")
+_CHANGED = re.compile(r"\$\{(\w+|[@*])(?:[^\w}\[:=+-]|:[^=+-])")
+_REPLACED = re.compile(r"\$\{[^{}]*/")
+_SPLITS = re.compile(r"\[@\]|\$@|\$\{@")
+_SET_BY_SHELL = re.compile(r"_|REPLY|OPTARG|MAPFILE|BASH\w*|DIRSTACK|FUNCNAME")
 _USED = re.compile(r"\$\{?(\w+|[@*])")
 _BRACES_IN_BRACES = re.compile(r"\{[^{}]*,[^{}]*\{")
 _PATTERN = re.compile(r"[*?\[]")
@@ -51,19 +62,28 @@ _PLAIN_GIT = frozenset({
 })  # fmt: skip
 _WITH_MESSAGES = frozenset({"git", "gh", "hg", "svn", "jj"})
 _MESSAGES = frozenset({"-m", "-am", "--message", "--body", "--title", "--notes"})
+_EXEC = re.compile(r"-(?:exec|ok)(?:dir)?")
 _OPTION_FILE = re.compile(r"(?:.*/)?-[^/]", re.DOTALL)
 
 
 def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
     """Yield the commands that may run another one because of a word that the line computes."""
-    commands = [command for command in script.commands if not all(command.literal) and _may_run_others(command)]
+    commands = [
+        command
+        for command in script.commands
+        if (command.gets_words_from_input or not all(command.literal)) and _may_run_others(command)
+    ]
     if not commands:
         return
-    values = collect_values(script)
+    values = collect_values(script, are_others_empty=True)
     words = _ComputedWords(script, [name for name in values if _SUBSTITUTES.match(name)])
     for command in commands:
         places = range(1, len(command.words))
-        if any(words.may_be_option(command, at) for at in places) or _runs_unshown(command, words, values):
+        if (
+            any(words.may_be_option(command, at) for at in places)
+            or _is_fed_computed_words(command)
+            or _runs_unshown(command, words, values)
+        ):
             yield command
 
 
@@ -118,9 +138,9 @@ class _ComputedWords:
         self._plain = [_PLAIN_SUBSTITUTION, *([] if writes_file else [_FILE_CONTENT])]
         if self._has_option_file or names_option or script.functions:
             self._plain = []
-        self._set_names = {"PWD", "OLDPWD", *(assignment.name for assignment in script.assignments)}
+        self._set_names = {"PWD", "OLDPWD", "@", "*", *(assignment.name for assignment in script.assignments)}
         # The variables whose values the line computes, and None if it does not show which.
-        self._names: set[str | None] = {"_", "REPLY", "OPTARG", "MAPFILE"}
+        self._names: set[str | None] = set()
         for command in script.commands:
             if command.name in FILLERS or prints_into_variable(command):
                 self._names.update(find_set_names(command))
@@ -135,7 +155,7 @@ class _ComputedWords:
         if command.literal[at]:
             return False
         word, source = self.remove_plain(command.plain[at]), command.words[at]
-        is_quoted = source.startswith('"') and source.endswith('"') and source not in ('"$@"', '"${@}"')
+        is_quoted = source.startswith('"') and source.endswith('"') and not _SPLITS.search(source)
         is_option_file = _OPTION_PATTERN.match(word) or (self._has_option_file and _PATTERN.match(word))
         if is_option_file or (not is_quoted and _BRACES_IN_BRACES.search(word)):
             return True
@@ -155,12 +175,13 @@ class _ComputedWords:
         text = self.remove_plain(text)
         for output in self._known_outputs:
             text = text.replace(output, "0")
-        places = [match.start() for match in _SUBSTITUTES.finditer(text)]
-        places += [match.start() for match in _CHANGED.finditer(text) if match[1] in self._set_names]
+        places = [match.start() for pattern in (_SUBSTITUTES, _REPLACED) for match in pattern.finditer(text)]
+        changed = [match for match in _CHANGED.finditer(text) if match[1] in self._set_names or match[1].isdigit()]
+        places += [match.start() for match in changed]
         for match in _USED.finditer(text):
             is_parameter = match[1].isdigit() or match[1] in "@*"
             is_any = is_inside_text if is_parameter else None in self._names
-            if is_any or match[1] in self._names:
+            if is_any or match[1] in self._names or _SET_BY_SHELL.fullmatch(match[1]):
                 places.append(match.start())
         return places
 
@@ -174,11 +195,33 @@ class _ComputedWords:
         return text
 
 
+def _is_fed_computed_words(command: SimpleCommand) -> bool:
+    """Return whether `xargs` may add an option to *command* that the line shows only in a code, or to a `find`."""
+    if not command.gets_words_from_input:
+        return False
+    sources = command.wrapper.fed_by if command.wrapper is not None else ()
+    return any(map(decodes_text, sources)) or (command.name == "find" and _ends_nothing(command))
+
+
+def _ends_nothing(command: SimpleCommand) -> bool:
+    """Return whether a `;` or a `+` of `find` ends the command of no `-exec` that the line shows."""
+    is_open = False
+    for before, word in zip(("", *command.plain), command.plain, strict=False):
+        if word == ";" or (word == "+" and before == "{}"):
+            if not is_open:
+                return True
+            is_open = False
+        else:
+            is_open = is_open or _EXEC.fullmatch(word) is not None
+    return False
+
+
 def _runs_unshown(command: SimpleCommand, words: _ComputedWords, values: Mapping[str, Sequence[str]]) -> bool:
     """Return whether *command* runs others than those that it shows, with one of the values that the line gives."""
     shown = _count_wrapped(command)
     try:
-        return any(_count_wrapped(reading) - shown for reading in _readings(command, words, values))
+        readings = [*fill_in_command(command, values), *_readings(command, words, values)]
+        return any(_count_wrapped(reading) - shown for reading in readings)
     except CannotParse:
         return True
 

@@ -114,7 +114,7 @@ def _rm_dangers(args: Args) -> Iterator[Danger | None]:
     for target in args.operands:
         yield removal_danger(target, recursive=recursive)
     command = args.command
-    names_from_input = not {"xargs", "parallel"}.isdisjoint(command.nesting)
+    names_from_input = command.gets_words_from_input
     if recursive and names_from_input:
         yield Danger("ask", "removes files that are not known beforehand: the names come from another command")
     for source in (*command.fed_by, *([command.wrapper] if command.wrapper else [])):

@@ -51,7 +51,23 @@ _POWERFUL_VARIABLE = re.compile(
     r"|LESS(ECHO|EDIT)|LFTP_(HOME|MODULE_PATH)|LYNX_CFG\w*|LADSPA_PATH|LIBMOUNT_FSTAB|MAIL(RC|CAPS)|MANROFFSEQ"
     r"|MAXIMA_USERDIR|MODPROBE_OPTIONS|MOST_INITFILE|NMAPDIR|NODE_(REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)"
     r"|PARALLEL(_(HOME|SHELL|SSH|RSYNC_OPTS|TMUX))?|RCLONE_(PASSWORD_COMMAND|CONFIG)|RIPGREP_CONFIG_PATH|RSYNC_(SHELL|PROXY)"
-    r"|RUBYPATH|SOX_OPTS|SSH_SK_PROVIDER|TEXEDIT|WIRESHARK_(CONFIG|DATA)_DIR|(UN)?ZIP_?OPTS?",
+    r"|RUBYPATH|SOX_OPTS|SSH_SK_PROVIDER|PYTEST_PLUGINS|EMACSLOADPATH|GNUPGHOME|AWS_CONFIG_FILE|GRADLE_USER_HOME|(ANT|SBT)_OPTS"
+    r"|JULIA_DEPOT_PATH|R_(HOME|LIBS(_USER|_SITE)?)|BUNDLE_GEMFILE|CMAKE_TOOLCHAIN_FILE|DOCKER_CONFIG|GOTOOLCHAIN|TEXEDIT|WIRESHARK_(CONFIG|DATA)_DIR|(UN)?ZIP_?OPTS?",
+)
+# Variables that name tools and options of a build, with the values that are no danger. They may hold other variables.
+_BUILD_VARIABLES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
+    (
+        re.compile(r"CC|CXX|CPP|FC|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY|PKG_CONFIG|HOSTCC|CMAKE_\w+_LAUNCHER"),
+        re.compile(
+            r"\$.*|((ccache|sccache|distcc|zig)\b\s*)?(/usr/(local/)?bin/)?[\w.+-]*"
+            r"((cc|c\+\+|g\+\+|cpp|clang|clang\+\+|fortran|ld|mold|ar|as|nm|ranlib|strip|objcopy|pkg-?conf(ig)?|icp?x)(-?[\d.]+)?)"
+            r"(\s+-[\w=+.,-]+)*"
+        ),
+    ),
+    (
+        re.compile(r"(C|CXX|CPP|LD|F|RUST|RUSTDOC)FLAGS|CARGO_ENCODED_RUSTFLAGS|CGO_\w*FLAGS|PYTEST_ADDOPTS"),
+        re.compile(r"(?s)(?!.*(plugin|wrapper|specs|linker=|-B\s*[./]|ld-path|fuse-ld=\S*/|-p\s*\w|--rootdir|-c\s)).*"),
+    ),
 )
 _JAVA_VALUE = r"(\s*-(X\w+|D[\w.]+=[\w./:-]*|XX:[+-]?(?!On)\w+(=\w+)?))*\s*"
 _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
@@ -169,7 +185,7 @@ def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
     for assignment in script.assignments:
         if (
             id(assignment) not in set_for_read
-            and _POWERFUL_VARIABLE.fullmatch(assignment.name)
+            and (_POWERFUL_VARIABLE.fullmatch(assignment.name) or _has_other_build_value(assignment))
             and not _is_harmless(assignment)
         ):
             yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
@@ -184,6 +200,12 @@ def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
 def _is_harmless(assignment: Assignment) -> bool:
     return assignment.is_literal and any(
         name.fullmatch(assignment.name) and value.fullmatch(assignment.value) for name, value in _HARMLESS_VALUES
+    )
+
+
+def _has_other_build_value(assignment: Assignment) -> bool:
+    return any(
+        name.fullmatch(assignment.name) and not value.fullmatch(assignment.value) for name, value in _BUILD_VARIABLES
     )
 
 

@@ -338,7 +338,7 @@ def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
     row = FILES.get(command.name, FileRow())
     use: Use = "write" if row.operands.endswith("w") and not row.if_any else "read"
     sources = list(command.substitutions) if any("$(" in word or "`" in word for word in command.words) else []
-    if not {"xargs", "parallel"}.isdisjoint(command.nesting):
+    if command.gets_words_from_input:
         sources += command.fed_by
     if command.wrapper is not None and command.wrapper.name in ("find", "fd"):
         sources.append(command.wrapper)

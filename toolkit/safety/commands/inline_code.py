@@ -8,6 +8,7 @@ question. So does code that cannot be seen.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
@@ -64,8 +65,32 @@ _HARMFUL_CODE = re.compile(
     r"|java\.shell|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
-# In perl and ruby, `open` runs a name with a `|` before or behind it.
-_OPENS_PIPE = re.compile(r"\bopen\b.*\||\bopen\b\s*\(?[^,;]+,\s*[$@]", re.DOTALL)
+# Names that the code puts together, and modules and functions that run other code or load it.
+_HARMFUL_NAMES: dict[str, re.Pattern[str]] = {
+    "python": re.compile(
+        r"\bvars\s*\(|\bglobals\s*\(|attrgetter|methodcaller|sys\s*\.\s*modules|(?<![.\w])compile\s*\("
+        r"|\b(?:os|sys|posix)\s+as\b|[=(\[]\s*os\s*(?=[)\],;}\n]|$)|\b(?:runpy|posix|pydoc|webbrowser|multiprocessing)\b"
+        r"|\b(?:timeit|pdb|bdb|cProfile|profile|trace|code)\b.*\b(?:run\w*|timeit|interact)\s*\(|\bimp\b|zipimport"
+        r"|load_extension|ensurepip|\bpip\s*\.\s*(?:main|_internal)|joblib|(?:torch|yaml|shelve)\s*\.\s*(?:load|open)\b",
+        re.DOTALL,
+    ),
+    "perl": re.compile(r"&[{$]|\breadpipe\b|\bIPC::|\bopen[23]\b|\bkill\b|@ARGV\s*="),
+    "ruby": re.compile(r"\b(?:__|public_)?send\b|\bmethod\s*\(|\bOpen3\b|\b\w+_eval\b|\bbinding\b|\bsh\s*[('\"]"),
+    "node": re.compile(
+        r"\bFunction\s*\(|\bimport\s*\(|\brequire\s*\(\s*(?:[^'\"\s]|'[^']*'\s*[^')\s]|\"[^\"]*\"\s*[^\")\s])"
+        r"|process\s*\.\s*(?:binding|dlopen|mainModule)|require\(\W*(?:module|worker_threads|cluster|repl|inspector)\b"
+        r"|\[\s*['\"]\w*['\"]\s*\+|\bconstructor\b"
+    ),
+    "lua": re.compile(r"\[\s*['\"]\w*['\"]\s*\.\.|\b(?:dofile|loadfile|loadstring|loadlib)\b|\bload\s*[('\"]"),
+    "go": re.compile(r"go:generate|\bplugin\b|\bunsafe\b"),
+    "rust": re.compile(r"\bCommand::|\bremove_(?:dir|file)|\bextern\b"),
+}
+_ALIKE = {
+    **dict.fromkeys(("pypy", "ipython"), "python"), **dict.fromkeys(("nodejs", "bun", "deno"), "node"),
+    "luajit": "lua", "irb": "ruby",
+}  # fmt: skip
+# In perl and ruby, `open` runs a name with a `|` before or behind it. So do other functions that take a file.
+_OPENS_PIPE = re.compile(r"\bopen\b.*\||\bopen\b\s*\(?[^,;]+,\s*[$@]|\bIO\s*\.\s*\w+\s*\(?\s*['\"]\s*\|", re.DOTALL)
 _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 # Modules of python whose words are statements.
@@ -173,8 +198,14 @@ def _remove_awk_texts(program: str) -> str:
 
 def code_dangers(language_name: str, code: str) -> Iterator[Danger]:
     """Yield the dangers of *code* in the language *language_name*."""
+    language_name = _ALIKE.get(language_name, language_name)
+    # Python reads letters of other forms as plain ones, and a name may go on behind a backslash.
+    code = unicodedata.normalize("NFKC", code).replace("\\\n", "")
+    names = _HARMFUL_NAMES.get(language_name)
     opens_pipe = language_name in ("perl", "ruby") and _OPENS_PIPE.search(code) is not None
-    if opens_pipe or _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
+    if names is not None and names.search(code):
+        yield Danger("ask", "runs code that loads other code, or that works out what it calls")
+    elif opens_pipe or _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
         yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
 
 

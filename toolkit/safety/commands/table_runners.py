@@ -57,11 +57,14 @@ _UNCHECKED = (
 )
 _A_SHELL = r"(.*/)?(ba|z|da|k|c|tc|fi)?sh|(.*/)?(python|perl|ruby|rm|dd|curl|wget|nc)[\d.]*"
 _OWNERS_RIGHTS = r"[ugoa]*[+=][rwxX]*s.*|0?[2-7][0-7]{3}"
-_GDB = r"(?s).*(shell|!|system|spawn|exec|script|call|python|source|pipe|compile|dump|restore).*"
+_GDB = (
+    r"(?s).*(shell|!|system|spawn|exec|script|call|python|source|pipe|compile|dump|restore|gcore).*"
+    r"|(make|pi|py)\b.*|\|.*"
+)
 _VIMS = "vim vi nvim ex view rvim rview gvim mvim vimx"
 _VIM = (
-    r".*(!|\bsystem(?:list)?\s*\(|\bjobstart\b|\bterm(?:inal)?\b|\b(?:lua|py|python3?|perl|ruby|tcl|mz)\s"
-    r"|os\.execute|\bexe(?:cute)?\b|\bso(?:urce)?\s|\bru(?:ntime)?\s|\bmake\b|\bgrep(?:prg)?\b"
+    r".*(!|\bsystem(?:list)?\s*\(|\bjobstart\b|\bterm(?:inal)?\b|\b(?:lua|py[3x]?|python[3x]?|perl|ruby|tcl|mz)(?:file|f|do)?\s"
+    r"|os\.execute|\bexe(?:cute)?\b|\bso(?:urce)?\s|\bru(?:ntime)?\s|\bl?mak(?:e)?\b|\bgrep(?:prg)?\b|\b\w+prg\b|\blibcall|_start\s*\(|termopen|writefile|\bdelete\s*\("
     r"|(?:^|[|:\s])sh(?:ell)?(?:$|[|=\s])).*"
 )
 _KEEPS_SQL = (
@@ -283,6 +286,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("mysql mariadb", CHOICE, options="--pager"),
     # keys and packages
     Risk("openssl", _LOADS, options="-engine -provider -provider-path -config -pre -post"),
+    Risk("openssl", _LOADS, "engine", word=r".*[./].*"),
     Risk("openssl", "listens for another machine", "s_server"),
     Risk("gpg gpg2", CHOICE, options="--photo-viewer --exec-path --agent-program --dirmngr-program --load-extension"),
     Risk("gpg gpg2", "publishes to everybody, or changes what everybody sees", options="--send-keys"),

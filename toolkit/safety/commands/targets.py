@@ -46,6 +46,7 @@ _WRITING_DANGERS: tuple[tuple[re.Pattern[str], Danger], ...] = (
     (re.compile(r"/dev/.*"), Danger("ask", "writes to a device")),
     (re.compile(r"/(proc|sys)/.*"), Danger("ask", "changes the running kernel")),
 )
+_OPTION_NAME = re.compile(r"/-[^/]+$")
 _SYSTEM_FOLDERS = re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?")
 _MAX_NAMES = 100
 TOO_MANY_NAMES = Danger("ask", "is about more names than can be looked at")
@@ -105,6 +106,8 @@ def _pick_worst(dangers: Iterable[Danger | None]) -> Danger | None:
 
 def _name_writing_danger(name: str) -> Danger | None:
     path = _normalize(name)
+    if _OPTION_NAME.search(name):
+        return Danger("ask", "makes a file whose name other programs take for an option")
     if _HARMLESS_DEVICES.fullmatch(path) or _SCRATCH.match(path):
         return None
     for pattern, danger in _WRITING_DANGERS:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ..shell.evaluation import prints_into_variable
 from ..shell.known_input import SHELLS, skip_shell_options
-from ..shell.records import Script, SimpleCommand
+from ..shell.records import Script, SimpleCommand, slice_command
 from .printed_texts import find_known_output, input_text
+from .targets import expand_braces
 
 __all__ = [
     "DECLARERS",
     "FILLERS",
     "collect_values",
     "count_turns",
+    "fill_in_command",
     "fill_in_text",
     "fill_in_turn",
     "find_set_names",
@@ -105,9 +108,15 @@ def _find_parameters(command: SimpleCommand, script: Script) -> Iterator[tuple[s
 
 
 def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
-    text = input_text(command) if command.name in FILLERS else ""
-    for name in (*find_set_names(command), "REPLY", "MAPFILE") if text else ():
-        yield name or "", text.strip()
+    names = [name or "" for name in find_set_names(command)]
+    if prints_into_variable(command):
+        at = next(at for at, word in enumerate(command.plain) if word.startswith("-v"))
+        start = at + (command.plain[at] == "-v")
+        printed = find_known_output(slice_command(command, start, len(command.words), first_word="printf"))
+        # A text that is not known may be anything. `${x@P}` stands for it, because the line sets `x`.
+        yield from ((name, printed.text if printed else f"${{{name}@P}}") for name in names)
+    elif command.name in FILLERS and (text := input_text(command)):
+        yield from ((name, text.strip()) for name in (*names, "REPLY", "MAPFILE"))
 
 
 def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -120,6 +129,32 @@ def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str
 def remove_variables(text: str) -> str:
     """Return *text* as it is if every variable in it is empty."""
     return _ANY_VARIABLE.sub("", text)
+
+
+def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+    """
+    Yield the command with `$x` replaced by each value that it may have, and with its braces expanded.
+
+    A word that is not quoted is split as the shell would split it.
+    """
+    if command.wrapper is not None and command.gets_words_from_input and (text := input_text(command.wrapper)):
+        # `xargs` adds the words of its input.
+        words_fed = (*command.plain, *text.split())
+        yield replace(command, words=words_fed, plain=words_fed, literal=(True,) * len(words_fed))
+    plain_words = " ".join(command.plain)
+    has_braces = any(
+        "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
+    )
+    for turn in range(max(count_turns(plain_words, values), has_braces)):
+        words: list[str] = []
+        for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
+            # A value may hold another variable.
+            text = fill_in_turn(fill_in_turn(plain, values, turn), values, turn)
+            is_whole = text == plain or (word.startswith('"') and word != '"$@"' and "[@]" not in word)
+            for part in [plain] if is_literal else reversed(expand_braces(text) or [text]):
+                words += [part] if is_whole else part.split()
+        if words:
+            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 
 
 def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:

@@ -21,24 +21,19 @@ from typing import NamedTuple, TypeAlias
 from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script, reads_like_bash
 from ..shell.records import Script, SimpleCommand
 from .files import files_of
-from .inline_code import (
-    AWKS,
-    DOWNLOADERS,
-    code_dangers,
-    find_inline_code,
-    language_of_program,
-    unseen_code_dangers,
-)
+from .inline_code import AWKS, DOWNLOADERS, code_dangers, find_inline_code, language_of_program, unseen_code_dangers
 from .options import Args
 from .printed_texts import find_known_output, input_text
+from .project_files import MAKES, ODD_RECIPE, find_project_file_dangers, recipes_of
 from .table_files import FILES
 from .targets import Danger
-from .variable_values import collect_values, fill_in_text
+from .variable_values import collect_values, fill_in_command, fill_in_text
 
 __all__ = ["WrittenText", "find_runs_of_written_files"]
 
 _DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _UNSEEN = Danger("ask", "runs a text that it has just written, and that cannot be checked")
+_EDITED = Danger("ask", "runs a file that it has just changed, and that cannot be checked")
 _RENAMED = Danger("ask", "runs a file that it has just copied, linked or renamed")
 _UNNAMED = Danger("ask", "may run what it has just downloaded: the names come from a list, an archive or a server")
 # With these options, only a list or the server gives the files their names.
@@ -52,7 +47,8 @@ _CLONES = re.compile(r"git clone\b|gh repo clone\b|hg clone\b|svn (?:checkout|co
 _OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
 # Programs that read commands in their own language from a file.
 _READ_SCRIPTS = {
-    "make": "-f --file --makefile", "gmake": "-f --file --makefile", "awk": "-f --file", "gawk": "-f --file",
+    **dict.fromkeys(MAKES, "-f --file --makefile"),
+    **dict.fromkeys(AWKS, "-f --file -E --exec -i --include"),
     "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
     "psql": "-f --file", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
     "nano": "-f --rcfile", "mutt": "-F", "mg": "-b", "maxima": "-b --batch", "lynx": "-cmd_script", "gnuplot": "-c",
@@ -60,12 +56,12 @@ _READ_SCRIPTS = {
 }  # fmt: skip
 # The files that these programs read without being told, and programs whose operand is a script.
 _DEFAULT_SCRIPTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
+    **dict.fromkeys(MAKES, ("Makefile", "makefile", "GNUmakefile")),
     "just": ("justfile", "Justfile", ".justfile"),
 }
 _SCRIPT_OPERANDS = frozenset({"expect", "dc", "gnuplot", "lftp", "crontab", "run-parts"})
 # Programs that also take a script on the command line, with the option before it.
-_RUN_PROGRAM_TEXT = {"sed": ("-e",), "awk": (), "gawk": ()}
+_RUN_PROGRAM_TEXT = {"sed": ("-e",), **dict.fromkeys(AWKS, ())}
 # Modules of python whose operand is a script or a module.
 _SCRIPT_MODULES = frozenset({"cProfile", "profile", "trace", "pdb", "runpy", "doctest", "unittest"})
 # Options of interpreters that take the next word, so that it is not the script.
@@ -86,10 +82,6 @@ _KEEP_CONTENT = frozenset({
     "wipe", "mkfifo", "mknod", "truncate", "strip", "ranlib", "black", "isort", "rustfmt", "prettier", "eslint",
     "biome", "gofmt", "clang-format", "git", "nm", "grep", "egrep", "fgrep", "rg", "ag", "ack", "ssh",
 })  # fmt: skip
-# A makefile that can run more than its recipes show.
-_ODD_RECIPE = re.compile(
-    r"\$[({](?:shell|eval|call|file)|!=|\binclude\b|\bdefine\b|SHELL|ONESHELL|RECIPEPREFIX|\\\n|^#!", re.MULTILINE
-)
 # Signs and words with which a script of an editor, a debugger or a database runs a program.
 _LEAVES_LANGUAGE = re.compile(
     r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
@@ -137,7 +129,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
     arguments = [Args(command) for command in script.commands]
     files: dict[str, _FileContent] = {}
     for args in arguments:
-        _add_written_files(args, files, values)
+        for reading in (args.command, *fill_in_command(args.command, values)):
+            _add_written_files(Args(reading), files, values)
     is_nameless = False
     # A shell reads the file that `ENV` names when it starts.
     start_files = [setting.value for setting in script.assignments if setting.name == "ENV"]
@@ -148,7 +141,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
         run_files = [*_run_files(args), *(start_files if args.command.name in SHELLS else ())]
         runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
     # A script that runs may write a script that runs later.
-    codes += [text for name in set().union(*(names for _, names in runs)) if (text := _text_of(files, name))]
+    names_run = set().union(*(names for _, names in runs)).intersection(files)
+    codes += [text for name in names_run if (text := files[name].text)]
     for args, names in runs:
         command = args.command
         yield from ((command, danger) for danger in _scripts_from_elsewhere(args))
@@ -164,9 +158,20 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
                 yield command, _UNSEEN
             elif is_nameless:
                 yield command, _UNNAMED
+        yield from _project_file_runs(command, files)
         is_nameless = is_nameless or _leaves_names_open(args, files)
         if (content := files.get(command.words[0])) is not None and (content.is_on_path or sets_path):
             yield command, content.danger or _RENAMED
+
+
+def _project_file_runs(
+    command: SimpleCommand, files: Mapping[str, _FileContent]
+) -> Iterator[tuple[SimpleCommand, Outcome]]:
+    for name, content in files.items():
+        # What the line only edits or copies is the project's own.
+        if content.text is not None or content.danger not in (None, _EDITED, _RENAMED):
+            for outcome in find_project_file_dangers(command.name, name, content.text):
+                yield command, WrittenText(outcome) if isinstance(outcome, str) else outcome
 
 
 def _add_written_files(args: Args, files: dict[str, _FileContent], values: Mapping[str, Sequence[str]]) -> None:
@@ -202,10 +207,6 @@ def _expand_braces(word: str, depth: int = 0) -> Iterator[str]:
         return
     for part in ["*"] if ".." in match[1] else match[1].split(","):
         yield from _expand_braces(word[: match.start()] + part + word[match.end() :], depth + 1)
-
-
-def _text_of(files: Mapping[str, _FileContent], name: str) -> str:
-    return (files[name].text or "") if name in files else ""
 
 
 def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iterable[str]) -> bool:
@@ -261,8 +262,8 @@ def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[
     if language_name is not None:
         yield from code_dangers(language_name, content.text)
     elif command.name in _DEFAULT_SCRIPTS:
-        recipes = shlex.join(["sh", "-c", _recipes_of(content.text)])
-        yield _UNSEEN if _ODD_RECIPE.search(content.text) else WrittenText(recipes)
+        recipes = shlex.join(["sh", "-c", recipes_of(content.text)])
+        yield _UNSEEN if ODD_RECIPE.search(content.text) else WrittenText(recipes)
     elif command.name in _RUN_PROGRAM_TEXT:
         # The file is read like a program on the command line of `sed` or `awk`.
         yield WrittenText(shlex.join([command.name, *_RUN_PROGRAM_TEXT[command.name], content.text]))
@@ -274,12 +275,6 @@ def _outcomes_of_run(command: SimpleCommand, content: _FileContent) -> Iterator[
         shell = command.name if command.name in SHELLS else interpreter or ("sh" if "/" in command.words[0] else "")
         is_bash = reads_like_bash((*command.nesting, *filter(None, [shell])))
         yield WrittenText(content.text if is_bash else shlex.join([shell or "sh", "-c", content.text]))
-
-
-def _recipes_of(text: str) -> str:
-    """Return the lines that make gives to a shell: those behind blanks, and the texts behind `target: ;`."""
-    lines = (re.match(r"(?:[ \t]+|[^\n#=]*?:[^\n;=]*;)[-@+ \t]*(.*)", line) for line in text.split("\n"))
-    return "\n".join(match[1] for match in lines if match)
 
 
 def _language_of(text: str) -> str | None:
@@ -345,6 +340,8 @@ def _files_written_by(args: Args) -> Iterator[str]:
         yield from (word for word in args.operands if "/" in word)
     if (command.name in FILES and command.name not in _KEEP_CONTENT) or command.name == "dd":
         yield from (use.word for use in files_of(args) if use.access == "write")
+    if command.name in FILES and command.gets_words_from_input:
+        yield "*"
     if command.name in ("split", "csplit"):  # they number the files that they write
         yield from (f"{prefix}*" for prefix in ("x", *args.operands, *args.values("-f", "--prefix")))
     if command.name in _BUILDERS and not args.has("-o", "-c", "-S", "-E"):
@@ -362,7 +359,8 @@ def _content_written_by(args: Args, files: Mapping[str, _FileContent]) -> _FileC
     known = find_known_output(command)
     if known is not None and known.is_exact:
         return _FileContent(known.text)
-    return _FileContent(None, next(iter(unseen_code_dangers(sources)), _UNSEEN))
+    is_shown = any(source.name in ("echo", "printf") or input_text(source) for source in sources)
+    return _FileContent(None, next(iter(unseen_code_dangers(sources)), _UNSEEN if is_shown else _EDITED))
 
 
 def _content_made_from(args: Args, files: Mapping[str, _FileContent]) -> _FileContent:

@@ -23,7 +23,7 @@ from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import ShellText, find_wrapped_commands
 
-__all__ = ["prints_into_variable", "refuse_late_texts", "runs_unseen_text"]
+__all__ = ["decodes_text", "prints_into_variable", "refuse_late_texts", "runs_unseen_text"]
 
 _OPENS_SUBSCRIPT = re.compile(r"\w\[")
 _IN_SUBSCRIPT = re.compile(r"\$[({]|[`\[\]'\"\\]")
@@ -161,8 +161,11 @@ def _inserted_texts(command: SimpleCommand, script: Script) -> Iterator[str]:
 
 def _decodes_into_variable(command: SimpleCommand) -> bool:
     """Return whether *command* prints a text into a variable, and the line shows that text only in a code."""
-    if not _goes_into_variable(command) and not prints_into_variable(command):
-        return False
+    return (_goes_into_variable(command) or prints_into_variable(command)) and decodes_text(command)
+
+
+def decodes_text(command: SimpleCommand) -> bool:
+    """Return whether *command* prints a text that the line shows only in a code: `printf '\\44'`, `base64 -d`."""
     words = command.plain[1:]
     if command.name in ("echo", "printf"):
         return any(map(_NUMBERED_SIGN.search, words))

@@ -113,6 +113,11 @@ class SimpleCommand:
     shares_input: bool = False
 
     @property
+    def gets_words_from_input(self) -> bool:
+        """Whether `xargs` or `parallel` adds words to the command that the line does not show."""
+        return "xargs" in self.nesting or "parallel" in self.nesting
+
+    @property
     def name(self) -> str:
         """The program's name without its folder, or its source text if the name is not known."""
         return self.words[0].rsplit("/", 1)[-1] if self.literal[0] else self.words[0]

@@ -41,6 +41,7 @@ def _mapfile(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 def _completion(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the commands of `compgen -C command`, `-F function` and `-W words`. The shell expands the words."""
+    _refuse_computed_options(command)
     for text in (*values_of(command, "C", "oAGWFCXPS"), *values_of(command, "F", "oAGWFCXPS")):
         yield ShellText(text, f"{command.name} -C")
     for text in values_of(command, "W", "oAGWFCXPS"):
@@ -55,8 +56,19 @@ def _alias(command: SimpleCommand) -> Iterator[WrappedCommand]:
             raise CannotParse("`alias` with a name that is only worked out when it runs")
 
 
+def _refuse_computed_options(command: SimpleCommand) -> None:
+    """Refuse a word that is expanded and that may be an option with a program. The value of an option is quoted."""
+    for at, word in enumerate(command.plain[1:], start=1):
+        if word == "--":
+            return
+        is_value = command.plain[at - 1].startswith("-") and command.words[at].startswith('"')
+        if not command.literal[at] and (not is_value or "[@]" in word or "$@" in word):
+            raise CannotParse(f"`{command.name}` with options that are only worked out when it runs")
+
+
 def _hash(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the file of `hash -p file name`. After this command, the name runs the file."""
+    _refuse_computed_options(command)
     for at, word in enumerate(command.plain[:-1]):
         if re.fullmatch(r"-[lrdt]*p", word):
             yield slice_command(command, at + 1, at + 2)
@@ -65,6 +77,7 @@ def _hash(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _enable(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    _refuse_computed_options(command)
     if any(re.match(r"-[a-z]*f", word) for word in command.plain[1:]):
         raise CannotParse("`enable -f` loads code into the shell")
     yield from ()

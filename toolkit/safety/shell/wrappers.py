@@ -105,7 +105,7 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             break
     if at >= len(command.words) and command.name in _START_SHELL:
         yield from _texts_of_started_shell(command)
-    if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.nesting):
+    if at >= len(command.words) and command.gets_words_from_input:
         raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
     if command.name == "parallel" and "".join(command.plain[at : at + 1]) in ("", "::::"):
         raise CannotParse("`parallel` runs the lines of its input as commands")
@@ -326,6 +326,13 @@ def _container(command: SimpleCommand) -> Iterator[WrappedCommand]:
             yield slice_command(command, at, len(words))
 
 
+def _debugger(command: SimpleCommand) -> Iterator[WrappedCommand]:
+    """Yield the program of `gdb --args program` and `lldb -- program`."""
+    yield from _container(command)
+    starts = [at + 1 for at, word in enumerate(command.plain) if word in ("--args", "-args", "--")]
+    yield from (slice_command(command, start, len(command.words)) for start in starts if start < len(command.words))
+
+
 def _command_options(words: Sequence[str]) -> Iterator[str]:
     for at, word in enumerate(words):
         if match := re.fullmatch(r"(?:--command|-c)(?:=(.*))?", word, re.DOTALL):
@@ -378,7 +385,8 @@ _FINDERS: dict[str, Callable[[SimpleCommand], Iterator[WrappedCommand]]] = {
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
     **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg", "nu", "xonsh", "pwsh"), _su),
     **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "kubectl", "lxc", "vagrant"), _container),
-    **dict.fromkeys(("adb", "gdb", "make", "oc", "podman-compose", "gcloud"), _container),
+    **dict.fromkeys(("adb", "make", "oc", "podman-compose", "gcloud"), _container),
+    **dict.fromkeys(("gdb", "lldb"), _debugger),
     **dict.fromkeys(("tmux", "screen", "pee", "mispipe", "hyperfine", "concurrently"), _terminal),
     **dict.fromkeys(("source", "."), _source),
 }
