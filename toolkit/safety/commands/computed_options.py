@@ -81,7 +81,7 @@ def _other_texts(script: Script) -> list[str]:
         *(setting.value for setting in script.assignments),
         *(setting.unexpanded for setting in script.assignments),
         *(redirection.target.strip() for redirection in script.redirections if redirection.operator.startswith("<<")),
-        *(word for command in others for word in (*command.plain[1:], command.plain[-1])),
+        *(word for command in others for word in command.plain[1:]),
     ]
 
 
