@@ -113,8 +113,7 @@ def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
         at = next(at for at, word in enumerate(command.plain) if word.startswith("-v"))
         start = at + (command.plain[at] == "-v")
         printed = find_known_output(slice_command(command, start, len(command.words), first_word="printf"))
-        # A text that is not known may be anything. `${x@P}` stands for it, because the line sets `x`.
-        yield from ((name, printed.text if printed else f"${{{name}@P}}") for name in names)
+        yield from ((name, printed.text) for name in names if printed is not None)
     elif command.name in FILLERS and (text := input_text(command)):
         yield from ((name, text.strip()) for name in (*names, "REPLY", "MAPFILE"))
 

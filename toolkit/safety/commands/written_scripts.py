@@ -141,7 +141,7 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
         run_files = [*_run_files(args), *(start_files if args.command.name in SHELLS else ())]
         runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
     # A script that runs may write a script that runs later.
-    names_run = set().union(*(names for _, names in runs)).intersection(files)
+    names_run = set[str]().union(*(names for _, names in runs)).intersection(files)
     codes += [text for name in names_run if (text := files[name].text)]
     for args, names in runs:
         command = args.command
