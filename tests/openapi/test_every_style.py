@@ -116,14 +116,14 @@ def _read_typed(schema, text):
 def _read_deep(schema, pairs):
     """Return the object that names such as `value[a][b]` spell, as servers read them after decoding."""
     kind = schema["type"][0]
-    if kind == "array":
-        return [_read_typed(schema["items"], text) for _, text in pairs]
     if kind in SCALARS:
         return _read_typed(schema, pairs[0][1])
     groups = {}
     for name, text in pairs:
         _, key, rest = re.fullmatch(r"([^\[]*)\[([^\[\]]+)\](.*)", name, re.DOTALL).groups()
         groups.setdefault(key, []).append((f"value{rest}", text))
+    if kind == "array":
+        return [_read_deep(schema["items"], groups[str(index)]) for index in range(len(groups))]
     return {key: _read_deep(schema["additionalProperties"], group) for key, group in groups.items()}
 
 
@@ -277,3 +277,13 @@ def test_lists_of_swagger_have_their_delimiter_in_every_place(collection_format,
     assert request["headers"]["header"] == sent
     assert unquote(request["query"]) == f"query={sent}"
     assert unquote(base64.b64decode(request["body"]).decode()) == f"form={sent}"
+
+
+def test_a_list_of_objects_in_a_deep_object_has_numbers():
+    schema = {"type": "array", "items": {"type": "object"}}
+    items = [{"price": "p1", "quantity": 2}, {"price": "p2", "tags": ["a", "b"]}]
+    sent = call(operation_for("form", "deepObject", True, schema, True), "send", {"value": items}).unwrap()
+    assert base64.b64decode(sent["body"]).decode().split("&") == [
+        *("value[0][price]=p1", "value[0][quantity]=2", "value[1][price]=p2"),
+        *("value[1][tags][0]=a", "value[1][tags][1]=b"),
+    ]

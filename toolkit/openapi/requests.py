@@ -223,7 +223,7 @@ def _check_cookie(argument: RequestArgument, text: str) -> str:
 def _write_deep(
     argument: RequestArgument, name: str, value: Any, encode: Callable[[str], str], path: tuple[str | int, ...]
 ) -> Iterable[tuple[str, str]]:
-    """Yield *value* as pairs, with a name such as `a[b]` for what stands in an object; *path* is its place."""
+    """Yield *value* as pairs, with a name such as `a[b]` or `a[0]` for what stands in it; *path* is its place."""
     if value is None or value in ([], {}):
         raise _refusal(argument, "what is null or empty cannot be written {where}; leave it out", *path)
     if isinstance(value, Mapping):
@@ -231,10 +231,9 @@ def _write_deep(
             if not key or "[" in key or "]" in key:
                 raise _refusal(argument, "a name that is empty or has brackets cannot stand {where}", *path, key)
             yield from _write_deep(argument, f"{name}[{_encode(key)}]", item, encode, (*path, key))
-    elif isinstance(value, list):
-        _check_items(argument, value)
-        for item in value:
-            yield name, encode(_text(item))
+    elif isinstance(value, list):  # the standard is silent; APIs that are described so, such as Stripe's, read numbers
+        for index, item in enumerate(value):
+            yield from _write_deep(argument, f"{name}[{index}]", item, encode, (*path, index))
     else:
         yield name, encode(_text(value))
 
