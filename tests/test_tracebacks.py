@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from toolkit import Catalog, Dispatcher, Inject, ToolError
+from toolkit import Catalog, DefinitionError, Dispatcher, Inject, ToolError
 from toolkit._plumbing.tracebacks import drop_library_frames
 from toolkit.hooks import Log
 
@@ -131,6 +131,18 @@ def test_a_bug_that_is_raised_shows_no_frames_of_the_pipeline(catalog):
     assert names[-2:] == ["in_thread", "divide"]
     assert not any("pipeline" in str(entry.path) for entry in caught.traceback)
     dispatcher.close()
+
+
+def test_a_wrong_result_that_is_raised_shows_the_line_of_the_caller():
+    def page() -> int:
+        """Return a page."""
+        return "one"
+
+    dispatcher = Dispatcher([page], raise_bugs=True)
+    with pytest.raises(DefinitionError, match="`page`: the tool ran") as caught:
+        dispatcher.call_sync("page")
+    dispatcher.close()
+    assert not {"render", "render_result", "run_call"} & {*_frames(caught.value)}
 
 
 def test_an_error_of_the_library_keeps_its_frames():

@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._plumbing.forks import renew_in_children
+from ..errors import ToolkitError
 from .futures import set_outcome
 
 __all__ = ["BackgroundLoop"]
@@ -143,7 +144,7 @@ class BackgroundLoop:
 
 async def _run_and_report(start: Callable[[], Coroutine[Any, Any, T]], outcome: concurrent.futures.Future[T]) -> None:
     """Run the coroutine that *start* makes, and set what it returns or raises as the *outcome*."""
-    from .._plumbing.tracebacks import drop_library_frames  # loaded with the first sync call
+    from .._plumbing.tracebacks import drop_library_frames, drop_own_traceback  # loaded with the first sync call
 
     try:
         value = await start()
@@ -151,6 +152,8 @@ async def _run_and_report(start: Callable[[], Coroutine[Any, Any, T]], outcome: 
         raise
     except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
         drop_library_frames(error)
+        if isinstance(error, ToolkitError):
+            drop_own_traceback(error)
         set_outcome(outcome, None, error)
     else:
         set_outcome(outcome, value)
