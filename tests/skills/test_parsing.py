@@ -284,3 +284,11 @@ def test_allowed_tools_never_raise(written):
     skill, problems = read_skill(Path("audit/SKILL.md"), text.encode())
     assert (skill is None) == bool(problems)
     assert skill is None or "(" not in written
+
+
+def test_a_file_with_many_mistakes_is_reported_with_the_first_twenty():
+    matter = "\n".join(f"key{number}: 1" for number in range(500))
+    skill, problems = read_skill(Path("a.md"), f"---\ndescription: x\n{matter}\n---\ntext".encode())
+    assert skill is None
+    assert [problem.line for problem in problems] == [*range(3, 23), None]
+    assert str(problems[-1]) == "a.md: it has 480 more mistakes"

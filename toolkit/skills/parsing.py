@@ -36,6 +36,7 @@ SKILL_FILE_NAME = "SKILL.md"
 _KeyChecks: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
 
 _NAME_RULE = "write at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
+_MAX_PROBLEMS = 20
 
 
 def _is_text(value: Any) -> bool:
@@ -109,7 +110,7 @@ _ARGUMENT_KEYS: _KeyChecks = {
 
 
 def read_skill(path: Path, content: bytes, *, project: bool = False) -> tuple[Skill | None, list[SkillProblem]]:
-    """Return the skill that a file holds, or None and every mistake if it holds none."""
+    """Return the skill that a file holds, or None and the first mistakes if it holds none."""
     try:
         matter, body = split_front_matter(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError:
@@ -118,9 +119,10 @@ def read_skill(path: Path, content: bytes, *, project: bool = False) -> tuple[Sk
         return None, [SkillProblem(path, mistake.line, str(mistake))]
     collector = _ProblemCollector(path)
     skill = _build_skill(path, matter, body, collector, hashlib.sha256(content).hexdigest(), project)
-    if collector.problems:
-        return None, sorted(collector.problems, key=lambda problem: problem.line or 0)
-    return skill, []
+    problems = sorted(collector.problems, key=lambda problem: problem.line or 0)
+    if len(problems) > _MAX_PROBLEMS:
+        problems[_MAX_PROBLEMS:] = [SkillProblem(path, None, f"it has {len(problems) - _MAX_PROBLEMS:,} more mistakes")]
+    return (None if problems else skill), problems
 
 
 def _build_skill(
