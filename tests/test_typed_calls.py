@@ -51,7 +51,7 @@ async def test_a_call_that_does_not_succeed_raises():
     """As `unwrap` does: for bad arguments, and for a call that waits for a person."""
     with pytest.raises(BadArgs, match="x: expected an integer"):
         await Dispatcher(catalog).call_typed(locate, {"x": "one"})
-    with pytest.raises(ToolkitError, match="`double` changes something"):
+    with pytest.raises(ToolkitError, match="`double` may change something"):
         await Dispatcher(catalog, permissions=Permissions("default")).call_typed(double, {"x": 1})
 
 
