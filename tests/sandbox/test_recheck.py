@@ -13,6 +13,7 @@ import threading
 import pytest
 
 from tests.clocks import block_until
+from tests.descriptors import list_descriptors, list_new_descriptors
 from toolkit.errors import ToolError
 from toolkit.sandbox.recheck import RecheckServer
 
@@ -72,11 +73,11 @@ def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 
-    before = len(os.listdir("/proc/self/fd"))
+    before = list_descriptors()
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(ToolError, match="can't start new thread"):
         _ = RecheckServer(dict).address
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not list_new_descriptors(before)
 
 
 def test_who_hangs_up_or_says_nothing_does_not_matter():

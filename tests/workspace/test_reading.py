@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from tests.descriptors import list_descriptors, list_new_descriptors
 from toolkit.approvals.read_only_guard import WriteRefused, read_only
 from toolkit.errors import Safety, ToolError
 from toolkit.workspace import Workspace
@@ -219,11 +220,11 @@ def test_a_closed_workspace_refuses_everything(root):
 
 def test_closing_closes_the_descriptors(root):
     """A workspace leaves nothing open."""
-    before = set(os.listdir("/proc/self/fd"))
+    before = list_descriptors()
     with Workspace(root) as space:
-        assert set(os.listdir("/proc/self/fd")) != before
+        assert list_new_descriptors(before)
     del space
-    assert set(os.listdir("/proc/self/fd")) == before
+    assert not list_new_descriptors(before)
 
 
 def test_a_moved_root_is_refused(root, space):

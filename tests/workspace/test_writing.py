@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.descriptors import list_descriptors, list_new_descriptors
 from toolkit.decisions import Changed
 from toolkit.errors import Safety, ToolError
 from toolkit.workspace import Workspace, WriteResult
@@ -328,13 +329,13 @@ def test_a_disk_without_second_names_gets_new_files_too(root, space, number):
 def test_nothing_is_left_open(root, space):
     """Whether a write succeeds or fails, it closes what it opened."""
     (root / "file").write_bytes(b"old")
-    before = len(os.listdir("/proc/self/fd"))
+    before = list_descriptors()
     space.write("a/b/file", b"x")
     space.write("file", b"x")
     for path, expected in (("file", None), ("c/d/file", digest(b"")), ("file/x", ...), (".env", ...)):
         with pytest.raises(ToolError):
             space.write(path, b"x", expected=expected)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not list_new_descriptors(before)
 
 
 def leave(*paths):

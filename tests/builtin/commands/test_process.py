@@ -15,6 +15,7 @@ import time
 import pytest
 
 from tests.clocks import block_until
+from tests.descriptors import list_descriptors, list_new_descriptors
 from toolkit.builtin.commands.process import CommandOutcome, CommandSpec, Process
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox
@@ -205,22 +206,22 @@ async def test_no_thread_no_command(start, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     gc.collect()  # what earlier tests left must not go meanwhile
-    before = len(os.listdir("/proc/self/fd"))
+    before = list_descriptors()
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(ToolError, match="no thread left"):
         Process(start("true"), Output())
     monkeypatch.undo()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not list_new_descriptors(before)
 
 
 async def test_neither_descriptors_nor_zombies_are_left(start):
     """After commands that ended, timed out, and were stopped."""
     await Process(start("true"), Output()).wait_for_outcome()  # whatever is made once is made now
     gc.collect()  # and what earlier tests left must not go meanwhile
-    before = len(os.listdir("/proc/self/fd"))
+    before = list_descriptors()
     for script, seconds in (("true", None), ("sleep 88.88", 0.1), ("sleep 89 & exit 3", None)):
         await Process(start(script, timeout_seconds=seconds, grace_seconds=0.1), Output()).wait_for_outcome()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not list_new_descriptors(before)
     assert _zombies() == []
 
 
@@ -244,9 +245,9 @@ async def test_a_hundred_at_once(start):
         return int(output.streams["stdout"])
 
     gc.collect()  # what earlier tests left must not go meanwhile
-    before = len(os.listdir("/proc/self/fd"))
+    before = list_descriptors()
     assert await asyncio.gather(*map(one, range(100))) == list(range(100))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not list_new_descriptors(before)
     assert _zombies() == []
 
 
