@@ -432,14 +432,6 @@ def test_a_call_knows_its_conversation():
     assert repr(ToolCall("read", {"a": 1}, "c1")) == "ToolCall('read', {'a': 1}, id='c1')"
 
 
-def test_a_stored_result_may_have_the_former_kind():
-    """What was stored before the kind got its new name is still read."""
-    data = ToolResult.failure("failed", "no").to_json()
-    assert ToolResult.from_json({**data, "kind": "tool"}).kind == "failed"
-    with pytest.raises(ValueError, match="'tool' is not a kind of error; use one of failed"):
-        ToolResult.failure("tool", "no")
-
-
 class Writer:
     """Writes the text of a result, and counts how often."""
 

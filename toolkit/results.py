@@ -38,9 +38,6 @@ KINDS: frozenset[str] = frozenset(get_args(Kind))
 
 _VERSION = 1
 
-_FORMER_FAILED = "tool"
-"""The kind "failed" as it was called before. A stored result may still have it."""
-
 _PHRASES: dict[str, tuple[str, str]] = {
     "failed": ("tool failed", "Try another way, or tell the user."),
     "bad_args": ("invalid arguments", "Correct the arguments and call again."),
@@ -358,8 +355,6 @@ class ToolResult:
         """
         _, fields = split_version(data, "a result", (_VERSION,))
         check_field_types(fields, "a result", _FIELD_TYPES)
-        if fields.get("kind") == _FORMER_FAILED:
-            fields["kind"] = "failed"
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: unknown kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)
