@@ -539,3 +539,11 @@ def test_hooks_see_a_call_whose_repr_shows_no_secret(caplog):
     Dispatcher(catalog, hooks=[Print()]).call_sync("log_in", {"password": "hunter2"})
     assert len(shown) == 1
     assert "hunter2" not in shown[0]
+
+
+def test_an_unknown_kind_is_refused():
+    """Also in a stored result."""
+    with pytest.raises(ValueError, match="'tool' is not a kind of error; use one of failed"):
+        ToolResult.failure("tool", "no")
+    with pytest.raises(ValueError, match="unknown kind 'tool'"):
+        ToolResult.from_json({**ToolResult.failure("failed", "no").to_json(), "kind": "tool"})
