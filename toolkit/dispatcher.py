@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from ._lazy_names import LazyModule
 from .calls.argument_check import find_refusal
-from .calls.call_copies import CallKeywords, UnreadableMetadata, copy_batch, copy_call
+from .calls.call_copies import UnreadableMetadata, check_call_keywords, copy_batch, copy_call
 from .calls.call_frame import CallFrame
 from .calls.pipeline import run_call
 from .calls.plan import CallPlan
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .approvals import Approvals
     from .calls import batch, resume, unstarted
     from .calls.background import detached_calls, jobs
-    from .calls.call_copies import BatchKeywords, SharedKeywords
+    from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
@@ -73,8 +73,7 @@ class Dispatcher(TypedCalls):
         max_bytes: How many bytes it may have as UTF-8, for tools that do not state it. The smaller of the two limits
             counts. If there is neither, the limit is 10,000 tokens, estimated at four bytes a token.
         max_concurrency: How many calls of a batch, and how many threads, may run at once.
-        check_output: Whether a value that the output schema of its tool does not allow is a failure. With False it is
-            passed on as it is.
+        check_output: Whether a value that its output schema does not allow is a failure. It is passed on otherwise.
         raise_bugs: Whether an exception that is no `ToolError`, and is not classified as a subclass of it, is raised
             instead of becoming a result. A value that its tool may not return raises `DefinitionError`.
         on_progress: Called with the reports of running calls, and with the values that streaming calls yield.
@@ -322,10 +321,7 @@ class Dispatcher(TypedCalls):
 
         A tool with `thread="caller"` runs in the thread that calls this method.
         """
-        if options and (unknown := options.keys() - CallKeywords.__annotations__.keys()):
-            remedy = f'the arguments of a tool are one dictionary: call_sync("{name}", {{"{min(unknown)}": ...}})'
-            options_list = f"and the options are {', '.join(CallKeywords.__annotations__)}"
-            raise TypeError(f"Dispatcher.call_sync: there is no option {min(unknown)!r}; {remedy}, {options_list}")
+        check_call_keywords(name, options)
         return self.wait_for(lambda: self.call(name, arguments, **options))
 
     def call_many_sync(

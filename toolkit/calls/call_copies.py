@@ -14,7 +14,15 @@ from ..session import Session, check_session
 from ..values.rendering import describe_value
 from .propagation import must_propagate
 
-__all__ = ["BatchKeywords", "CallKeywords", "SharedKeywords", "UnreadableMetadata", "copy_batch", "copy_call"]
+__all__ = [
+    "BatchKeywords",
+    "CallKeywords",
+    "SharedKeywords",
+    "UnreadableMetadata",
+    "check_call_keywords",
+    "copy_batch",
+    "copy_call",
+]
 
 _MAX_TEXT_CHARS = 200
 
@@ -39,6 +47,14 @@ class BatchKeywords(SharedKeywords, total=False):
     """The keyword arguments of `call_many`."""
 
     run_call: Callable[[ToolCall], Coroutine[Any, Any, ToolResult]] | None
+
+
+def check_call_keywords(name: object, options: Mapping[str, Any]) -> None:
+    """Raise `TypeError` if *options* has a name that `call` does not know, such as that of an argument of the tool."""
+    if unknown := options.keys() - CallKeywords.__annotations__.keys():
+        remedy = f'the arguments of a tool are one dictionary: call_sync("{name}", {{"{min(unknown)}": ...}})'
+        known = f"and the options are {', '.join(CallKeywords.__annotations__)}"
+        raise TypeError(f"Dispatcher.call_sync: there is no option {min(unknown)!r}; {remedy}, {known}")
 
 
 def copy_call(
