@@ -30,6 +30,10 @@ WORST_OF_TESTS = {
 """Where the tests are today. Their aims are the same."""
 
 
+MAX_LINES = 400
+"""How many lines a file of the package may have."""
+
+
 @pytest.fixture(scope="module")
 def figures():
     """Measure the package once."""
@@ -51,6 +55,13 @@ def figures_of_tests():
 @pytest.mark.parametrize("name", LIMITS)
 def test_the_tests_do_not_get_harder_to_read(figures_of_tests, name):
     assert not is_beyond(name, figures_of_tests[name], WORST_OF_TESTS[name]), f"{name}: {figures_of_tests[name]:.2f}"
+
+
+def test_no_file_of_the_package_is_long():
+    """A file that cannot be held in mind is split by subject."""
+    package = Path(__file__).parents[1] / "toolkit"
+    lines = {str(file.relative_to(package)): len(file.read_text().splitlines()) for file in package.rglob("*.py")}
+    assert [name for name, count in lines.items() if count > MAX_LINES] == []
 
 
 def test_the_package_has_no_import_circle(figures):
