@@ -17,7 +17,7 @@ from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
 from ..shell.evaluation import prints_into_variable
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
-from .computed_options import find_computed_options, without_variables_in_options
+from .computed_options import find_computed_options, with_empty_variables
 from .dangers import command_dangers
 from .data_flows import flow_dangers, script_dangers
 from .files import CommandFiles, FileUse
@@ -108,7 +108,7 @@ def _command_dangers(
         if is_awk and (is_fed_code or _takes_code_from_line(command, script)):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
         known_values = collect_values(script, are_others_empty=True) if is_awk else values
-        filled = [*fill_in_command(command, known_values), *without_variables_in_options(command)]
+        filled = [*fill_in_command(command, known_values), *with_empty_variables(command)]
         for reading in [command, *filled]:
             yield from ((command.source, danger) for danger in flow_dangers(reading, files))
             is_denied = False

@@ -28,7 +28,7 @@ from .variable_values import (
     remove_variables,
 )
 
-__all__ = ["find_computed_options", "without_variables_in_options"]
+__all__ = ["find_computed_options", "with_empty_variables"]
 
 # Substitutions that print a number, a date, or a name that the line does not choose.
 _PLAIN_SUBSTITUTION = re.compile(
@@ -54,6 +54,7 @@ _USED = re.compile(r"\$\{?(\w+|[@*])")
 _BRACES_IN_BRACES = re.compile(r"\{[^{}]*,[^{}]*\{")
 _PATTERN = re.compile(r"[*?\[]")
 _OPTION_PATTERN = re.compile(r"-[^=]*[*?\[]")
+_INSIDE_WORD = re.compile(r"(?<=\w)\$(?:[@*!]|\{(?:\w+|[@*!])\})(?=\w)")
 _JOINED_VALUE = re.compile(r"-[A-Za-z]\$")
 # With these subcommands, no option of git runs a program that the option names. Other programs take a message too.
 _PLAIN_GIT = frozenset({
@@ -87,14 +88,15 @@ def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
             yield command
 
 
-def without_variables_in_options(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield *command* as it is if the variables in the names of its options are empty: `--to-c${u}ommand=x`."""
-    words = [plain if is_known else _without_variables(plain) for plain, is_known in _words_of(command)]
+def with_empty_variables(command: SimpleCommand) -> Iterator[SimpleCommand]:
+    """Yield *command* as it is if the variables inside its words are empty: `--to-c${u}ommand=x`, `del${u}ete`."""
+    words = [plain if is_known else _empty_variables(plain) for plain, is_known in _words_of(command)]
     if words != list(command.plain):
         yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 
 
-def _without_variables(word: str) -> str:
+def _empty_variables(word: str) -> str:
+    word = _INSIDE_WORD.sub("", _DEFAULT.sub(r"\1", word))
     name, equals, value = word.partition("=")
     emptied = remove_variables(name)
     if emptied == name or _JOINED_VALUE.match(name) or not (emptied.startswith("-") or (equals and emptied)):
