@@ -2,8 +2,7 @@
 Every end of a call that asked settles its request, whenever the call is cancelled or runs out of time.
 
 Each test ends the same call at its first step, then at its second one, and so on, until it gets to its own end. With a
-store in a file or a database it goes three steps at a time; where it begins depends on the case, so that all cases
-together try each step.
+store in a file or a database it goes three steps at a time. Cases begin at different steps.
 """
 
 from __future__ import annotations
