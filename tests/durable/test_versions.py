@@ -97,16 +97,17 @@ async def test_an_agent_has_another_version_with_another_tool(tmp_path):
 async def test_the_tools_of_agents_inside_an_agent_belong_to_its_version(tmp_path, way):
     """A worker whose inner agent has other tools leaves the run to a fitting one."""
 
-    def find_version(*tools):
+    async def find_version(*tools):
         payer = Agent(ScriptedProvider([]), Catalog(*tools), name="payer", description="Pays bills.")
         payer.hand_over_to(front := Agent(ScriptedProvider([]), Catalog(), name="front", description="Asks."))
         if way == "a hand-over":
             front.hand_over_to(payer)
         else:
             front = Agent(ScriptedProvider([]), Catalog(payer.as_tool("pay", "Pay a bill.")))
-        return DurableAgent(front, f"sqlite:///{tmp_path}/runs.sqlite").host._kinds.list_versions()["agent"]
+        async with DurableAgent(front, f"sqlite:///{tmp_path}/runs.sqlite") as durable:
+            return durable.host._kinds.list_versions()["agent"]
 
-    assert find_version(pay) == find_version(pay) != find_version(pay_without_note)
+    assert await find_version(pay) == await find_version(pay) != await find_version(pay_without_note)
 
 
 def pay(bill: str, note: str = "") -> str:

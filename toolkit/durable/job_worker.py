@@ -204,7 +204,6 @@ class JobWorker:
         # to have a living worker is watched for a while before its job is given up.
         latest = time.monotonic() + 2 * self.takeover_seconds
         while not self._is_ending:
-            wait_seconds = _POLL_SECONDS
             try:
                 delivery = await self._try_job(run_id)
             except DurableError as error:
@@ -212,12 +211,13 @@ class JobWorker:
                 if error.why != "store" or time.monotonic() >= latest:
                     raise
                 _log.warning("run %r could not be taken, which is tried again: %s", run_id, error)
-                delivery, wait_seconds = None, _STORE_POLL_SECONDS
+                await asyncio.sleep(_STORE_POLL_SECONDS)
+                continue
             if delivery is not None:
                 return delivery
             if time.monotonic() >= latest:
                 return "done"
-            await asyncio.sleep(wait_seconds)
+            await asyncio.sleep(_POLL_SECONDS)
         return "return"
 
     async def _try_job(self, run_id: str) -> Delivery | None:
