@@ -442,3 +442,13 @@ def test_subcommands_are_found_behind_options(command, operands, begins):
 def test_the_value_of_an_option_in_every_spelling(command, value):
     """A word of its own, glued, or behind `=`."""
     assert Args(parse_script(command).commands[0]).value("-o", "--output") == value
+
+
+@pytest.mark.parametrize(
+    "name", ["printf", "read", "mapfile", "set", "find", "git", "tar", "awk", "sh", "xargs", "perl"]
+)
+@pytest.mark.parametrize("words", ["", "-v", "-c", "--", "''", "$x", '"$@"', '-"v"$x y', "$'-v'$x", "{}", "{,}", "-x="])
+def test_a_command_with_missing_words_is_judged(name, words):
+    """A line that bash refuses, or that does nothing, is no reason to fail."""
+    for line in (f"{name} {words}", f"echo a | xargs {name} {words}", f"x={words or 1}; {name} $x"):
+        assert check_command(line) is None or check_command(line).word in ("ask", "deny")

@@ -112,8 +112,9 @@ def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
     if prints_into_variable(command):
         at = next(at for at, word in enumerate(command.plain) if word.startswith("-v"))
         start = at + (command.plain[at] == "-v")
-        printed = find_known_output(slice_command(command, start, len(command.words), first_word="printf"))
-        yield from ((name, printed.text) for name in names if printed is not None)
+        if start < len(command.plain):
+            printed = find_known_output(slice_command(command, start, len(command.words), first_word="printf"))
+            yield from ((name, printed.text) for name in names if printed is not None)
     elif command.name in FILLERS and (text := input_text(command)):
         yield from ((name, text.strip()) for name in (*names, "REPLY", "MAPFILE"))
 
@@ -192,8 +193,8 @@ def _find_name_words(command: SimpleCommand) -> list[tuple[str, bool]]:
     """Return the words that are names, as they are written, and whether they are known exactly."""
     words = list(zip(command.words, command.literal, strict=True))[1:]
     if prints_into_variable(command):
-        at = next(place for place, (word, _) in enumerate(words) if word.startswith(("-v", '"-v', "'-v")))
-        return words[at + 1 : at + 2] if words[at][0] == "-v" else [(words[at][0][2:], words[at][1])]
+        at, word = next((at, word) for at, word in enumerate(command.plain[1:]) if word.startswith("-v"))
+        return words[at + 1 : at + 2] if word == "-v" else [(word[2:], words[at][1])]
     operands: list[tuple[str, bool]] = []
     other_value = _OTHER_VALUE.get(command.name)
     is_value = False
