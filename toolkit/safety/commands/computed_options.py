@@ -89,9 +89,17 @@ def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
 
 
 def with_empty_variables(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield *command* as it is if the variables inside its words are empty: `--to-c${u}ommand=x`, `del${u}ete`."""
-    words = [plain if is_known else _empty_variables(plain) for plain, is_known in _words_of(command)]
-    if words != list(command.plain):
+    """
+    Yield *command* as it is if its variables are empty: `--to-c${u}ommand=x`, `del${u}ete`.
+
+    A word that is nothing but a variable is then no word: `awk -f $u x` runs `x`.
+    """
+    words = [
+        plain if is_known else _empty_variables(plain)
+        for word, (plain, is_known) in zip(command.words, _words_of(command), strict=True)
+        if is_known or remove_variables(plain) or (word.startswith('"') and not _SPLITS.search(word))
+    ]
+    if words and words != list(command.plain):
         yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script, reads_like_bash
 from ..shell.records import Script, SimpleCommand
+from .computed_options import with_empty_variables
 from .files import files_of
 from .inline_code import AWKS, DOWNLOADERS, code_dangers, find_inline_code, language_of_program, unseen_code_dangers
 from .options import Args
@@ -138,7 +139,9 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
     codes = [code for args in arguments if (code := find_inline_code(args)) is not None]
     runs: list[tuple[Args, set[str]]] = []
     for args in arguments:
-        run_files = [*_run_files(args), *(start_files if args.command.name in SHELLS else ())]
+        readings = [args, *map(Args, with_empty_variables(args.command))]
+        run_files = [file for reading in readings for file in _run_files(reading)]
+        run_files += start_files if args.command.name in SHELLS else ()
         runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
     # A script that runs may write a script that runs later.
     names_run = set[str]().union(*(names for _, names in runs)).intersection(files)
