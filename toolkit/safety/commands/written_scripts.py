@@ -127,8 +127,7 @@ Outcome: TypeAlias = Danger | WrittenText
 def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
     """Yield each command that runs a file that the line wrote, with the danger or with the text to parse."""
     values = collect_values(script)
-    arguments = [Args(command) for command in script.commands]
-    files: dict[str, _FileContent] = {}
+    arguments, files = list(map(Args, script.commands)), dict[str, _FileContent]()
     for args in arguments:
         for reading in (args.command, *fill_in_command(args.command, values)):
             _add_written_files(Args(reading), files, values)
@@ -140,8 +139,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
     runs: list[tuple[Args, set[str]]] = []
     for args in arguments:
         readings = [args, *map(Args, with_empty_variables(args.command))]
-        run_files = [file for reading in readings for file in _run_files(reading)]
-        run_files += start_files if args.command.name in SHELLS else ()
+        run_files = {file for reading in readings for file in _run_files(reading)}
+        run_files.update(start_files if args.command.name in SHELLS else ())
         runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
     # A script that runs may write a script that runs later.
     names_run = set[str]().union(*(names for _, names in runs)).intersection(files)
