@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..shell.evaluation import decodes_text, prints_into_variable
+from ..shell.prefix_programs import PREFIXES
 from ..shell.records import CannotParse, Script, SimpleCommand
 from ..shell.wrappers import RUNNERS, find_wrapped_commands
 from .dangers import may_choose_program
@@ -43,12 +44,16 @@ _PLAIN_SUBSTITUTION = re.compile(
     r")\s*(?:2>\s*/dev/null\s*)?\)"
 )
 _FILE_CONTENT = re.compile(r"\$\(\s*(?:cat\s+|<\s*)[\w./]+\s*\)")
-_DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$`]*)\}")
+_DEFAULT = re.compile(r"\$\{\w+:?[-=]((?:[^{}$`]|\$\w+|\$\{\w+\})*)\}")
+_ALTERNATIVE = re.compile(r"\$\{\w+:?\+((?:[^{}$`]|\$\w+|\$\{\w+\})*)\}")
 # What may print any text: a substitution, another variable's value, a variable that is changed.
 _SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
 _CHANGED = re.compile(r"\$\{(\w+|[@*])(?:[^\w}\[:=+-]|:[^=+-])")
 _REPLACED = re.compile(r"\$\{[^{}]*/")
-_SPLITS = re.compile(r"\[@\]|\$@|\$\{@")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_INNER_SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
+_SUBSTITUTION = re.compile(r"\$\(.*\)", re.DOTALL)
+_SPLITS = re.compile(r"\[@\]|\$@|\$\{@|\$\{!\w+@")
 _SET_BY_SHELL = re.compile(r"_|REPLY|OPTARG|MAPFILE|BASH\w*|DIRSTACK|FUNCNAME")
 _USED = re.compile(r"\$\{?(\w+|[@*])")
 _BRACES_IN_BRACES = re.compile(r"\{[^{}]*,[^{}]*\{")
@@ -79,7 +84,7 @@ def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
     values = collect_values(script, are_others_empty=True)
     words = _ComputedWords(script, [name for name in values if _SUBSTITUTES.match(name)])
     for command in commands:
-        places = range(1, len(command.words))
+        places = range(1, _count_own_words(command))
         if (
             any(words.may_be_option(command, at) for at in places)
             or _is_fed_computed_words(command)
@@ -94,26 +99,55 @@ def with_empty_variables(command: SimpleCommand) -> Iterator[SimpleCommand]:
 
     A word that is nothing but a variable is then no word: `awk -f $u x` runs `x`.
     """
-    words = [
-        plain if is_known else _empty_variables(plain)
-        for word, (plain, is_known) in zip(command.words, _words_of(command), strict=True)
-        if is_known or remove_variables(plain) or (word.startswith('"') and not _SPLITS.search(word))
-    ]
-    if words and words != list(command.plain):
-        yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+    for texts in _with_defaults(command):
+        words = [
+            text if is_known else _empty_variables(text)
+            for word, text, is_known in zip(command.words, texts, command.literal, strict=True)
+            if is_known or remove_variables(text) or _is_word_if_empty(word)
+        ]
+        if words and words != list(command.plain):
+            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+
+
+def _with_defaults(command: SimpleCommand) -> Iterator[list[str]]:
+    """Yield the words with the default of `${u:-x}`, and without and with the text of `${u:+x}`."""
+    known = list(zip(command.plain, command.literal, strict=True))
+    without = [plain if is_known else _fill_in_defaults(plain, "") for plain, is_known in known]
+    yield without
+    with_text = [plain if is_known else _fill_in_defaults(plain, r"\1") for plain, is_known in known]
+    if with_text != without:
+        yield with_text
+
+
+def _fill_in_defaults(word: str, alternative: str) -> str:
+    """Return *word* with its defaults, the innermost first, and with *alternative* for `${u:+x}`."""
+    before = ""
+    while before != word:
+        before, word = word, _ALTERNATIVE.sub(alternative, _DEFAULT.sub(r"\1", word))
+    return word
+
+
+def _is_word_if_empty(word: str) -> bool:
+    """Return whether *word* has quotes, and so is a word even if its variables are empty."""
+    return word.startswith('"') and not _SPLITS.search(word)
+
+
+def _is_quoted(word: str) -> bool:
+    """Return whether *word* stands as a whole in one pair of quotes, so that it stays one word."""
+    before = ""
+    while before != word:
+        before, word = word, _INNER_SUBSTITUTION.sub("", word)
+    word = _SUBSTITUTION.sub("", word)  # one that has a parenthesis in a text, such as a here-document
+    return _QUOTED.fullmatch(word) is not None and not _SPLITS.search(word)
 
 
 def _empty_variables(word: str) -> str:
-    word = _INSIDE_WORD.sub("", _DEFAULT.sub(r"\1", word))
+    word = _INSIDE_WORD.sub("", word)
     name, equals, value = word.partition("=")
     emptied = remove_variables(name)
     if emptied == name or _JOINED_VALUE.match(name) or not (emptied.startswith("-") or (equals and emptied)):
         return word
     return emptied + equals + value
-
-
-def _words_of(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
-    return zip(command.plain, command.literal, strict=True)
 
 
 def _may_run_others(command: SimpleCommand) -> bool:
@@ -124,7 +158,14 @@ def _may_run_others(command: SimpleCommand) -> bool:
         return first not in _PLAIN_GIT
     if language_of_program(name) is not None:
         return not first or first.startswith("-")  # the words behind a script are for the script
-    return name in RUNNERS or may_choose_program(name)
+    return name in RUNNERS or name in PREFIXES or may_choose_program(name)
+
+
+def _count_own_words(command: SimpleCommand) -> int:
+    """Return how many words of *command* are its own: the words behind `nice` or `env` are those of another command."""
+    others = [part for part in find_wrapped_commands(command) if isinstance(part, SimpleCommand)]
+    lengths = [len(part.words) for part in others if command.name in PREFIXES]
+    return len(command.words) - max(lengths, default=0)
 
 
 def _names_option_file(script: Script) -> bool:
@@ -164,8 +205,7 @@ class _ComputedWords:
         """Return whether the word at this place may become any option, or several words."""
         if command.literal[at]:
             return False
-        word, source = self.remove_plain(command.plain[at]), command.words[at]
-        is_quoted = source.startswith('"') and source.endswith('"') and not _SPLITS.search(source)
+        word, is_quoted = self.remove_plain(command.plain[at]), _is_quoted(command.words[at])
         is_option_file = _OPTION_PATTERN.match(word) or (self._has_option_file and _PATTERN.match(word))
         if is_option_file or (not is_quoted and _BRACES_IN_BRACES.search(word)):
             return True
@@ -244,13 +284,16 @@ def _readings(
     command: SimpleCommand, computed: _ComputedWords, values: Mapping[str, Sequence[str]]
 ) -> Iterator[SimpleCommand]:
     """Yield *command* with its variables filled in, its defaults and braces expanded, and other variables empty."""
-    texts = [_DEFAULT.sub(r"\1", plain) for plain in command.plain]
-    for turn in range(max(1, count_turns(" ".join(texts), values))):
-        words: list[str] = []
-        for text, plain, is_known in zip(texts, command.plain, command.literal, strict=True):
-            # A value may hold another variable.
-            filled = fill_in_turn(fill_in_turn(text, values, turn), values, turn)
-            filled = remove_variables(computed.remove_plain(filled))
-            parts = [plain] if is_known or _SUBSTITUTES.search(filled) else filled.split()
-            words += parts if is_known else [name for part in parts for name in (expand_braces(part) or [part])[::-1]]
-        yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+    for texts in _with_defaults(command):
+        for turn in range(max(1, count_turns(" ".join(texts), values))):
+            words: list[str] = []
+            for at, (word, text) in enumerate(zip(command.words, texts, strict=True)):
+                # A value may hold another variable.
+                filled = fill_in_turn(fill_in_turn(text, values, turn), values, turn)
+                filled = remove_variables(computed.remove_plain(filled))
+                if command.literal[at] or _SUBSTITUTES.search(filled):
+                    words.append(command.plain[at])
+                else:
+                    parts = [filled] if _is_quoted(word) else filled.split()
+                    words += [name for part in parts for name in (expand_braces(part) or [part])[::-1]]
+            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))

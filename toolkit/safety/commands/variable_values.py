@@ -41,7 +41,9 @@ _MAX_DERIVED_VALUES = 8
 _MAX_DERIVED_CHARS = 256
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[^][{}]*\])?\})|\$\([^()]*\)|`[^`]*`")
-_ANY_VARIABLE = re.compile(r"\$(?:\w+|[@*#?!$-]|\{(?:\w+|[@*#?!$-])\})")
+_ANY_VARIABLE = re.compile(
+    r"\$(?:\w+|[@*#?!$-]|\{!?(?:\w+|[@*#?!$-])(?:\[[^][{}]*\])?(?:[@*]|@\w|[#%^,/+][^{}]*|:(?![-=?])[^{}]*)?\})"
+)
 _MAY_EXPAND = re.compile(r"[$`]")
 _QUOTES = str.maketrans("", "", "'\"\\")
 _SUBSCRIPT = re.compile(r"\[[^\]]*\]=")
@@ -127,7 +129,7 @@ def fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str
 
 
 def remove_variables(text: str) -> str:
-    """Return *text* as it is if every variable in it is empty."""
+    """Return *text* as it is if every variable in it is empty: `${u}`, `${u[@]}`, `${!u*}`, `${u%x}`, `${u:+x}`."""
     return _ANY_VARIABLE.sub("", text)
 
 
