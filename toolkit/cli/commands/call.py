@@ -98,7 +98,7 @@ def command(
     waiting = saved.content
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
     display = AgentDisplay(output.error_console)
-    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks, pause=display.paused)
+    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks, display.paused)
     with open_extended_target(
         target, output, unless=tool_name, settings=options.settings, undecorated=undecorated
     ) as loaded_target:

@@ -163,7 +163,7 @@ def open_driver(
         except ProviderError as error:
             raise Failure(str(error), RUN_EXITS["failed"]) from error
     with AgentDisplay(output.error_console if output.is_json else output.console) as display:
-        prompt = make_prompt(options.asks, pause=display.paused)
+        prompt = make_prompt(options.asks, display.paused)
         opened_agent = open_agent(
             target, options, output, provider=provider, prompt=prompt, saved=saved, on_event=display.show
         )
