@@ -19,12 +19,11 @@ import click
 from ..approvals import Approvals, ApprovalStore, Asker, MemoryApprovals
 from ..builders import dispatcher_options
 from ..calls.resources import PER_CALL, missing_resources
+from ..catalogs.snapshot import is_resolved
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
-from ..errors import DefinitionError
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
-from ..spec import Tool
 from ..telemetry.trace_file import TraceFile
 from ..testing.load_target import load_object
 from .failures import Failure
@@ -211,24 +210,13 @@ def _complete_resources(
     *needed_by* are the names of the tools that may be called; all tools if it is None. For the types that only other
     tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
     """
-    tools = list(catalog) if needed_by is None else [catalog[name] for name in needed_by if catalog.get(name)]
-    missing = {tool.name: names for tool in tools if (names := _list_missing(tool, resources))}
+    needed = catalog if needed_by is None else filter(None, map(catalog.get, needed_by))
+    # A tool that is not resolved yet is left to its call, which reports that.
+    missing = {
+        tool.name: names for tool in needed if is_resolved(tool) and (names := missing_resources(tool, resources))
+    }
     if missing:
         wants = "; ".join(f"`{name}` wants {', '.join(kinds)}" for name, kinds in missing.items())
         raise Failure(f"resources are missing: {wants}; give them with --with MODULE:NAME, a dictionary by type")
-    others = {kind: PER_CALL for tool in catalog for kind in _injected_types(tool) if kind not in resources}
+    others = {kind: PER_CALL for tool in catalog if is_resolved(tool) for kind in tool.signature.injected.values()}
     return {**(others if needed_by is not None else {}), **resources}
-
-
-def _list_missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
-    try:
-        return missing_resources(tool, resources)
-    except DefinitionError:
-        return []  # a name in the annotations is not defined yet; the call reports it
-
-
-def _injected_types(tool: Tool) -> list[Any]:
-    try:
-        return list(tool.signature.injected.values())
-    except DefinitionError:
-        return []

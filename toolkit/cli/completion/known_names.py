@@ -18,8 +18,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ...catalogs.snapshot import is_resolved
 from ...catalogs.views import CatalogView
-from ...errors import DefinitionError
 from ...spec import Tool
 from ...storage.shared_files import write_atomically
 
@@ -99,10 +99,7 @@ def read_cached_parameters(target: str, tool: str) -> list[str]:
 
 
 def _parameters(tool: Tool) -> list[str]:
-    try:
-        return list(tool.schema.get("properties") or ())
-    except DefinitionError:
-        return []  # an annotation names a type that is not defined yet
+    return list(tool.schema.get("properties") or ()) if is_resolved(tool) else []
 
 
 def _read_tools(target: str) -> Mapping[str, Any]:
