@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # it loads the agent, which most commands do not need
     from ..mcp import Servers
     from ..settings import MergedSettings
 
-__all__ = ["Target", "open_target", "split_targets"]
+__all__ = ["Target", "is_code", "list_module_values", "open_target", "split_targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,17 @@ def split_targets(target: str) -> list[str]:
     """Return the targets that *target* names. A file, a command and an address may have a comma in them."""
     is_one = os.path.isfile(target) or target.startswith(COMMAND_PREFIX) or is_address(target)
     return [target] if is_one else [name.strip() for name in target.split(",")]
+
+
+def is_code(target: str) -> bool:
+    """Return whether *target*, which is one target, names Python code: a module, a file, or an object in one."""
+    return target != BUILTIN and not is_document(target) and not is_server(target)
+
+
+def list_module_values(target: str) -> list[Any]:
+    """Return all values in the modules that *target* names, each value once."""
+    modules = [load_module(name.partition(":")[0]) for name in split_targets(target) if is_code(name)]
+    return list({id(value): value for module in modules for value in vars(module).values()}.values())
 
 
 def _merge(target: str, parts: Sequence[Target]) -> Target:

@@ -14,16 +14,12 @@ from rich.text import Text
 
 from ...approvals import SQLiteApprovals
 from ...inspector import Inspector
-from ...testing.load_target import load_module
 from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
 from ..command import subcommand, target_argument
-from ..completion.known_names import BUILTIN
 from ..failures import Failure
-from ..openapi_targets import is_document
 from ..output import Output
 from ..run_database import database_option
-from ..server_targets import is_server
-from ..targets import split_targets
+from ..targets import list_module_values
 from ..user_extensions import open_extended_target
 from .serve import listen
 
@@ -110,9 +106,4 @@ def _find_flows(target: str) -> list[Flow[Any]]:
     module = sys.modules.get("toolkit.flows.flow")
     if module is None:  # loading the target has not loaded it, so there is none
         return []
-    found: dict[int, Flow[Any]] = {}
-    for part in split_targets(target):
-        if part != BUILTIN and not is_server(part) and not is_document(part):
-            values = vars(load_module(part.partition(":")[0])).values()
-            found |= {id(value): value for value in values if isinstance(value, module.Flow)}
-    return [*found.values()]
+    return [value for value in list_module_values(target) if isinstance(value, module.Flow)]
