@@ -27,8 +27,8 @@ from ..settings import MergedSettings
 from ..telemetry.trace_file import TraceFile
 from ..testing.load_target import load_object
 from .failures import Failure
-from .output import Output
-from .settings_options import Body, note_settings, note_unused, settings_options
+from .output import Body, Output
+from .settings_options import note_settings, note_unused, settings_options
 from .targets import Target
 
 __all__ = ["CallOptions", "call_options", "dispatcher_for", "load_resources", "resources_of_call", "with_option"]

@@ -22,7 +22,7 @@ from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation, show_cut
 from ...testing.snapshots.snapshot import ToolChange, check_snapshot
 from ..call_policy import load_resources, with_option
-from ..command import subcommand, target_argument, undecorated_option
+from ..command import FILE, subcommand, target_argument, undecorated_option
 from ..exit_codes import FOUND
 from ..failures import Failure
 from ..output import Output, to_safe_text
@@ -55,7 +55,7 @@ __all__ = ["command"]
 @click.option("--strict", is_flag=True, help="Exit with 1 for advice too.")
 @click.option(
     "--snapshot",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="A file with the schemas and definitions as callers know them. Say what differs, and exit with 1 if it does.",
 )
 @click.option("--update-snapshot", is_flag=True, help="Write the file of --snapshot anew.")

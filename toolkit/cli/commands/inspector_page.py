@@ -15,7 +15,7 @@ from rich.text import Text
 from ...approvals import SQLiteApprovals
 from ...inspector import Inspector
 from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
-from ..command import subcommand, target_argument
+from ..command import FILE, subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
 from ..run_database import database_option
@@ -35,9 +35,7 @@ _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 -- they are compared with what 
 @subcommand("inspect", piped="text")
 @target_argument
 @database_option
-@click.option(
-    "--approvals", "store_path", type=click.Path(dir_okay=False), help="Show the requests for approval in this file."
-)
+@click.option("--approvals", "store_path", type=FILE, help="Show the requests for approval in this file.")
 @click.option("--read-only", is_flag=True, help="Only look: the page calls, answers, cancels and retries nothing.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 for any.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Let other machines reach the page here.")
@@ -102,7 +100,6 @@ def command(
 
 
 def _find_flows(target: str) -> list[Flow[Any]]:
-    """Return the flows of the modules that *target* names."""
     module = sys.modules.get("toolkit.flows.flow")
     if module is None:  # loading the target has not loaded it, so there is none
         return []

@@ -87,12 +87,10 @@ def read_cached_targets() -> list[str]:
 
 
 def read_cached_tools(target: str) -> list[str]:
-    """Return the names of the tools of *target*."""
     return [name for name in _read_tools(target) if _SAFE_NAME.match(name)]
 
 
 def read_cached_parameters(target: str, tool: str) -> list[str]:
-    """Return the names of the parameters of *tool*."""
     entry = _read_tools(target).get(tool)
     names = entry if isinstance(entry, list) else []
     return [name for name in names if isinstance(name, str) and _SAFE_NAME.match(name)]

@@ -169,7 +169,6 @@ class _FunctionWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of the call is over."""
         return time.monotonic() > self._deadline
 
     def own_seconds(self) -> float:
