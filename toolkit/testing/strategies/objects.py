@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...values.patterns import compile_pattern
-from .base import Impossible, SchemaStrategy, Strategy, one_of, st
+from .base import Impossible, SchemaStrategy, Strategy, st
 from .schema_parts import Part, Parts
 from .texts import texts_matching
 
@@ -126,23 +126,21 @@ class _ObjectBuilder:
 
     def _build_further_names(self) -> Strategy | None:
         """Return a strategy for the names of further properties; None if there can be none."""
-        patterns = {source: part for part in self._parts for source in part.schema.get("patternProperties", ())}
+        patterns = dict.fromkeys(source for part in self._parts for source in part.schema.get("patternProperties", ()))
         strategies = [texts_matching(source, 0, None) for source in patterns]
-        closing = [part.schema.get("additionalProperties") for part in self._parts]
-        if not any(schema is False for schema in closing):
+        if not any(part.schema.get("additionalProperties") is False for part in self._parts):
             strategies.append(self._build_any_name())
-        usable = [SchemaStrategy(strategy) for strategy in strategies if strategy is not None]
+        usable = [strategy for strategy in strategies if strategy is not None]
         if not usable:
             return None
         self._is_exact = False
-        return one_of(usable).strategy
+        return st.one_of(usable)
 
     def _build_any_name(self) -> Strategy | None:
-        text = Part({"type": "string", "maxLength": 12}, None, "")
+        name_parts = self._name_parts()
+        text = {"type": "string"} if name_parts else {"type": "string", "maxLength": 12}
         try:
-            if not self._name_parts():
-                return self._build_value([text]).strategy
-            return self._build_value([Part({"type": "string"}, None, ""), *self._name_parts()]).strategy
+            return self._build_value([Part(text, None, ""), *name_parts]).strategy
         except Impossible:
             return None
 
