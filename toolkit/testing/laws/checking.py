@@ -18,7 +18,8 @@ from ...policies.classify import ClassifyRules
 from ...spec import Tool
 from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
-from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, WatchedFolder, find_broken_run_laws, may_run
+from .run_conditions import RunConditions, WatchedFolder
+from .run_laws import RUN_LAWS, RUNNER_LAWS, find_broken_run_laws, may_run
 from .schema_laws import LAWS, check_schemas
 from .smallest_example import Effort
 from .violations import Fault, LawsBroken, Violation, report_fault
