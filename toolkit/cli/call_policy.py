@@ -115,7 +115,6 @@ def dispatcher_for(
     options: CallOptions,
     output: Output,
     *,
-    resources: Mapping[Any, Any] | None = None,
     asker: Asker | None = None,
     store: ApprovalStore | None = None,
     needed_by: tuple[str, ...] | None = None,
@@ -127,7 +126,7 @@ def dispatcher_for(
     Write a note for each setting that does not count. If *target* names a dispatcher, the result extends it: rules,
     modes and hooks are added to those that it has. Its own limits and safety checks hold, and it asks people in its
     own way. Without an *asker*, a call that needs approval waits. *needed_by* are the names of the tools that may be
-    called, which need their *resources*; by default all tools.
+    called, which need their resources; by default all tools.
 
     Raises:
         Failure: A tool needs a resource that is not given, or the dispatcher of *target* cannot have another audit log.
@@ -152,7 +151,7 @@ def dispatcher_for(
         target.catalog,
         approvals=Approvals(store, ask=asker),
         audit=None if options.audit is None else AuditLog(options.audit),
-        resources=_complete_resources(target.catalog, resources or {}, needed_by=needed_by),
+        resources=_complete_resources(target.catalog, load_resources(options.resource_names), needed_by=needed_by),
         **{**from_settings, **others},
     )
 
@@ -164,9 +163,9 @@ def _open_trace(path: str) -> TraceFile:
         raise Failure(f"--trace: {path} cannot be written: {error.strerror or error}") from error
 
 
-def resources_of_call(target: Target, resources: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
-    """Return the *resources* that go with every call, because the dispatcher of *target* is a program's own."""
-    return resources if target.dispatcher is not None and resources else None
+def resources_of_call(target: Target, options: CallOptions) -> Mapping[Any, Any] | None:
+    """Return the resources that go with every call, if the dispatcher of *target* is a program's own."""
+    return None if target.dispatcher is None else load_resources(options.resource_names) or None
 
 
 def load_resources(names: Iterable[str]) -> dict[Any, Any]:

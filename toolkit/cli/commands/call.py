@@ -22,7 +22,7 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources, resources_of_call
+from ..call_policy import CallOptions, call_options, dispatcher_for, resources_of_call
 from ..command import SECONDS, arguments_argument, subcommand, target_argument, undecorated_option
 from ..completion.known_names import complete_tool
 from ..display.agent_display import AgentDisplay
@@ -125,13 +125,12 @@ def _call_and_save(
     target: Target, call: ToolCall, options: CallOptions, saved: SavedFile[ToolResult], output: Output, **limits: Any
 ) -> ToolResult:
     """Make *call*, or go on with the one that *saved* has, and write the result to the file."""
-    resources, display = load_resources(options.resource_names), AgentDisplay(output.error_console)
+    resources, display = resources_of_call(target, options), AgentDisplay(output.error_console)
     prompt = make_prompt(options.asks, display.paused)
     dispatcher = dispatcher_for(
         target,
         options,
         output,
-        resources=resources,
         asker=prompt,
         store=saved.store(),
         needed_by=(call.name,),
@@ -139,8 +138,8 @@ def _call_and_save(
     )
     # The dispatcher asks itself about a new call, unless it is that of a program.
     is_asked_here = saved.content is not None or target.dispatcher is not None
-    asker, call_resources = prompt if is_asked_here else None, resources_of_call(target, resources)
-    work = _call_tool(dispatcher, call, saved.content, prompt=asker, resources=call_resources, **limits)
+    asker = prompt if is_asked_here else None
+    work = _call_tool(dispatcher, call, saved.content, prompt=asker, resources=resources, **limits)
     with display:
         result = run_coroutine(work, take_interrupt=None if prompt is None else prompt.interrupt)
     saved.write(result)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...approvals import SQLiteApprovals
 from ...inspector import Inspector
-from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
+from ..call_policy import CallOptions, call_options, dispatcher_for
 from ..command import FILE, subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
@@ -78,9 +78,8 @@ def command(
         if read_only or own is not None:
             options = replace(options, audit=None)  # the log is read, and not written
         store = None if store_path is None else SQLiteApprovals(store_path)
-        resources = load_resources(options.resource_names)
         # A tool whose resources are not given can be looked at.
-        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, store=store, needed_by=())
+        dispatcher = dispatcher_for(loaded_target, options, output, store=store, needed_by=())
         inspector = Inspector(
             dispatcher,
             database or options.settings["database"],
