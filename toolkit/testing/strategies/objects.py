@@ -11,7 +11,7 @@ from typing import Any
 
 from ...values.patterns import compile_pattern
 from .base import Impossible, SchemaStrategy, Strategy, st
-from .schema_parts import Part, Parts
+from .schema_parts import Part, Parts, find_limits
 from .texts import texts_matching
 
 __all__ = ["objects"]
@@ -38,9 +38,7 @@ class _ObjectBuilder:
         self._build_value = build_value
         self._fits = fits
         self._further_strategies: dict[tuple[int, ...], Strategy | None] = {}
-        self._min_properties = int(max((part.schema.get("minProperties", 0) for part in parts), default=0))
-        most = min((part.schema["maxProperties"] for part in parts if "maxProperties" in part.schema), default=None)
-        self._max_properties = None if most is None else int(most)
+        self._min_properties, self._max_properties = find_limits(parts, "Properties")
         self._dependent_names = _collect_dependent_names(parts)
         self._required = self._with_dependents(name for part in parts for name in part.schema.get("required", ()))
         self._known_strategies: dict[str, Strategy] = {}
