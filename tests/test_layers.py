@@ -69,7 +69,7 @@ ORDER = {
     "steps": "base expense session_changes records notes nested_runs call_step run_steps requests __init__",
     "telemetry": "names attributes span_hook telemetry_hook trace_file __init__",
     "testing": "strategies/ laws/ load_target doubles mcp_client recorded_provider evaluation snapshots/ __init__",
-    "testing/laws": "violations confusable_tools smallest_example schema_laws tool_runner run_laws concurrent_calls checking code_lints lints __init__",
+    "testing/laws": "violations confusable_tools smallest_example schema_laws run_conditions tool_runner run_laws concurrent_calls checking code_lints lints __init__",
     "testing/snapshots": "schema_changes snapshot __init__",
     "testing/strategies": "base schema_parts arrays numbers format_texts texts objects generating mistakes arguments __init__",
     "storage": "private_files shared_files process_owner database sqlite_database postgres_database owner_locks __init__",

@@ -13,7 +13,7 @@ import pytest
 
 from toolkit import Catalog, CatalogError, CatalogView
 from toolkit.testing import catalog_of
-from toolkit.testing.laws.run_laws import WatchedFolder, describe_changes
+from toolkit.testing.laws.run_conditions import WatchedFolder, describe_changes
 from toolkit.testing.load_target import list_packages, load_module
 
 TOOLS = """

@@ -14,11 +14,12 @@ from typing_extensions import TypedDict
 from ..catalogs.search import Ranker
 from ..catalogs.search.embeddings import EmbeddingRanker
 from ..catalogs.search.finder import clean_description, group_of, is_imported, shorten_description
+from ..catalogs.snapshot import is_resolved
 from ..catalogs.summaries import describe_fitting_tools
 from ..catalogs.views import CatalogView
 from ..context import Context
 from ..decorator import tool
-from ..errors import BadArgs, DefinitionError, UnknownTool
+from ..errors import BadArgs, UnknownTool
 from ..session import Session
 from ..spec import Tool
 from ..values.codecs.base import Schema
@@ -122,15 +123,9 @@ def _select_by_name(view: CatalogView, names: str) -> tuple[list[Tool], str]:
 
 def _separate_broken(tools: list[Tool]) -> tuple[list[Tool], str]:
     """Return the tools whose schema can be built, and a note on the others, which would end every conversation."""
-    usable, broken = [], []
-    for candidate in tools:
-        try:
-            _ = candidate.schema
-        except DefinitionError:
-            broken.append(f"`{candidate.name}` cannot be called: its author has to mend it")
-        else:
-            usable.append(candidate)
-    return usable, "; ".join(broken)
+    broken = [candidate.name for candidate in tools if not is_resolved(candidate)]
+    note = "; ".join(f"`{name}` cannot be called: its author has to mend it" for name in broken)
+    return [candidate for candidate in tools if candidate.name not in broken], note
 
 
 def _load_tools(tools: list[Tool], session: Session | None) -> set[str]:

@@ -32,11 +32,9 @@ _TERMINAL = "/dev/tty"
 
 class InterruptiblePrompt:
     """
-    An asker for the person at *terminal*.
+    An asker for the person at the terminal.
 
-    Args:
-        terminal: The device that is the terminal.
-        pause: A function that returns a context manager, which keeps other output off the terminal inside its block.
+    *pause* returns a context manager that keeps other output off the terminal inside its block.
 
     Attributes:
         open_requests: The requests that Ctrl-C left without an answer, in the order in which they came.
@@ -45,12 +43,9 @@ class InterruptiblePrompt:
 
     blocking = True
 
-    def __init__(
-        self, terminal: str = _TERMINAL, *, pause: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
-    ) -> None:
+    def __init__(self, pause: Callable[[], AbstractContextManager[object]]) -> None:
         self.open_requests: list[ApprovalRequest] = []
         self.is_interrupted = False
-        self._terminal = terminal
         self._pause = pause
         # A signal may come while the handler of another one holds the lock, so the same thread can take it again.
         self._lock = unlock_in_children(threading.RLock())
@@ -73,7 +68,7 @@ class InterruptiblePrompt:
         with self._one_at_a_time:
             if not self.is_interrupted:
                 with self._pause(), self._open_answers() as answers:
-                    prompt = TerminalPrompt(input=answers, terminal=self._terminal, keeper=UserRules())
+                    prompt = TerminalPrompt(input=answers, terminal=_TERMINAL, keeper=UserRules())
                     decision = prompt.ask(request)
             # An answer that came together with Ctrl-C does not count.
             if self.is_interrupted:
@@ -86,7 +81,7 @@ class InterruptiblePrompt:
         """Yield a stream of the lines that the person types, whose `readline` is ended by `interrupt`."""
         receiver, sender = socket.socketpair()
         sender.setblocking(False)
-        with receiver, sender, open(self._terminal, "rb", buffering=0) as device:
+        with receiver, sender, open(_TERMINAL, "rb", buffering=0) as device:
             with self._lock:
                 self._waker = sender
             try:
@@ -124,20 +119,14 @@ class _Answers(io.TextIOBase):
         return self._descriptor
 
 
-def make_prompt(
-    may_ask: bool, *, pause: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
-) -> InterruptiblePrompt | None:
+def make_prompt(may_ask: bool, pause: Callable[[], AbstractContextManager[object]]) -> InterruptiblePrompt | None:
     """Return an asker for the person at the terminal; None if *may_ask* is false or there is no terminal."""
     # Without a terminal, a prompt would read the arguments on standard input and take them for answers.
-    return InterruptiblePrompt(pause=pause) if may_ask and _can_open(_TERMINAL) else None
-
-
-def _can_open(terminal: str) -> bool:
-    try:
-        os.close(os.open(terminal, os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
+    with contextlib.suppress(OSError):
+        if may_ask:
+            os.close(os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY))
+            return InterruptiblePrompt(pause)
+    return None
 
 
 def confirm(question: str, terminal: str = _TERMINAL) -> bool:

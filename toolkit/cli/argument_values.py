@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadArgs, Problem
+from ..formats.schemas.merging import definition_of
 from ..values.patterns import compile_pattern
 from ..values.schemas.vocabulary import JSON_TYPES, UNION_KEYWORDS, stated_types
 from ..values.strictjson.checks import loads
@@ -157,7 +158,7 @@ def _union_members(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, An
             break
         option = pending.pop(0)
         unions = [member for word in UNION_KEYWORDS for member in option.get(word) or ()]
-        target = _resolve_reference(option.get("$ref"), root)
+        target = definition_of(option.get("$ref"), _as_mapping(root.get("$defs")))
         if target is not None:
             unions.append(target)
         if unions:
@@ -165,12 +166,6 @@ def _union_members(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, An
         else:
             members.append(option)
     return members or [{}]
-
-
-def _resolve_reference(reference: Any, root: Mapping[str, Any]) -> Any:
-    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
-        return None
-    return _as_mapping(root.get("$defs")).get(reference.removeprefix("#/$defs/"))
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:

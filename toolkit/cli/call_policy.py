@@ -19,17 +19,16 @@ import click
 from ..approvals import Approvals, ApprovalStore, Asker, MemoryApprovals
 from ..builders import dispatcher_options
 from ..calls.resources import PER_CALL, missing_resources
+from ..catalogs.snapshot import is_resolved
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
-from ..errors import DefinitionError
 from ..policies.audit import AuditLog
 from ..settings import MergedSettings
-from ..spec import Tool
 from ..telemetry.trace_file import TraceFile
 from ..testing.load_target import load_object
 from .failures import Failure
-from .output import Output
-from .settings_options import Body, note_settings, note_unused, settings_options
+from .output import Body, Output
+from .settings_options import note_settings, note_unused, settings_options
 from .targets import Target
 
 __all__ = ["CallOptions", "call_options", "dispatcher_for", "load_resources", "resources_of_call", "with_option"]
@@ -116,7 +115,6 @@ def dispatcher_for(
     options: CallOptions,
     output: Output,
     *,
-    resources: Mapping[Any, Any] | None = None,
     asker: Asker | None = None,
     store: ApprovalStore | None = None,
     needed_by: tuple[str, ...] | None = None,
@@ -128,7 +126,7 @@ def dispatcher_for(
     Write a note for each setting that does not count. If *target* names a dispatcher, the result extends it: rules,
     modes and hooks are added to those that it has. Its own limits and safety checks hold, and it asks people in its
     own way. Without an *asker*, a call that needs approval waits. *needed_by* are the names of the tools that may be
-    called, which need their *resources*; by default all tools.
+    called, which need their resources; by default all tools.
 
     Raises:
         Failure: A tool needs a resource that is not given, or the dispatcher of *target* cannot have another audit log.
@@ -153,7 +151,7 @@ def dispatcher_for(
         target.catalog,
         approvals=Approvals(store, ask=asker),
         audit=None if options.audit is None else AuditLog(options.audit),
-        resources=_complete_resources(target.catalog, resources or {}, needed_by=needed_by),
+        resources=_complete_resources(target.catalog, load_resources(options.resource_names), needed_by=needed_by),
         **{**from_settings, **others},
     )
 
@@ -165,9 +163,9 @@ def _open_trace(path: str) -> TraceFile:
         raise Failure(f"--trace: {path} cannot be written: {error.strerror or error}") from error
 
 
-def resources_of_call(target: Target, resources: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
-    """Return the *resources* that go with every call, because the dispatcher of *target* is a program's own."""
-    return resources if target.dispatcher is not None and resources else None
+def resources_of_call(target: Target, options: CallOptions) -> Mapping[Any, Any] | None:
+    """Return the resources that go with every call, if the dispatcher of *target* is a program's own."""
+    return None if target.dispatcher is None else load_resources(options.resource_names) or None
 
 
 def load_resources(names: Iterable[str]) -> dict[Any, Any]:
@@ -211,24 +209,13 @@ def _complete_resources(
     *needed_by* are the names of the tools that may be called; all tools if it is None. For the types that only other
     tools want, the result has `PER_CALL`, so that these tools are in nobody's way.
     """
-    tools = list(catalog) if needed_by is None else [catalog[name] for name in needed_by if catalog.get(name)]
-    missing = {tool.name: names for tool in tools if (names := _list_missing(tool, resources))}
+    needed = catalog if needed_by is None else filter(None, map(catalog.get, needed_by))
+    # A tool that is not resolved yet is left to its call, which reports that.
+    missing = {
+        tool.name: names for tool in needed if is_resolved(tool) and (names := missing_resources(tool, resources))
+    }
     if missing:
         wants = "; ".join(f"`{name}` wants {', '.join(kinds)}" for name, kinds in missing.items())
         raise Failure(f"resources are missing: {wants}; give them with --with MODULE:NAME, a dictionary by type")
-    others = {kind: PER_CALL for tool in catalog for kind in _injected_types(tool) if kind not in resources}
+    others = {kind: PER_CALL for tool in catalog if is_resolved(tool) for kind in tool.signature.injected.values()}
     return {**(others if needed_by is not None else {}), **resources}
-
-
-def _list_missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
-    try:
-        return missing_resources(tool, resources)
-    except DefinitionError:
-        return []  # a name in the annotations is not defined yet; the call reports it
-
-
-def _injected_types(tool: Tool) -> list[Any]:
-    try:
-        return list(tool.signature.injected.values())
-    except DefinitionError:
-        return []

@@ -65,7 +65,6 @@ def find_client_path(client: McpClient, system: str = sys.platform, environ: Map
 
 
 def _find_program_folder(home: Path, system: str, environ: Mapping[str, str]) -> Path:
-    """Return the folder in which *system* keeps the files of programs."""
     if system == "darwin":
         return home / "Library" / "Application Support"
     if system == "win32":

@@ -6,17 +6,18 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
 from .completion.known_names import complete_arguments, complete_target, complete_tool
 from .failures import Failure, report_errors
 from .openapi_targets import base_url_option
-from .output import Output, OutputFormat
+from .output import Body, Output, OutputFormat
 from .server_targets import TargetCommand, command_option
 
 __all__ = [
+    "FILE",
     "SECONDS",
     "arguments_argument",
     "read_prompt",
@@ -28,8 +29,6 @@ __all__ = [
 
 _COMMON_OPTIONS = ("as_json", "shape", "debug")
 
-Body: TypeAlias = Callable[..., "int | None"]
-
 
 class _TargetType(click.types.StringParamType):
     """A text that names a target. If it is missing, the message says what a target is."""
@@ -40,6 +39,9 @@ class _TargetType(click.types.StringParamType):
 
 SECONDS = click.FloatRange(min=0, min_open=True)
 """The type of an option that is a length of time."""
+
+FILE = click.Path(dir_okay=False)
+"""The type of an option that is a file, which need not exist."""
 
 target_argument = click.argument("target", type=_TargetType(), shell_complete=complete_target)
 tool_argument = click.argument("name", shell_complete=complete_tool)

@@ -75,7 +75,6 @@ def report_errors(*, debug: bool) -> Iterator[None]:
 
 
 def find_exit_code(error: ToolkitError) -> int:
-    """Return the exit code of a command that ends with *error*."""
     return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), USAGE)
 
 

@@ -68,7 +68,6 @@ class InterruptibleLoop:
         return not all(task.done() for task in self._abandoned_tasks)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run *coroutine* and return its result."""
         self._is_interrupted = False
         self._task = task = self._loop.create_task(coroutine)
         try:

@@ -72,8 +72,6 @@ class UserRules:
                 if changed != text:
                     write_atomically(path, changed)
         except (OSError, ValueError) as error:
-            if isinstance(error, ToolkitError):
-                raise
             raise ToolkitError(f"{self.path} was not changed: {error}; {remedy}") from error
 
 

@@ -45,7 +45,6 @@ def find_base_url() -> str | None:
 
 
 def is_document(target: str) -> bool:
-    """Return whether *target* is an OpenAPI document."""
     if target.startswith(_PREFIX) or target.endswith((".yaml", ".yml")):
         return True
     if not target.endswith(".json") or not os.path.isfile(target):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TextIO, TypeAlias
 
 from rich import box
@@ -23,11 +23,14 @@ from rich.text import Text
 from ..values.rendering import as_json
 from ..values.visible import make_visible
 
-__all__ = ["Output", "OutputFormat", "console_on", "escape_unencodable", "to_safe_text"]
+__all__ = ["Body", "Output", "OutputFormat", "console_on", "escape_unencodable", "to_safe_text"]
 
 _MAX_WIDTH = 100_000
 
 OutputFormat: TypeAlias = Literal["auto", "json", "text"]
+
+Body: TypeAlias = Callable[..., "int | None"]
+"""The function of a command. It gets an `Output` and the parameters, and may return an exit code."""
 
 
 def to_safe_text(text: str, style: str = "") -> Text:
@@ -53,7 +56,6 @@ class Output:
         self.is_json = output_format == "json"
 
     def json(self, data: Any) -> None:
-        """Write *data* as JSON."""
         plain = as_json(data)
         if self.console.is_terminal:
             text = Text(make_visible(json.dumps(plain, indent=2, ensure_ascii=False)))

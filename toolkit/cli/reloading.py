@@ -22,7 +22,7 @@ from ..approvals import SQLiteApprovals
 from ..catalog import default_catalog
 from ..errors import ToolkitError
 from ..testing.load_target import list_packages
-from .call_policy import CallOptions, dispatcher_for, load_resources
+from .call_policy import CallOptions, dispatcher_for
 from .failures import Failure
 from .output import Output
 from .targets import split_targets
@@ -64,12 +64,9 @@ class ReloadableTarget:
         with self._context.scope(cleanup=False), contextlib.ExitStack() as stack:
             target = open_extended_target(self._target, self._output, settings=self._options.settings)
             loaded = stack.enter_context(target)
-            resources = load_resources(self._options.resource_names)
-            if resources and loaded.dispatcher is not None:
+            if self._options.resource_names and loaded.dispatcher is not None:
                 raise Failure("--with: a dispatcher has its own resources; write Dispatcher(..., resources={...})")
-            self.dispatcher = dispatcher_for(
-                loaded, self._options, self._output, resources=resources, store=self._store
-            )
+            self.dispatcher = dispatcher_for(loaded, self._options, self._output, store=self._store)
             self.servers, former, self._stack = loaded.servers, self._stack, stack.pop_all()
         former.close()
 

@@ -86,7 +86,6 @@ def is_address(target: str) -> bool:
 
 
 def is_server(target: str) -> bool:
-    """Return whether *target* names MCP servers."""
     return is_address(target) or target.startswith((COMMAND_PREFIX, SETTINGS_PREFIX)) or target.endswith(".json")
 
 

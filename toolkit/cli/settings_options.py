@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
@@ -24,10 +24,9 @@ from ..settings.layers import parse_setting, read_overrides, read_session_rules
 from ..settings.loading import load_layers
 from ..settings.project_files import ProjectFiles
 from ..settings.trust import Trust, configuration_folder
-from .output import Output
+from .output import Body, Output
 
 __all__ = [
-    "Body",
     "load_command_settings",
     "note_instructions",
     "note_settings",
@@ -36,8 +35,6 @@ __all__ = [
     "set_option",
     "settings_options",
 ]
-
-Body: TypeAlias = Callable[..., "int | None"]
 
 mode_option = click.option(
     "--mode", type=click.Choice(MODES), help="The permission mode; without it, that of your settings."

@@ -18,9 +18,9 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .. import builtin
 from ..catalogs.views import CatalogView
@@ -37,9 +37,7 @@ if TYPE_CHECKING:  # it loads the agent, which most commands do not need
     from ..mcp import Servers
     from ..settings import MergedSettings
 
-__all__ = ["Target", "open_target", "split_targets"]
-
-FunctionFinder: TypeAlias = Callable[[str], CatalogView]
+__all__ = ["Target", "is_code", "list_module_values", "open_target", "split_targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +59,22 @@ class Target:
 
 
 @contextlib.contextmanager
-def open_target(
-    target: str, *, find_functions: FunctionFinder | None = None, settings: MergedSettings | None = None
-) -> Iterator[Target]:
+def open_target(target: str, *, settings: MergedSettings | None = None, **options: Any) -> Iterator[Target]:
     """
     Yield the tools of *target*, which can be used until the end of the block.
 
     Args:
         target: The name of a module, a catalog or a dispatcher in a module, a file, or `builtin`; or several of these,
             with commas in between.
-        find_functions: A function that returns the tools of a module together with its public functions that have no
-            decorator. Without it, only decorated functions count.
         settings: The settings, whose protected files the built-in tools do not touch, and which may name servers.
+        options: Which functions of a module are tools; see `catalog_of`.
 
     Raises:
         CatalogError: The tools cannot be loaded. Its cause is the exception that the target raised, if it raised one.
         DuplicateTool: Two targets have a tool of the same name.
     """
     with contextlib.ExitStack() as stack:
-        names = split_targets(target)
-        parts = [stack.enter_context(_open_one(name, find_functions or catalog_of, settings)) for name in names]
+        parts = [stack.enter_context(_open_one(name, settings, options)) for name in split_targets(target)]
         yield parts[0] if len(parts) == 1 else _merge(target, parts)
 
 
@@ -88,6 +82,17 @@ def split_targets(target: str) -> list[str]:
     """Return the targets that *target* names. A file, a command and an address may have a comma in them."""
     is_one = os.path.isfile(target) or target.startswith(COMMAND_PREFIX) or is_address(target)
     return [target] if is_one else [name.strip() for name in target.split(",")]
+
+
+def is_code(target: str) -> bool:
+    """Return whether *target*, which is one target, names Python code: a module, a file, or an object in one."""
+    return target != BUILTIN and not is_document(target) and not is_server(target)
+
+
+def list_module_values(target: str) -> list[Any]:
+    """Return all values in the modules that *target* names, each value once."""
+    modules = [load_module(name.partition(":")[0]) for name in split_targets(target) if is_code(name)]
+    return list({id(value): value for module in modules for value in vars(module).values()}.values())
 
 
 def _merge(target: str, parts: Sequence[Target]) -> Target:
@@ -104,7 +109,7 @@ def _merge(target: str, parts: Sequence[Target]) -> Target:
 
 
 @contextlib.contextmanager
-def _open_one(target: str, find_functions: FunctionFinder, settings: MergedSettings | None) -> Iterator[Target]:
+def _open_one(target: str, settings: MergedSettings | None, options: Mapping[str, Any]) -> Iterator[Target]:
     if target == BUILTIN:
         lists = ("protected", "unprotected")
         protection = {} if settings is None else {name: settings[f"files.{name}"] for name in lists}
@@ -116,17 +121,17 @@ def _open_one(target: str, find_functions: FunctionFinder, settings: MergedSetti
         with open_server(target, settings) as servers:
             yield Target(servers, servers=(servers,))
     else:
-        yield _load_code(target, find_functions)
+        yield _load_code(target, options)
 
 
-def _load_code(target: str, find_functions: FunctionFinder) -> Target:
+def _load_code(target: str, options: Mapping[str, Any]) -> Target:
     where, colon, _ = target.partition(":")
     if is_path(where) and not where.endswith(".py"):
         raise CatalogError(f"{where} is no Python file; name one that ends in `.py`, or a module, `package.module`")
     value = load_object(target) if colon else None
     if isinstance(value, Dispatcher):
         return Target(value.catalog, dispatcher=value)
-    catalog = find_functions(target)
+    catalog = catalog_of(target, **options)
     if not colon:
         _warn_of_unused_policies(target)
     return Target(catalog)

@@ -15,14 +15,12 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..catalogs.views import CatalogView
 from ..errors import ToolkitError
 from ..settings.trust import PROJECT_FOLDER, Trust, configuration_folder
-from ..testing.load_target import catalog_of
 from ..values.visible import make_visible
 from .output import Output
 from .server_targets import SETTINGS_PREFIX
@@ -54,8 +52,7 @@ def open_extended_target(
     functions of a module count as tools.
     """
     with contextlib.ExitStack() as stack:
-        finder = partial(catalog_of, undecorated=True) if undecorated else None
-        target = stack.enter_context(open_target(name, find_functions=finder, settings=settings))
+        target = stack.enter_context(open_target(name, undecorated=undecorated, settings=settings))
         catalog = target.catalog
         if starts_servers and settings is not None:
             catalog = _add_servers(name, catalog, settings, output, stack)

@@ -76,6 +76,14 @@ def test_only_an_agent_that_is_made_needs_a_provider(shop, content, message):
     assert (ran.code, message in ran.err) == (2, True), ran.err
 
 
+@pytest.mark.parametrize("target", ["api.yaml", "openapi:api.yaml"])
+def test_an_http_api_is_a_target_with_tools(shop, target):
+    """So an agent is made for it."""
+    shop.write("api.yaml", '{"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"}, "paths": {}}')
+    ran = shop.run("worker", target)
+    assert (ran.code, "no provider is chosen" in ran.err) == (2, True), ran.err
+
+
 @pytest.mark.parametrize(
     ("content", "kinds"),
     [(FLOWS, ["flow:check", "flow:release"]), (FLOWS + TOOLS + AGENT, ["agent", "flow:check", "flow:release"])],

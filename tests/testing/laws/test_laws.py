@@ -26,8 +26,6 @@ from toolkit.testing import LawsBroken, Violation, broken_laws, check_catalog, c
 
 from . import broken
 
-_STATIC = {rule for _, rule in broken.LAWS} - {"declared-failures", "output", "read-only", "idempotent"}
-
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory):

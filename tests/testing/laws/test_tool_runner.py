@@ -6,6 +6,8 @@ import pytest
 
 from toolkit import Tool, tool
 from toolkit.catalog import Catalog
+from toolkit.testing import make_result
+from toolkit.testing.laws.run_conditions import RunConditions
 from toolkit.testing.laws.tool_runner import ToolRunner, _FunctionWatch, _Overdue, open_tool_runner
 
 
@@ -22,7 +24,7 @@ class BusyMachine:
         if self._late:
             self._late -= 1
             self._watch.begin(0.0)
-        return self._function(**call.arguments)
+        return make_result(self._function(**call.arguments))
 
 
 @pytest.fixture
@@ -47,8 +49,8 @@ def count():
 def test_a_call_that_begins_late_is_made_again(count, late, calls, is_overdue):
     """The tool is not blamed for it, unless no call begins; and a call that is over does not begin at all."""
     function, made = count
-    watch = _FunctionWatch()
-    runner = ToolRunner(BusyMachine(watch, function, late=late), Catalog(function).get("count"), watch, 30)
+    watch, conditions = _FunctionWatch(), RunConditions(timeout_seconds=30)
+    runner = ToolRunner(BusyMachine(watch, function, late=late), Catalog(function).get("count"), watch, conditions)
     ran = runner.run({"step": 1})
     assert (made, ran.is_overdue, runner.stuck_arguments) == (calls, is_overdue, {"step": 1} if is_overdue else None)
 
@@ -71,6 +73,6 @@ def test_a_tool_for_the_background_is_tried_in_the_foreground():
         ran.append(number)
         return number
 
-    with open_tool_runner(Tool.described(work, background=True), resources=None, timeout_seconds=20) as runner:
+    with open_tool_runner(Tool.described(work, background=True), RunConditions(timeout_seconds=20)) as runner:
         outcome = runner.run({"number": 3, "background": True})
     assert (outcome.result.value, ran) == (3, [3])

@@ -173,7 +173,7 @@ def test_an_empty_catalog_has_no_calls():
     """It is told where the strategy is made, not while drawing."""
     with pytest.raises(ValueError, match="no tools in the catalog"):
         calls(Catalog())
-    with pytest.raises(ValueError, match="most has to be at least 1"):
+    with pytest.raises(ValueError, match="max_calls has to be at least 1"):
         batches(Catalog(book), max_calls=0)
 
 

@@ -22,7 +22,7 @@ from ...spec import Tool
 from ...values.rendering import as_json
 from ..approval_prompt import InterruptiblePrompt, make_prompt
 from ..argument_values import arguments_of, parse_json_arguments
-from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources, resources_of_call
+from ..call_policy import CallOptions, call_options, dispatcher_for, resources_of_call
 from ..command import SECONDS, arguments_argument, subcommand, target_argument, undecorated_option
 from ..completion.known_names import complete_tool
 from ..display.agent_display import AgentDisplay
@@ -31,6 +31,7 @@ from ..exit_codes import EXITS
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
+from ..targets import Target
 from ..user_extensions import open_extended_target
 from .saved_files import SavedFile, SavedKind, raise_if_interrupted, saved_file_options
 
@@ -97,36 +98,12 @@ def command(
     """
     waiting = saved.content
     tool_name = _find_tool_name(name, waiting, has_arguments=bool(words) or text is not None)
-    display = AgentDisplay(output.error_console)
-    resources, prompt = load_resources(options.resource_names), make_prompt(options.asks, pause=display.paused)
     with open_extended_target(
         target, output, unless=tool_name, settings=options.settings, undecorated=undecorated
     ) as loaded_target:
         arguments = read_arguments(loaded_target.catalog[tool_name], words, text) if waiting is None else {}
-        dispatcher = dispatcher_for(
-            loaded_target,
-            options,
-            output,
-            resources=resources,
-            asker=prompt,
-            store=saved.store(),
-            needed_by=(tool_name,),
-            on_progress=partial(_report, output, display, set()),
-        )
-        # The dispatcher asks itself about a new call, unless it is that of a program.
-        is_asked_here = waiting is not None or loaded_target.dispatcher is not None
-        coroutine = _call_tool(
-            dispatcher,
-            ToolCall(tool_name, arguments),
-            waiting,
-            prompt=prompt if is_asked_here else None,
-            timeout_seconds=timeout,
-            resources=resources_of_call(loaded_target, resources),
-        )
-        with display:
-            result = run_coroutine(coroutine, take_interrupt=None if prompt is None else prompt.interrupt)
-        saved.write(result)
-        raise_if_interrupted(prompt, saved)
+        call = ToolCall(tool_name, arguments)
+        result = _call_and_save(loaded_target, call, options, saved, output, timeout_seconds=timeout)
     _show_result(result, output, saved, trace=trace)
     return EXITS[result.kind]
 
@@ -142,6 +119,32 @@ def _find_tool_name(name: str | None, waiting: ToolResult | None, *, has_argumen
     if waiting.request is None:
         raise Failure("the call is over, so there is nothing to continue; give a tool and its arguments")
     return waiting.request.tool
+
+
+def _call_and_save(
+    target: Target, call: ToolCall, options: CallOptions, saved: SavedFile[ToolResult], output: Output, **limits: Any
+) -> ToolResult:
+    """Make *call*, or go on with the one that *saved* has, and write the result to the file."""
+    resources, display = resources_of_call(target, options), AgentDisplay(output.error_console)
+    prompt = make_prompt(options.asks, display.paused)
+    dispatcher = dispatcher_for(
+        target,
+        options,
+        output,
+        asker=prompt,
+        store=saved.store(),
+        needed_by=(call.name,),
+        on_progress=partial(_report, output, display, set()),
+    )
+    # The dispatcher asks itself about a new call, unless it is that of a program.
+    is_asked_here = saved.content is not None or target.dispatcher is not None
+    asker = prompt if is_asked_here else None
+    work = _call_tool(dispatcher, call, saved.content, prompt=asker, resources=resources, **limits)
+    with display:
+        result = run_coroutine(work, take_interrupt=None if prompt is None else prompt.interrupt)
+    saved.write(result)
+    raise_if_interrupted(prompt, saved)
+    return result
 
 
 def _show_result(result: ToolResult, output: Output, saved: SavedFile[ToolResult], *, trace: bool) -> None:

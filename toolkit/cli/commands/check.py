@@ -20,15 +20,14 @@ from ...testing.laws.checking import broken_laws
 from ...testing.laws.lints import lint
 from ...testing.laws.run_laws import may_run
 from ...testing.laws.violations import Violation, show_cut
-from ...testing.load_target import catalog_of
 from ...testing.snapshots.snapshot import ToolChange, check_snapshot
 from ..call_policy import load_resources, with_option
-from ..command import subcommand, target_argument, undecorated_option
+from ..command import FILE, subcommand, target_argument, undecorated_option
 from ..exit_codes import FOUND
 from ..failures import Failure
 from ..output import Output, to_safe_text
 from ..settings_options import load_command_settings, note_settings
-from ..targets import open_target
+from ..targets import Target, open_target
 
 __all__ = ["command"]
 
@@ -56,7 +55,7 @@ __all__ = ["command"]
 @click.option("--strict", is_flag=True, help="Exit with 1 for advice too.")
 @click.option(
     "--snapshot",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="A file with the schemas and definitions as callers know them. Say what differs, and exit with 1 if it does.",
 )
 @click.option("--update-snapshot", is_flag=True, help="Write the file of --snapshot anew.")
@@ -67,13 +66,10 @@ def command(
     undecorated: bool,
     names: tuple[str, ...],
     no_run: bool,
-    examples: int,
-    seed: int,
-    folder: str | None,
     strict: bool,
     snapshot: str | None,
     update_snapshot: bool,
-    resource_names: tuple[str, ...],
+    **law_options: Any,
 ) -> int:
     """Check the tools of TARGET against laws, and give advice.
 
@@ -101,41 +97,25 @@ def command(
     if update_snapshot and snapshot is None:
         raise click.UsageError("--update-snapshot needs the file: --snapshot tools.snapshot.json")
     refusals: list[dict[str, str]] = []
-    finder = _build_finder(refusals) if undecorated else None
+    on_refused = functools.partial(_keep_refusal, refusals) if undecorated else None
     # The linter reports the faults that toolkit warns of, in a better way.
     without_warnings = warnings.catch_warnings(action="ignore", category=ToolkitWarning)
-    with without_warnings, open_target(target, find_functions=finder) as loaded_target:
+    with without_warnings, open_target(target, undecorated=undecorated, on_refused=on_refused) as loaded_target:
         catalog = loaded_target.catalog
         if not len(catalog) and not refusals:
             raise Failure(f"{target} has no tools, and no public functions that could be tools")
-        laws = broken_laws(
-            catalog,
-            run=False if no_run else names,
-            folder=folder,
-            resources=load_resources(resource_names),
-            classify=() if loaded_target.dispatcher is None else loaded_target.dispatcher.settings.classify_rules,
-            examples=examples,
-            seed=seed,
-            include_known=True,
-            on_note=output.note,
-            never_run=() if no_run else _find_hooked_tools(catalog, names, output),
-        )
-        changes = [] if snapshot is None else check_snapshot(catalog, snapshot, update=update_snapshot)
+        laws = _find_broken_laws(loaded_target, None if no_run else names, output, **law_options)
+        changes = None if snapshot is None else check_snapshot(catalog, snapshot, update=update_snapshot)
         # If a law and a lint find the same fault, their violations are equal. Each is shown only once.
         lints = [violation for violation in lint(catalog, include_known=True) if violation not in laws]
     findings = _sort_findings(laws, lints)
-    if output.is_json:
-        violations = {name: [violation.to_json() for violation in part] for name, part in findings.items()}
-        compared = {} if snapshot is None else {"snapshot": [asdict(change) for change in changes]}
-        output.json({"tools": len(catalog), **violations, "refused": refusals, **compared})
-    else:
-        _show_findings(len(catalog), findings, refusals, changes, output)
+    _show_findings(len(catalog), findings, refusals, changes, output)
     is_law_broken = any(not violation.explanation for violation in laws)
-    advice = [*findings["lints"], *findings["descriptions"], *refusals]
-    is_other = bool(changes) and not update_snapshot
-    if is_other:
+    has_advice = any([findings["lints"], findings["descriptions"], refusals])
+    has_changed = bool(changes) and not update_snapshot
+    if has_changed:
         output.note(f"the tools differ from {snapshot}; --update-snapshot accepts the changes")
-    return FOUND if is_law_broken or is_other or (strict and advice) else 0
+    return FOUND if is_law_broken or has_changed or (strict and has_advice) else 0
 
 
 _TITLES = {
@@ -147,14 +127,25 @@ _TITLES = {
 _DESCRIPTION_RULES = ("described", "no-description")
 
 
-def _build_finder(refusals: list[dict[str, str]]) -> Callable[[str], CatalogView]:
-    """Return a function that loads the tools and functions of a target, and adds those that are refused to a list."""
+def _keep_refusal(refusals: list[dict[str, str]], function: Callable[..., Any], error: DefinitionError) -> None:
+    place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+    refusals.append({"function": function.__qualname__, "place": place, "reason": str(error)})
 
-    def refuse(function: Callable[..., Any], error: DefinitionError) -> None:
-        place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
-        refusals.append({"function": function.__qualname__, "place": place, "reason": str(error)})
 
-    return functools.partial(catalog_of, undecorated=True, on_refused=refuse)
+def _find_broken_laws(
+    target: Target, names: Sequence[str] | None, output: Output, *, resource_names: Sequence[str], **options: Any
+) -> list[Violation]:
+    """Return the laws that the tools of *target* break. The tools *names* are run too; no tool if it is None."""
+    return broken_laws(
+        target.catalog,
+        run=False if names is None else names,
+        resources=load_resources(resource_names),
+        classify=() if target.dispatcher is None else target.dispatcher.settings.classify_rules,
+        include_known=True,
+        on_note=output.note,
+        never_run=() if names is None else _find_hooked_tools(target.catalog, names, output),
+        **options,
+    )
 
 
 def _find_hooked_tools(catalog: CatalogView, names_to_run: Sequence[str], output: Output) -> list[str]:
@@ -187,15 +178,20 @@ def _show_findings(
     tool_count: int,
     findings: Mapping[str, Sequence[Violation]],
     refusals: Sequence[Mapping[str, str]],
-    changes: Sequence[ToolChange],
+    changes: Sequence[ToolChange] | None,
     output: Output,
 ) -> None:
+    if output.is_json:
+        violations = {name: [violation.to_json() for violation in part] for name, part in findings.items()}
+        compared = {} if changes is None else {"snapshot": [asdict(change) for change in changes]}
+        output.json({"tools": tool_count, **violations, "refused": refusals, **compared})
+        return
     for part, (title, style) in _TITLES.items():
         _show(title, findings[part], style, output)
     for refusal in refusals:
         output.show(Text.assemble(("no tool ", "yellow"), to_safe_text(f"`{refusal['function']}`", "bold")))
         output.show(to_safe_text(f"  {refusal['reason']}"), to_safe_text(f"  at {refusal['place']}", "dim"))
-    for change in changes:
+    for change in changes or ():
         output.show(to_safe_text(str(change), "red" if change.breaks else "dim"))
     output.show(_summary(tool_count, findings, refusals))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,7 +21,7 @@ from ...settings import MergedSettings
 from ...storage.shared_files import write_atomically
 from ...testing.evaluation import Case, Evaluation, EvaluationChange, Score, compare_evaluations, evaluate, read_cases
 from ...testing.recorded_provider import RecordedProvider
-from ..command import subcommand, target_argument
+from ..command import FILE, subcommand, target_argument
 from ..exit_codes import FOUND, RUN_EXITS
 from ..failures import Failure
 from ..output import Output
@@ -36,12 +37,12 @@ __all__ = ["command"]
 @settings_options(for_model=True, for_calls=False)
 @click.option(
     "--recording",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="Play the replies of the model from this file. If there is none, ask the model, and write it.",
 )
 @click.option(
     "--results",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="Compare with the results of the last run in this file, and write the new ones to it.",
 )
 @click.option("--min-score", type=click.FloatRange(0, 1), help="Exit with 1 if a smaller part of the cases is right.")
@@ -99,10 +100,8 @@ def _open_provider(settings: MergedSettings, recording: str | None) -> Provider:
 
 
 async def _evaluate(catalog: CatalogView, cases: Sequence[Case], provider: Any, system: str) -> Evaluation:
-    try:
+    async with contextlib.aclosing(provider):
         return await evaluate(catalog, cases, provider, system=system)
-    finally:
-        await provider.aclose()
 
 
 def _read_results(path: str | None) -> Evaluation | None:

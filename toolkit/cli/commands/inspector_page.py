@@ -14,16 +14,12 @@ from rich.text import Text
 
 from ...approvals import SQLiteApprovals
 from ...inspector import Inspector
-from ...testing.load_target import load_module
-from ..call_policy import CallOptions, call_options, dispatcher_for, load_resources
-from ..command import subcommand, target_argument
-from ..completion.known_names import BUILTIN
+from ..call_policy import CallOptions, call_options, dispatcher_for
+from ..command import FILE, subcommand, target_argument
 from ..failures import Failure
-from ..openapi_targets import is_document
 from ..output import Output
 from ..run_database import database_option
-from ..server_targets import is_server
-from ..targets import split_targets
+from ..targets import list_module_values
 from ..user_extensions import open_extended_target
 from .serve import listen
 
@@ -39,9 +35,7 @@ _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 -- they are compared with what 
 @subcommand("inspect", piped="text")
 @target_argument
 @database_option
-@click.option(
-    "--approvals", "store_path", type=click.Path(dir_okay=False), help="Show the requests for approval in this file."
-)
+@click.option("--approvals", "store_path", type=FILE, help="Show the requests for approval in this file.")
 @click.option("--read-only", is_flag=True, help="Only look: the page calls, answers, cancels and retries nothing.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="The port; 0 for any.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Let other machines reach the page here.")
@@ -84,9 +78,8 @@ def command(
         if read_only or own is not None:
             options = replace(options, audit=None)  # the log is read, and not written
         store = None if store_path is None else SQLiteApprovals(store_path)
-        resources = load_resources(options.resource_names)
         # A tool whose resources are not given can be looked at.
-        dispatcher = dispatcher_for(loaded_target, options, output, resources=resources, store=store, needed_by=())
+        dispatcher = dispatcher_for(loaded_target, options, output, store=store, needed_by=())
         inspector = Inspector(
             dispatcher,
             database or options.settings["database"],
@@ -106,13 +99,7 @@ def command(
 
 
 def _find_flows(target: str) -> list[Flow[Any]]:
-    """Return the flows of the modules that *target* names."""
     module = sys.modules.get("toolkit.flows.flow")
     if module is None:  # loading the target has not loaded it, so there is none
         return []
-    found: dict[int, Flow[Any]] = {}
-    for part in split_targets(target):
-        if part != BUILTIN and not is_server(part) and not is_document(part):
-            values = vars(load_module(part.partition(":")[0])).values()
-            found |= {id(value): value for value in values if isinstance(value, module.Flow)}
-    return [*found.values()]
+    return [value for value in list_module_values(target) if isinstance(value, module.Flow)]

@@ -19,12 +19,12 @@ from ...mcp.importing.server_file import ServerFile, check_trusted, read_server_
 from ...mcp.sdk import check_sdk_installed
 from ...settings.trust import Trust
 from ..client_files import CLIENTS, ClientFile, build_entry, find_client_path
-from ..command import SECONDS, subcommand, target_argument
+from ..command import FILE, SECONDS, subcommand, target_argument
 from ..failures import Failure
 from ..openapi_targets import find_base_url
-from ..output import Output, to_safe_text
+from ..output import Body, Output, to_safe_text
 from ..server_targets import is_address
-from ..settings_options import Body, load_command_settings, set_option
+from ..settings_options import load_command_settings, set_option
 from ..targets import open_target
 from .trust import ask_for_trust
 
@@ -44,7 +44,7 @@ def command() -> None:
 
 
 @subcommand("trust", group=command)
-@click.argument("path", type=click.Path(dir_okay=False))
+@click.argument("path", type=FILE)
 @click.option("--yes", is_flag=True, help="Trust it without a question.")
 @click.option("--revoke", is_flag=True, help="Trust it no longer.")
 def trust_command(output: Output, path: str, yes: bool, revoke: bool) -> int:
@@ -98,10 +98,7 @@ def _describe(file: ServerFile) -> list[Text]:
 
 
 _config_option = click.option(
-    "--config",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="The file that names the server, such as .mcp.json.",
+    "--config", type=FILE, metavar="FILE", help="The file that names the server, such as .mcp.json."
 )
 
 
@@ -203,20 +200,10 @@ def _find_server(name: str, config: str | None, assignments: tuple[str, ...]) ->
 
 def _client_options(body: Body) -> Body:
     """Declare the options that name a client and its file."""
-    for option in (
-        click.option("--yes", is_flag=True, help="Write it without a question."),
-        click.option(
-            "--config",
-            type=click.Path(dir_okay=False),
-            metavar="FILE",
-            help="The file of the client, if it is elsewhere.",
-        ),
-        click.option(
-            "--client", required=True, type=click.Choice(list(CLIENTS)), help="The program that uses the server."
-        ),
-    ):
-        body = option(body)
-    return body
+    clients = click.Choice(list(CLIENTS))
+    body = click.option("--yes", is_flag=True, help="Write it without a question.")(body)
+    body = click.option("--config", type=FILE, metavar="FILE", help="The file of the client, if it is elsewhere.")(body)
+    return click.option("--client", required=True, type=clients, help="The program that uses the server.")(body)
 
 
 @subcommand("install", group=command)

@@ -18,7 +18,7 @@ from ...providers.messages import AssistantMessage, UserMessage
 from ...providers.scripted import ScriptedProvider
 from ...steps.expense import Expense
 from ..approval_prompt import InterruptiblePrompt, confirm, make_prompt
-from ..call_policy import CallOptions, dispatcher_for, load_resources, resources_of_call
+from ..call_policy import CallOptions, dispatcher_for, resources_of_call
 from ..display.agent_display import AgentDisplay
 from ..exit_codes import RUN_EXITS
 from ..failures import Failure
@@ -163,7 +163,7 @@ def open_driver(
         except ProviderError as error:
             raise Failure(str(error), RUN_EXITS["failed"]) from error
     with AgentDisplay(output.error_console if output.is_json else output.console) as display:
-        prompt = make_prompt(options.asks, pause=display.paused)
+        prompt = make_prompt(options.asks, display.paused)
         opened_agent = open_agent(
             target, options, output, provider=provider, prompt=prompt, saved=saved, on_event=display.show
         )
@@ -198,11 +198,10 @@ def open_agent(
     settings = options.settings
     opened_target = open_extended_target(name, output, settings=settings, starts_servers=options.starts_servers)
     with opened_target as target:
-        resources = load_resources(options.resource_names)
-        store = None if saved is None else saved.store()
-        dispatcher = dispatcher_for(target, options, output, resources=resources, asker=prompt, store=store)
+        resources, store = resources_of_call(target, options), None if saved is None else saved.store()
+        dispatcher = dispatcher_for(target, options, output, asker=prompt, store=store)
         instructions = find_instructions(settings)
         note_instructions(instructions, output)
         with contextlib.closing(dispatcher):
             agent = build_agent(settings, dispatcher, provider=provider, instructions=instructions, **agent_options)
-            yield agent, target, resources_of_call(target, resources)
+            yield agent, target, resources

@@ -19,9 +19,10 @@ import click
 from ...approvals import SQLiteApprovals
 from ...storage.shared_files import write_atomically
 from ..approval_prompt import InterruptiblePrompt
+from ..command import FILE
 from ..exit_codes import INTERRUPTED
 from ..failures import Failure
-from ..settings_options import Body
+from ..output import Body
 
 __all__ = ["SavedFile", "SavedKind", "raise_if_interrupted", "saved_file_options"]
 
@@ -65,12 +66,11 @@ def saved_file_options(kind: SavedKind[Any], save_help: str, *, noun: str = "") 
 
     The command gets a `SavedFile` as `saved`. *noun* is what the help calls the thing, if not the noun of the kind.
     """
-    file = click.Path(dir_okay=False)
     resume_help = f"Continue the {noun or kind.noun} in this file."
 
     def declare(body: Body) -> Body:
-        @click.option("--save", type=file, metavar="FILE", help=save_help)
-        @click.option("--resume", type=file, metavar="FILE", help=resume_help)
+        @click.option("--save", type=FILE, metavar="FILE", help=save_help)
+        @click.option("--resume", type=FILE, metavar="FILE", help=resume_help)
         @functools.wraps(body)
         def run(*arguments: Any, save: str | None, resume: str | None, **parameters: Any) -> int | None:
             return body(*arguments, saved=_open_file(save, resume, kind), **parameters)

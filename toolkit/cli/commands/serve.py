@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..call_policy import CallOptions, call_options
-from ..command import subcommand, target_argument
+from ..command import FILE, subcommand, target_argument
 from ..failures import Failure
 from ..output import Output
 from ..reloading import ReloadableTarget
@@ -28,7 +28,6 @@ __all__ = ["command", "listen", "parse_address", "read_tokens"]
 _KEY_VARIABLE = "TOOLKIT_MCP_KEY"
 _TOKEN_VARIABLE = "TOOLKIT_MCP_TOKEN"  # noqa: S105 -- the name of a variable
 _DEFAULT_HOST = "127.0.0.1"
-_file = click.Path(dir_okay=False)
 
 
 def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None) -> None:
@@ -41,7 +40,7 @@ def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve over HTTP at this address, not over stdio.")
 @click.option(
     "--token-file",
-    type=_file,
+    type=FILE,
     help=f"Bearer tokens, one on each line: TOKEN, or USER TOKEN. {_TOKEN_VARIABLE} holds one too.",
 )
 @click.option("--auth-issuer", metavar="URL", help="Accept tokens that this OAuth authorization server signs.")
@@ -58,9 +57,9 @@ def _enter_folder(context: click.Context, _: click.Parameter, folder: str | None
 )
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="A web site whose pages may use the server.")
 @click.option(
-    "--key-file", type=_file, help=f"The key that all processes of one server share. {_KEY_VARIABLE} holds it too."
+    "--key-file", type=FILE, help=f"The key that all processes of one server share. {_KEY_VARIABLE} holds it too."
 )
-@click.option("--approvals", "store_path", type=_file, help="Keep requests for approval in this SQLite file.")
+@click.option("--approvals", "store_path", type=FILE, help="Keep requests for approval in this SQLite file.")
 @click.option("--user", metavar="NAME", help="For whom calls are made that come without a token.")
 @click.option("--name", help="The name of the server; that of TARGET unless given.")
 @click.option(

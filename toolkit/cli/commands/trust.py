@@ -181,7 +181,6 @@ class TrustReport:
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain JSON."""
         return {
             "folder": str(self.folder),
             "state": self.state,

@@ -22,15 +22,13 @@ from ...catalogs.views import CatalogView
 from ...dispatcher import Dispatcher
 from ...settings.records import shown_value
 from ...spec import Tool
-from ...testing.load_target import catalog_of, load_module, load_object
+from ...testing.load_target import catalog_of, load_object
 from ..call_policy import CallOptions, load_resources
-from ..completion.known_names import BUILTIN
 from ..failures import Failure
 from ..interruptible_loop import run_coroutine
 from ..output import Output
 from ..run_database import find_database
-from ..server_targets import is_server
-from ..targets import split_targets
+from ..targets import is_code, list_module_values, split_targets
 from .run_driver import open_agent
 
 if TYPE_CHECKING:  # they load the engine
@@ -91,7 +89,7 @@ def find_host(workload: Workload) -> DurableHost:
 
 def _load_worker(target: str) -> object:
     """Return the object that *target* names, if it can work on runs or is none of the usual targets; otherwise None."""
-    if ":" not in target or is_server(target):
+    if ":" not in target or not is_code(target):
         return None
     value = load_object(target)
     is_factory = isinstance(value, FunctionType) and not hasattr(value, "__tool__")
@@ -119,9 +117,9 @@ def _find_flows(target: str) -> tuple[Sequence[Agent[Any] | Flow[Any]], bool]:
     """
     from ...flows import Flow
 
-    if ":" in target or target == BUILTIN or is_server(target) or len(split_targets(target)) > 1:
+    if ":" in target or not is_code(target) or len(split_targets(target)) > 1:
         return (), True
-    values = {id(value): value for value in vars(load_module(target)).values()}.values()
+    values = list_module_values(target)
     flows = [value for value in values if isinstance(value, Flow)]
     agents = [value for value in values if isinstance(value, Agent)]
     if not flows or agents:

@@ -18,8 +18,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from ...catalogs.snapshot import is_resolved
 from ...catalogs.views import CatalogView
-from ...errors import DefinitionError
 from ...spec import Tool
 from ...storage.shared_files import write_atomically
 
@@ -87,22 +87,17 @@ def read_cached_targets() -> list[str]:
 
 
 def read_cached_tools(target: str) -> list[str]:
-    """Return the names of the tools of *target*."""
     return [name for name in _read_tools(target) if _SAFE_NAME.match(name)]
 
 
 def read_cached_parameters(target: str, tool: str) -> list[str]:
-    """Return the names of the parameters of *tool*."""
     entry = _read_tools(target).get(tool)
     names = entry if isinstance(entry, list) else []
     return [name for name in names if isinstance(name, str) and _SAFE_NAME.match(name)]
 
 
 def _parameters(tool: Tool) -> list[str]:
-    try:
-        return list(tool.schema.get("properties") or ())
-    except DefinitionError:
-        return []  # an annotation names a type that is not defined yet
+    return list(tool.schema.get("properties") or ()) if is_resolved(tool) else []
 
 
 def _read_tools(target: str) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ Check whether tools keep the laws.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -18,7 +18,8 @@ from ...policies.classify import ClassifyRules
 from ...spec import Tool
 from .concurrent_calls import find_concurrency_faults
 from .confusable_tools import CATALOG_LAWS
-from .run_laws import RUN_LAWS, RUNNER_LAWS, RunConditions, WatchedFolder, find_broken_run_laws, may_run
+from .run_conditions import RunConditions, WatchedFolder
+from .run_laws import RUN_LAWS, RUNNER_LAWS, find_broken_run_laws, may_run
 from .schema_laws import LAWS, check_schemas
 from .smallest_example import Effort
 from .violations import Fault, LawsBroken, Violation, report_fault
@@ -139,7 +140,7 @@ def broken_laws(
     violations, mixable = [], []
     for tool in catalog:
         is_run = run is not False and tool.name not in never_run and (tool.name in names_to_run or may_run(tool))
-        faults = list(_find_broken_laws(tool, effort, conditions if is_run else None))
+        faults = _find_broken_laws(tool, effort, conditions if is_run else None)
         violations += [report_fault(tool, fault) for fault in faults]
         if is_run and _may_mix(tool, faults):
             mixable.append(tool)
@@ -186,21 +187,19 @@ def _find_faults_between_tools(
     return [report_fault(tool, fault) for tool, fault in faults]
 
 
-def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | None) -> Iterator[Fault]:
-    """Yield the faults of *tool*. The tool is run if there are *conditions*."""
+def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | None) -> list[Fault]:
+    """Return the faults of *tool*. The tool is run if there are *conditions*."""
     try:
-        schema_faults = list(check_schemas(tool))
+        if schema_faults := list(check_schemas(tool)):
+            return schema_faults
     except DefinitionError as error:  # an annotation names a type that is not defined yet
-        schema_faults = [Fault("valid-schema", str(error), "define the name, then call `finish`")]
-    if schema_faults:
-        yield from schema_faults
-        return
+        return [Fault("valid-schema", str(error), "define the name, then call `finish`")]
     faults = [fault for law in LAWS for fault in law(tool, effort) if effort.includes(fault.rule)]
     if conditions is not None:
         faults += find_broken_run_laws(tool, effort, conditions)
         if _may_mix(tool, faults) and effort.includes("concurrent"):
             faults += [fault for _, fault in find_concurrency_faults([tool], effort, conditions)]
-    yield from faults
+    return faults
 
 
 def _may_mix(tool: Tool, faults: Iterable[Fault] = ()) -> bool:

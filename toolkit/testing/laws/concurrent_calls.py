@@ -19,15 +19,12 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..._plumbing.wording import format_seconds
-from ...catalog import Catalog
-from ...dispatcher import Dispatcher
 from ...errors import DefinitionError
-from ...policies.retry import RetryPolicy
 from ...results import ToolCall, ToolResult
 from ...spec import Tool
 from ..strategies.arguments import arguments
 from ..strategies.base import Unsupported, st
-from .run_laws import RunConditions
+from .run_conditions import RunConditions
 from .smallest_example import Effort, find_smallest
 from .tool_runner import build_trial_call, use_quietly
 from .violations import Fault
@@ -90,13 +87,7 @@ class _BatchComparison:
     def __init__(self, tools: Sequence[Tool], conditions: RunConditions) -> None:
         # A call that waits for its turn may take longer than its tool states. That is no wrong answer.
         unlimited = [replace(tool, facts=replace(tool.facts, timeout_seconds=None)) for tool in tools]
-        self.dispatcher = Dispatcher(
-            Catalog(*unlimited),
-            resources=conditions.resources,
-            classify=conditions.classify,
-            repair=False,
-            retry=RetryPolicy(attempts=1),
-        )
+        self.dispatcher = conditions.build_dispatcher(*unlimited)
         self.is_stuck = False
         self._timeout_seconds = conditions.timeout_seconds
         self._answers = conditions.answers

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._plumbing.wording import format_count
+from ...catalogs.snapshot import is_resolved
 from ...docstrings.parsing import words
-from ...errors import DefinitionError
 from ...functions.unsent_parameters import is_optional
 from ...spec import Tool
 from ...values.schemas.engine import iter_mappings
@@ -41,7 +41,8 @@ def lint(tools: Iterable[Tool], *, include_known: bool = False) -> list[Violatio
         include_known: Whether the list includes the violations that a tool lists in `known_violations`.
     """
     tool_list = list(tools)
-    faults = [(tool, fault) for tool in tool_list if _is_ready(tool) for check in LINTS for fault in check(tool)]
+    # The law `valid-schema` reports a tool that is not resolved.
+    faults = [(tool, fault) for tool in tool_list if is_resolved(tool) for check in LINTS for fault in check(tool)]
     faults += [pair for check in CATALOG_LINTS for pair in check(tool_list)]
     violations = [report_fault(tool, fault) for tool, fault in faults]
     return [violation for violation in violations if include_known or not violation.explanation]
@@ -178,14 +179,6 @@ LINTS: tuple[Callable[[Tool], Iterator[Fault]], ...] = (
     code_lints,
 )
 CATALOG_LINTS: tuple[CatalogLaw, ...] = (look_alike_names,)
-
-
-def _is_ready(tool: Tool) -> bool:
-    try:
-        _ = tool.schema
-    except DefinitionError:
-        return False  # the law `valid-schema` reports it
-    return True
 
 
 def _suggest_hint(tool: Tool, preferred: list[str]) -> str:

@@ -13,6 +13,7 @@ from ..._plumbing.wording import format_count
 from ...catalog import Catalog
 from ...errors import BadArgs, CatalogError, DefinitionError
 from ...formats import FORMATS, definitions_for
+from ...formats.schemas.merging import definition_of
 from ...spec import Tool
 from ...values.schemas.keywords import equality_key
 from ...values.schemas.validator import check_schema
@@ -172,12 +173,8 @@ def _decode_and_encode(tool: Tool, call_arguments: dict[str, Any]) -> dict[str, 
 
 def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
     """Return whether the schema of a parameter, or the definition that it refers to, has a description."""
-    if not isinstance(schema, Mapping):
-        return False
-    if schema.get("description"):
-        return True
-    target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    return bool(isinstance(definitions.get(target), Mapping) and definitions[target].get("description"))
+    target = definition_of(schema.get("$ref"), definitions) if isinstance(schema, Mapping) else None
+    return any(isinstance(part, Mapping) and part.get("description") for part in (schema, target))
 
 
 LAWS: tuple[Law, ...] = (

@@ -20,15 +20,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...catalog import Catalog
 from ...dispatcher import Dispatcher
 from ...functions.background_parameter import BACKGROUND
-from ...policies.classify import ClassifyRules
-from ...policies.retry import RetryPolicy
 from ...results import ToolCall, ToolResult
 from ...session import Session
 from ...spec import Tool
 from ...values.rendering import is_async_stream, is_stream
+from .run_conditions import RunConditions
 
 __all__ = ["ToolRunner", "TrialOutcome", "build_trial_call", "open_tool_runner", "use_quietly"]
 
@@ -59,17 +57,18 @@ class ToolRunner:
     `stuck_arguments` are those of the last call that did not end in time; None if every call did.
     """
 
-    def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _FunctionWatch, timeout_seconds: float) -> None:
+    def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _FunctionWatch, conditions: RunConditions) -> None:
+        self.tool = tool
+        self.conditions = conditions
         self._dispatcher = dispatcher
-        self._tool = tool
         self._watch = watch
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = conditions.timeout_seconds
         self.stuck_arguments: Mapping[str, Any] | None = None
         self.spent_seconds = 0.0
 
     def run(self, arguments: Mapping[str, Any]) -> TrialOutcome:
         """
-        Call the tool once. The dispatcher repairs no arguments and retries no call.
+        Call the tool once, and keep its answer. The dispatcher repairs no arguments and retries no call.
 
         On a busy machine the time can be over before the tool itself has run for half of it. That is not the tool's
         fault, so the call is made again, up to `_MAX_STARTS` times in all.
@@ -80,6 +79,8 @@ class ToolRunner:
                 break
         if ran.is_overdue:
             self.stuck_arguments = arguments
+        if ran.result is not None:
+            self.conditions.answers.add(ran.result)
         return ran
 
     def _call_once(self, arguments: Mapping[str, Any]) -> TrialOutcome:
@@ -89,12 +90,12 @@ class ToolRunner:
 
         def call() -> None:
             try:
-                ran.result = self._dispatcher.call_sync(build_trial_call(self._tool, arguments))
+                ran.result = self._dispatcher.call_sync(build_trial_call(self.tool, arguments))
             except BaseException as raised:  # noqa: BLE001 -- the laws look for exceptions of every type
                 ran.error = raised
 
         # The call has a thread of its own, because an async function that never awaits blocks the dispatcher's loop.
-        thread = threading.Thread(target=call, name=f"trying {self._tool.name}", daemon=True)
+        thread = threading.Thread(target=call, name=f"trying {self.tool.name}", daemon=True)
         thread.start()
         thread.join(self._timeout_seconds + _GRACE_SECONDS)
         ran.is_overdue = thread.is_alive() or self._watch.is_over
@@ -113,22 +114,16 @@ def build_trial_call(tool: Tool, arguments: Mapping[str, Any], number: int = 1) 
 
 
 @contextlib.contextmanager
-def open_tool_runner(
-    tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float, classify: ClassifyRules = ()
-) -> Iterator[ToolRunner]:
+def open_tool_runner(tool: Tool, conditions: RunConditions) -> Iterator[ToolRunner]:
     """Yield a runner for *tool* that has a dispatcher of its own, which is used quietly."""
     watch = _FunctionWatch()
-    dispatcher = Dispatcher(
-        Catalog(replace(tool, function=watch.wrap(tool.function))),
-        resources=resources,
-        classify=classify,
-        repair=False,
-        retry=RetryPolicy(attempts=1),
+    dispatcher = conditions.build_dispatcher(
+        replace(tool, function=watch.wrap(tool.function)),
         raise_bugs=True,
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=conditions.timeout_seconds,
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
-    runner = ToolRunner(dispatcher, tool, watch, timeout_seconds)
+    runner = ToolRunner(dispatcher, tool, watch, conditions)
     with use_quietly(dispatcher, lambda: runner.stuck_arguments is not None):
         yield runner
 
@@ -169,7 +164,6 @@ class _FunctionWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of the call is over."""
         return time.monotonic() > self._deadline
 
     def own_seconds(self) -> float:

@@ -132,7 +132,7 @@ def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
 def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[list[ToolCall]]:
     """Return a strategy for lists of one to *max_calls* calls, in which each call has an id of its own."""
     if max_calls < 1:
-        raise ValueError(f"most has to be at least 1, got {max_calls}")
+        raise ValueError(f"max_calls has to be at least 1, got {max_calls}")
 
     def number_calls(batch: list[ToolCall]) -> list[ToolCall]:
         return [ToolCall(call.name, call.arguments, f"call_{number}") for number, call in enumerate(batch, 1)]

@@ -8,7 +8,7 @@ from typing import Any
 from ..._plumbing.wording import format_count
 from ...values.schemas.keywords import equality_key
 from .base import Impossible, SchemaStrategy, Strategy, repeat_to_length, st, with_edges
-from .schema_parts import Part, Parts
+from .schema_parts import Part, Parts, find_limits
 
 __all__ = ["arrays"]
 
@@ -30,11 +30,10 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
     *build_item* returns what draws an item that fits some parts. Most arrays have at most *max_extra_items* more items
     than they must, and some have up to `_MAX_LONG_ITEMS` more, which repeat a few.
     """
-    least = int(max((part.schema.get("minItems", 0) for part in parts), default=0))
-    most = min((part.schema["maxItems"] for part in parts if "maxItems" in part.schema), default=None)
+    least, most = find_limits(parts, "Items")
     heads, tail, limit = _build_head_and_tail(parts, build_item)
-    ends = [int(end) for end in (most, None if limit is None else len(heads)) if end is not None]
-    most = min(ends, default=None)
+    if limit is not None:
+        most = len(heads) if most is None else min(most, len(heads))
     contained, exact = (
         _build_contained_items(parts, build_item, len(heads), most)
         if limit is None
@@ -42,7 +41,7 @@ def arrays(parts: Parts, build_item: Callable[[list[Part]], SchemaStrategy], *, 
     )
     least = max(least, len(heads) + len(contained)) if contained else least
     is_unique = any(part.schema.get("uniqueItems") is True for part in parts)
-    longest = least + _MAX_LONG_ITEMS if most is None else min(int(most), least + _MAX_LONG_ITEMS)
+    longest = least + _MAX_LONG_ITEMS if most is None else min(most, least + _MAX_LONG_ITEMS)
     if most is None or most > least + max_extra_items:
         most = least + max_extra_items
     if is_unique and tail is not None and tail.count is not None:

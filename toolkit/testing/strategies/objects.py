@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...values.patterns import compile_pattern
-from .base import Impossible, SchemaStrategy, Strategy, one_of, st
-from .schema_parts import Part, Parts
+from .base import Impossible, SchemaStrategy, Strategy, st
+from .schema_parts import Part, Parts, find_limits
 from .texts import texts_matching
 
 __all__ = ["objects"]
@@ -38,9 +38,7 @@ class _ObjectBuilder:
         self._build_value = build_value
         self._fits = fits
         self._further_strategies: dict[tuple[int, ...], Strategy | None] = {}
-        self._min_properties = int(max((part.schema.get("minProperties", 0) for part in parts), default=0))
-        most = min((part.schema["maxProperties"] for part in parts if "maxProperties" in part.schema), default=None)
-        self._max_properties = None if most is None else int(most)
+        self._min_properties, self._max_properties = find_limits(parts, "Properties")
         self._dependent_names = _collect_dependent_names(parts)
         self._required = self._with_dependents(name for part in parts for name in part.schema.get("required", ()))
         self._known_strategies: dict[str, Strategy] = {}
@@ -126,23 +124,21 @@ class _ObjectBuilder:
 
     def _build_further_names(self) -> Strategy | None:
         """Return a strategy for the names of further properties; None if there can be none."""
-        patterns = {source: part for part in self._parts for source in part.schema.get("patternProperties", ())}
+        patterns = dict.fromkeys(source for part in self._parts for source in part.schema.get("patternProperties", ()))
         strategies = [texts_matching(source, 0, None) for source in patterns]
-        closing = [part.schema.get("additionalProperties") for part in self._parts]
-        if not any(schema is False for schema in closing):
+        if not any(part.schema.get("additionalProperties") is False for part in self._parts):
             strategies.append(self._build_any_name())
-        usable = [SchemaStrategy(strategy) for strategy in strategies if strategy is not None]
+        usable = [strategy for strategy in strategies if strategy is not None]
         if not usable:
             return None
         self._is_exact = False
-        return one_of(usable).strategy
+        return st.one_of(usable)
 
     def _build_any_name(self) -> Strategy | None:
-        text = Part({"type": "string", "maxLength": 12}, None, "")
+        name_parts = self._name_parts()
+        text = {"type": "string"} if name_parts else {"type": "string", "maxLength": 12}
         try:
-            if not self._name_parts():
-                return self._build_value([text]).strategy
-            return self._build_value([Part({"type": "string"}, None, ""), *self._name_parts()]).strategy
+            return self._build_value([Part(text, None, ""), *name_parts]).strategy
         except Impossible:
             return None
 

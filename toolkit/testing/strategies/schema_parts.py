@@ -17,7 +17,7 @@ from ...values.schemas.validator import compile_schema
 from ...values.schemas.vocabulary import JSON_TYPES, UNION_KEYWORDS, stated_types
 from .base import Impossible
 
-__all__ = ["FlatParts", "ParsedSchema", "Part", "Parts", "types_of"]
+__all__ = ["FlatParts", "ParsedSchema", "Part", "Parts", "find_limits", "types_of"]
 
 _MAX_ALTERNATIVES = 64
 _MAX_STEPS = 2000
@@ -77,6 +77,13 @@ def types_of(parts: Parts) -> list[str]:
             raise Impossible("type", part.place, "leaves no type of value")
     # An example shrinks to the simplest type.
     return [kind for kind in JSON_TYPES if kind in remaining]
+
+
+def find_limits(parts: Parts, noun: str) -> tuple[int, int | None]:
+    """Return the narrowest limits of *parts* for "Length", "Items" or "Properties"; None if there is no upper one."""
+    least = max((part.schema.get(f"min{noun}", 0) for part in parts), default=0)
+    most = min((part.schema[f"max{noun}"] for part in parts if f"max{noun}" in part.schema), default=None)
+    return int(least), None if most is None else int(most)
 
 
 class ParsedSchema:

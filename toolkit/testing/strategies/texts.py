@@ -30,7 +30,7 @@ from ...values.patterns.syntax_tree import (
 from ...values.schemas.text_forms import find_text_form
 from .base import Impossible, SchemaStrategy, Strategy, one_of, repeat_to_length, st, with_edges
 from .format_texts import texts_of_format
-from .schema_parts import Parts
+from .schema_parts import Parts, find_limits
 
 __all__ = ["texts", "texts_matching"]
 
@@ -53,7 +53,10 @@ _MAX_DRAWN_LENGTH = 200
 
 def texts(parts: Parts) -> SchemaStrategy:
     """Return a strategy for strings that fit *parts*; raise `Impossible` if there are none."""
-    least, most = _find_lengths(parts)
+    least, most = find_limits(parts, "Length")
+    if most is not None and least > most:
+        place = next(part.place for part in parts if part.schema.get("maxLength") == most)
+        raise Impossible("maxLength", f"{place}/maxLength", f"is less than minLength {least}")
     patterns = [
         (part.schema["pattern"], part)
         for part in parts
@@ -78,15 +81,6 @@ def texts(parts: Parts) -> SchemaStrategy:
             )
         options.append(SchemaStrategy(strategy, exact=False))
     return one_of(options)
-
-
-def _find_lengths(parts: Parts) -> tuple[int, int | None]:
-    least = max((part.schema["minLength"] for part in parts if "minLength" in part.schema), default=0)
-    most = min((part.schema["maxLength"] for part in parts if "maxLength" in part.schema), default=None)
-    if most is not None and least > most:
-        place = next(part.place for part in parts if part.schema.get("maxLength") == most)
-        raise Impossible("maxLength", f"{place}/maxLength", f"is less than minLength {least}")
-    return int(least), None if most is None else int(most)
 
 
 def _has_own_pattern(schema: dict[str, object]) -> bool:
