@@ -39,7 +39,6 @@ __all__ = [
     "RecordParts",
     "Schema",
     "constant_factory",
-    "join_with_or",
     "type_name",
 ]
 
@@ -376,8 +375,3 @@ def type_name(hint: Any) -> str:
         return _REFERENCE.sub(r"\1", repr(hint).replace("typing.", ""))
     except Exception:  # noqa: BLE001 -- an object that is not a type may raise anything
         return f"a {type(hint).__name__}"
-
-
-def join_with_or(words: Sequence[str]) -> str:
-    """Join *words* as in `a`, `a or b`, `a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -18,9 +18,10 @@ import typing_extensions
 
 from ...docstrings.parsing import Docstring, parse
 from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, TEXT_NAMES, MemberNames, fold_name
+from ..schemas.messages import join_with_or
 from ..schemas.vocabulary import scalar_key
 from ..strictjson.checks import show_value
-from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
+from .base import Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .refusals import Refusal, Undescribable, UnsendableType
@@ -40,7 +41,7 @@ def constants_codec(
     forms = [form for form, _ in pairs]
     decoding = {scalar_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
-    expected = join_with_or([show_value(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
+    expected = join_with_or([show_value(form) for form in forms[:12]], more=len(forms) > 12)
     only_text = all(type(form) is str for form in forms)
 
     def decode(value: Any) -> Any:
@@ -58,7 +59,7 @@ def constants_codec(
 
     def emit(writer: CodeWriter, value: str) -> str:
         table = writer.constant(dict(pairs) if only_text else decoding)
-        writer.require(f"type({value}) is str" if only_text else f"type({value}) in {writer.constant(_EXACT)}")
+        writer.require(f"type({value}) is str" if only_text else f"type({value}) in {writer.constant(_JSON_TYPE)}")
         result = writer.new_name()
         key = value if only_text else f"({value}.__class__ is bool, {value})"
         writer.line(f"{result} = {table}.get({key}, U)")
@@ -75,9 +76,6 @@ def constants_codec(
         choices=tuple(forms),
         emit=emit,
     )
-
-
-_EXACT = frozenset({str, int, float, bool, type(None)})
 
 
 def _python_key(value: Any) -> tuple[type, Any]:

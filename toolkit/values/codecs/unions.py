@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any, Optional, Union, get_args
 
 from ...errors import Problem
-from ..schemas.messages import describe_expectation
+from ..schemas.messages import describe_expectation, join_with_or
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_ANY_TYPE, stated_types
-from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
+from .base import Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
 from .refusals import OutputRefusal, Refusal, Undescribable, UnsendableType, problems_of
@@ -195,7 +195,7 @@ def _decode_first(members: Sequence[Codec], value: Any, reader: HintReader) -> A
     expectations = [
         getattr(error, "wanted", None) or describe_expectation(reader.schema_of(member)) for member, error in failed
     ]
-    raise Refusal.mismatch(join_with_or(list(dict.fromkeys(expectations))), value)
+    raise Refusal.mismatch(join_with_or(list(dict.fromkeys(expectations)), max_items=len(expectations)), value)
 
 
 def _encode_member(members: Sequence[Codec], reader: HintReader, value: Any) -> Any:
