@@ -73,7 +73,7 @@ ORDER = {
     "testing/snapshots": "schema_changes snapshot __init__",
     "testing/strategies": "base schema_parts arrays numbers format_texts texts objects generating mistakes arguments __init__",
     "storage": "private_files shared_files process_owner database sqlite_database postgres_database owner_locks __init__",
-    "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts text_limits token_estimates visible __init__",
+    "values": "patterns/ strictjson/ schemas/ unsendable_value arrays codecs/ rendering part_texts text_limits visible __init__",
     "values/codecs": "code_writer decode_cache ranks refusals registered plain_hints type_checking_names field_parts annotation_texts base scalars unions aliases limits texts value_limits schema_first definitions validators foreign_parts foreign metadata annotated choices containers mappings objects class_hints records rules __init__",
     "values/patterns": "charsets syntax_tree automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
