@@ -241,7 +241,7 @@ def _emit_fields(
         with writer.block(f"if {field.name!r} in {value}:"):
             writer.line(f"{count} += 1")
             writer.line(f"{result} = {value}[{field.name!r}]")
-            writer.assign(result, writer.convert(field.codec, result))
+            writer.line(f"{result} = {writer.convert(field.codec, result)}")
         with writer.block("else:"):
             if field.factory is not None:
                 writer.line(f"{result} = {writer.constant(field.factory)}()")

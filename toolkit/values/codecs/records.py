@@ -210,7 +210,8 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
 
     def make() -> Codec:
         fields, extras = read_typed_dict_fields(hint, reader)
-        codecs = {field.name: field.codec for field in fields}
+        names = {field.name: field.name for field in fields}
+        encode_items = build_encoder(fields, extras)
 
         def encode(value: Any) -> dict[str, Any]:
             if not isinstance(value, dict):
@@ -218,13 +219,10 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
             missing = [field.name for field in fields if field.required and field.name not in value]
             if missing:
                 raise ValueError(f"{cls.__name__} needs the keys {', '.join(missing)}")
-            encoded: dict[str, Any] = {}
-            for name, item in value.items():
-                codec = codecs.get(name, extras)
-                if codec is None:
-                    raise ValueError(f"{cls.__name__} has no key {name!r}")
-                encoded[name] = codec.encode(item)
-            return encoded
+            unknown = [name for name in value if extras is None and name not in names]
+            if unknown:
+                raise ValueError(f"{cls.__name__} has no key {unknown[0]!r}")
+            return encode_items(value)
 
         def emit_encoding(writer: CodeWriter, value: str) -> str:
             result, name, item = writer.new_name(), writer.new_name(), writer.new_name()
@@ -244,13 +242,7 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
         codec = object_codec(fields, dict, encoding, extras=extras, as_dict=True)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
-        parts = RecordParts(
-            hint=hint,
-            attributes={name: name for name in codecs},
-            read=dict,
-            encode=build_encoder(fields, extras),
-            is_open=extras is not None,
-        )
+        parts = RecordParts(hint=hint, attributes=names, read=dict, encode=encode_items, is_open=extras is not None)
         return replace(codec, parts=parts)
 
     return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)

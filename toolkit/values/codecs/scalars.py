@@ -37,13 +37,8 @@ def _encode_integer(value: Any) -> int:
 
 
 def _emit_integer(writer: CodeWriter, value: str) -> str:
-    writer.require(f"type({value}) is int and {_state_range(value)}")
+    writer.require(f"type({value}) is int and LOW < {value} < HIGH")
     return value
-
-
-def _state_range(value: str) -> str:
-    """Return the condition that the integer *value* is not too long. Python compares short integers faster."""
-    return f"({value} < 1000000000 and {value} > -1000000000 or LOW < {value} < HIGH)"
 
 
 def _decode_float(value: Any) -> float:
@@ -101,7 +96,7 @@ def _emit_any_encoding(writer: CodeWriter, value: str) -> str:
     with writer.block(f"if {kind} is str:"):
         writer.require_sendable(value)
     with writer.block(f"elif {kind} is int:"):
-        writer.require(_state_range(value))
+        writer.require(f"LOW < {value} < HIGH")
     with writer.block(f"elif {kind} is float:"):
         writer.require(f"{value} - {value} == 0.0")
     with writer.block(f"elif {kind} is not bool and {value} is not None:"):
