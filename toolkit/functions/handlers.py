@@ -27,6 +27,7 @@ from .injected_types import find_injected_type
 from .namespaces import Scope
 from .outputs import OutputDescription
 from .signature import NOTHING_INJECTED, Binder, Signature, style_of
+from .unsent_parameters import NO_OPTIONS
 from .wrappers import VARIADIC
 
 __all__ = ["HandlerDescription", "read_handler"]
@@ -63,7 +64,7 @@ class HandlerDescription(Description):
         codec = Codec(schema=own, decode=copy_json, encode=lambda value: value)
         self._schema = own
         self._examples = examples
-        self._parameter_options = None
+        self._parameter_options = NO_OPTIONS
         self._scope = None
         self._checker = None
         self._encode_output = None
