@@ -14,8 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-import typing_extensions
-
 from ...docstrings.parsing import Docstring, parse
 from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, TEXT_NAMES, MemberNames, fold_name
 from ..schemas.messages import join_with_or
@@ -129,14 +127,8 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
     forms = dict(members)
     names = {name: forms[member.name] for name, member in hint.__members__.items()}
     return constants_codec(
-        list(pairs.values()), kind=hint, annotations=_name_members(members, names, _enum_docstring(hint))
+        list(pairs.values()), kind=hint, annotations=_name_members(members, names, parse(vars(hint).get("__doc__")))
     )
-
-
-def _enum_docstring(kind: type) -> Docstring:
-    # Older versions of Python give every enum this docstring.
-    text = vars(kind).get("__doc__")
-    return parse(None if text == "An enumeration." else text)
 
 
 def _name_members(members: Sequence[tuple[str, Any]], names: Mapping[str, Any], docstring: Docstring) -> Schema:
@@ -215,7 +207,7 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         writer.line(f"{result} = {writer.constant(hint)}({value})")
         return result
 
-    docstring = _enum_docstring(hint).description
+    docstring = parse(vars(hint).get("__doc__")).description
     sums = _list_sums(hint, mask, named)
     schema = {
         "type": "integer",
@@ -259,6 +251,6 @@ def _is_a(kind: type) -> Callable[[Any], bool]:
 
 
 RULES = CodecRules(
-    {Literal: _read_literal, typing_extensions.Literal: _read_literal},
+    {Literal: _read_literal},
     [(_is_a(enum.Flag), _read_flag), (_is_a(enum.Enum), _read_enum)],
 )

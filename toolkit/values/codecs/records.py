@@ -260,7 +260,7 @@ def read_typed_dict_fields(hint: Any, reader: HintReader) -> tuple[list[ObjectFi
         field = ObjectField(name=name, codec=hints.codec(name, annotation), required=required)
         fields.append(field.describe(texts.get(name, "")))
     extra: Any = getattr(hints.cls, "__extra_items__", None)
-    if extra in (None, Never, typing_extensions.Never) or "NoExtra" in repr(extra):
+    if extra in (None, Never) or "NoExtra" in repr(extra):
         return fields, None
     with hints.scope(hints.cls):
         return fields, reader.codec(extra)
