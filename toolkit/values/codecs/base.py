@@ -11,7 +11,6 @@ member for which a value was meant.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field as dataclass_field
@@ -242,12 +241,6 @@ class HintReader:
         """Return the object that the forward reference *name* means in the current namespaces."""
         if not isinstance(name, str):
             return self._resolve_reference(name)
-        if name.isidentifier():
-            for namespace in reversed(self.namespaces):
-                if name in namespace:
-                    return namespace[name]
-            if hasattr(builtins, name):
-                return getattr(builtins, name)
         try:
             return evaluate_annotation(name, self.namespaces)
         except NameError as error:
