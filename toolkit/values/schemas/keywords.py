@@ -69,7 +69,7 @@ def classes_that_fit(schema: Mapping[str, Any]) -> frozenset[type]:
 
 @unlock_properties_in_children
 class IndexedChoices(list[Any]):
-    """The choices of a long `enum`, in which a value is found without a look at each of them."""
+    """The choices of an `enum`, in which a value is found without a look at each of them."""
 
     @functools.cached_property
     def keys(self) -> frozenset[Any]:
@@ -125,14 +125,8 @@ def _check_type(validator: Any, expected: Any, instance: Any, schema: Any) -> It
 
 
 def _check_enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(choices, IndexedChoices):
-        fits = equality_key(instance) in choices.keys
-    elif isinstance(instance, str):
-        fits = instance in choices
-    else:
-        identity = equality_key(instance)
-        fits = any(equality_key(choice) == identity for choice in choices)
-    if not fits:
+    keys = choices.keys if isinstance(choices, IndexedChoices) else map(equality_key, choices)
+    if equality_key(instance) not in keys:
         yield build_error()
 
 
