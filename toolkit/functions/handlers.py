@@ -33,7 +33,7 @@ from .wrappers import VARIADIC
 __all__ = ["HandlerDescription", "read_handler"]
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-_NO_OBJECTS = (str, bytes, int, float, list, tuple, set, frozenset)
+_NO_OBJECTS = (str, bytes, bool, int, float, list, tuple, set, frozenset)
 """Classes that a JSON object never is. Other annotations of the parameter are not checked."""
 
 
@@ -159,7 +159,7 @@ class _HandlerReading:
             )
         kind = self._resolve(target.annotation)
         kind = get_origin(kind) or kind
-        if kind in _NO_OBJECTS or kind is bool:
+        if kind in _NO_OBJECTS:
             raise self._refuse(
                 f"`{target.name}` would be a dictionary and not {kind.__name__}; annotate it `dict[str, Any]`, "
                 f"or decorate a function with `@tool(schema=...)` to take the arguments by name"
