@@ -26,7 +26,7 @@ from .handwritten_schemas import copy_schema
 from .injected_types import find_injected_type
 from .namespaces import Scope
 from .outputs import OutputDescription
-from .signature import NOTHING_INJECTED, Binder, Signature, style_of
+from .signature import NOTHING_INJECTED, Binder, BoundArguments, Signature, style_of
 from .unsent_parameters import NO_OPTIONS
 from .wrappers import VARIADIC
 
@@ -201,9 +201,7 @@ def _show_parameter(parameter: Parameter) -> str:
     return bare if parameter.default is Parameter.empty else f"{bare}=..."
 
 
-def _bind_object(
-    values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-) -> tuple[list[Any], dict[str, Any]]:
+def _bind_object(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
     return [values], {}
 
 
@@ -214,9 +212,7 @@ def _build_handler_binder(parameters: list[Parameter], target: Parameter, inject
     by_position = parameters[:count]
     by_keyword = [parameter.name for parameter in parameters[count:] if parameter.name in injected_names]
 
-    def bind(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         # A resource that is not provided leaves the default of its parameter.
         args = [
             values if parameter is target else injected.get(parameter.name, parameter.default)

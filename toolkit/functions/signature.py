@@ -37,9 +37,21 @@ if TYPE_CHECKING:
 else:  # few tools take their arguments as one record
     flat_records = LazyModule(f"{__package__}.flat_records")
 
-__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
+__all__ = [
+    "NOTHING_INJECTED",
+    "Binder",
+    "BoundArguments",
+    "Signature",
+    "Style",
+    "read_signature",
+    "refuse_taken_name",
+    "style_of",
+]
 
 Style: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
+
+BoundArguments: TypeAlias = tuple[list[Any], dict[str, Any]]
+"""The positional and the keyword arguments of a call."""
 
 NOTHING_INJECTED: Mapping[str, Any] = {}
 
@@ -47,9 +59,7 @@ NOTHING_INJECTED: Mapping[str, Any] = {}
 class Binder(Protocol):
     """Converts decoded arguments, and the values injected beside them, to positional and keyword arguments."""
 
-    def __call__(
-        self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def __call__(self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /) -> BoundArguments:
         """Return the arguments of the call."""
 
 
@@ -275,9 +285,7 @@ def _count_bound_items(function: Any) -> int:
     return max(0, count - named)
 
 
-def _bind_by_keyword(
-    values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-) -> tuple[list[Any], dict[str, Any]]:
+def _bind_by_keyword(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
     return [], {**values, **injected} if injected else values
 
 
@@ -294,7 +302,7 @@ def _choose_binder(
     names = [*(field.name for field in reading.fields), *reading.injected]
     values = {parameter.name: () for parameter in parameters if parameter.name in names}
 
-    def bind(by_position: bool) -> tuple[Sequence[Any], dict[str, Any]]:
+    def bind(by_position: bool) -> BoundArguments:
         return _build_binder(parameters, len(parameters) if by_position else count)(dict(values))
 
     by_position = needs_positions(function, bind, subject, has_object=has_object)
@@ -304,9 +312,7 @@ def _choose_binder(
 def _build_record_binder(bind: Binder, flat: flat_records.FlatRecord) -> Binder:
     """Return a binder that passes the record of the arguments on, in place of its fields."""
 
-    def bind_record(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind_record(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         return bind({flat.name: flat.find_record(values)}, injected)
 
     return bind_record
@@ -331,9 +337,7 @@ def _build_binder(parameters: list[Parameter], count: int = 0) -> Binder:
     if not positional and variadic is None:
         return _bind_by_keyword
 
-    def bind(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         rest = {**values, **injected}
         args = [
             # Only an injected argument can be missing. Python fills in its default only for a keyword argument.
