@@ -12,8 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from .spelling import Spelling
-from .word_families import find_root
-from .words import stem
+from .words import find_root, stem
 
 __all__ = ["Vocabulary"]
 
