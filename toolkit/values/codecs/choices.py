@@ -24,7 +24,7 @@ from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .refusals import Refusal, Undescribable, UnsendableType
 
-__all__ = ["RULES", "constants_codec"]
+__all__ = ["RULES"]
 
 _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _MAX_NAMES = 40
@@ -32,7 +32,7 @@ _MAX_NAMES_OF_MANY = 10
 """How many members a description names if there are more than `_MAX_NAMES`, because each costs tokens in every call."""
 
 
-def constants_codec(
+def _constants_codec(
     pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, annotations: Schema | None = None
 ) -> Codec:
     """Return a codec for (JSON form, Python value) pairs. *annotations* are keywords that refuse no value."""
@@ -109,7 +109,7 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
     counts = Counter(name for name, _ in members)
     # Members of two enums may have the same name, which then means none of them.
     names = {name: form for name, form in members if counts[name] == 1}
-    return constants_codec(list(pairs.values()), annotations=_name_members(members, names, parse(None)))
+    return _constants_codec(list(pairs.values()), annotations=_name_members(members, names, parse(None)))
 
 
 def _read_enum(hint: Any, reader: HintReader) -> Codec:
@@ -126,7 +126,7 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
     members = [(member.name, form) for form, member in pairs.values()]
     forms = dict(members)
     names = {name: forms[member.name] for name, member in hint.__members__.items()}
-    return constants_codec(
+    return _constants_codec(
         list(pairs.values()), kind=hint, annotations=_name_members(members, names, parse(vars(hint).get("__doc__")))
     )
 

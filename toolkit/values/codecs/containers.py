@@ -23,9 +23,9 @@ from ..arrays import limit_items
 from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
-from .refusals import Refusal, Undescribable, problems_below
+from .refusals import Refusal, Undescribable, build_type_error, problems_below
 
-__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
+__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions"]
 
 MAX_COLLISIONS = 1000
 """A number of items that does no harm, even if all of them have the same hash."""
@@ -42,7 +42,7 @@ def has_many_collisions(items: Iterable[Any]) -> bool:
     return len(hashes) - len(set(hashes)) > MAX_COLLISIONS
 
 
-def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = list) -> Codec:
+def _list_codec(item: Codec, build: Callable[[Any], Any], takes: Any) -> Codec:
     """Return a codec for any number of *item*s, which *build* collects. Objects of the class *takes* can be encoded."""
 
     def decode(value: Any) -> Any:
@@ -50,7 +50,7 @@ def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = 
 
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, takes) or isinstance(value, (str, bytes)):
-            raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, takes.__name__)
         return [item.encode(element) for element in (limit_items(value) if takes is Iterable else value)]
 
     def emit(writer: CodeWriter, value: str) -> str:
@@ -106,7 +106,7 @@ def _set_codec(item: Codec, build: type[set[Any] | frozenset[Any]]) -> Codec:
 
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, abc.Set):
-            raise TypeError(f"expected Set, got {type(value).__name__}")
+            raise build_type_error(value, "Set")
         # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
         return sorted((item.encode(element) for element in value), key=_sort_key)
 
@@ -166,7 +166,7 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
 def _sequence_factory(build: Callable[[Any], Any], takes: type) -> Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
         (item,) = reader.argument_codecs(hint, Any)
-        return list_codec(item, build=build, takes=takes)
+        return _list_codec(item, build, takes)
 
     return factory
 
@@ -193,7 +193,7 @@ def _read_tuple(hint: Any, reader: HintReader) -> Codec:
     if hint in _BARE_TUPLES:
         arguments = (Any, ...)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
+        return _list_codec(reader.codec(arguments[0]), tuple, tuple)
     arguments = tuple(item for argument in arguments for item in _unpack_fixed_tuple(argument))
     if any(map(_is_unpacked, arguments)):
         raise Undescribable(

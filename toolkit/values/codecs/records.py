@@ -24,7 +24,7 @@ from .base import Codec, CodecRules, HintReader, RecordParts
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .code_writer import CodeWriter, InlineEncode, is_identifier
 from .objects import MISSING, ObjectField, build_encoder, object_codec, read_field_default
-from .refusals import RefusedMetadata, UnsendableType
+from .refusals import RefusedMetadata, UnsendableType, build_type_error
 
 __all__ = ["RULES", "read_typed_dict_fields"]
 
@@ -36,7 +36,7 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
 
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, cls):
-            raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, cls.__name__)
         form = {}
         for field in fields:
             if field.attribute is not None and (field.required or hasattr(value, field.attribute)):
@@ -215,7 +215,7 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
 
         def encode(value: Any) -> dict[str, Any]:
             if not isinstance(value, dict):
-                raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+                raise build_type_error(value, cls.__name__)
             missing = [field.name for field in fields if field.required and field.name not in value]
             if missing:
                 raise ValueError(f"{cls.__name__} needs the keys {', '.join(missing)}")

@@ -10,14 +10,9 @@ from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
 from .base import Codec, CodecRules, Schema, constant_factory
 from .code_writer import CodeWriter, InlineEncode, emit_plain_copy
 from .ranks import CodecRank
-from .refusals import Refusal
+from .refusals import Refusal, build_type_error
 
-__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
-
-
-def build_type_error(value: Any, expected: str) -> TypeError:
-    """Return the exception that encoding raises for a value of another type."""
-    return TypeError(f"expected {expected}, got {type(value).__name__}")
+__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING"]
 
 
 def _decode_integer(value: Any) -> int:

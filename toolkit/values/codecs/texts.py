@@ -25,8 +25,7 @@ from .base import Codec, CodecRules, HintReader, constant_factory, type_name
 from .code_writer import CodeWriter
 from .limits import write_pattern
 from .ranks import CodecRank
-from .refusals import Refusal, UnsendableType
-from .scalars import build_type_error
+from .refusals import Refusal, UnsendableType, build_type_error
 
 __all__ = ["RULES"]
 

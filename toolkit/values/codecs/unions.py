@@ -23,7 +23,7 @@ from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
 from .refusals import OutputRefusal, Refusal, Undescribable, UnsendableType, problems_of
 
-__all__ = ["RULES", "union_codec"]
+__all__ = ["RULES"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -44,7 +44,7 @@ def _read_union(hint: Any, reader: HintReader) -> Codec:
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
     visible = [member for member in get_args(hint) if not _is_hidden(member)]
-    codec = union_codec(_read_members(visible or get_args(hint), reader), reader)
+    codec = _union_codec(_read_members(visible or get_args(hint), reader), reader)
     if not hidden:
         return codec
     # The values of hidden members are encoded too, but no call can send them.
@@ -80,7 +80,7 @@ def _read_members(members: Sequence[Any], reader: HintReader) -> list[Codec]:
     return codecs
 
 
-def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
+def _union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
     """Return the codec for any one of *members*."""
     members = [inner_member for member in members for inner_member in member.members or (member,)]
 
