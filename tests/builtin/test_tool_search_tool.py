@@ -12,7 +12,7 @@ import pytest
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.builtin import tool_search_for
 from toolkit.catalogs.search.finder import shorten_description
-from toolkit.values.token_estimates import estimate_tokens
+from toolkit.values.text_limits import estimate_tokens
 
 pytestmark = pytest.mark.anyio
 

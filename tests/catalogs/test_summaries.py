@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import Catalog, Tool
-from toolkit.values.token_estimates import CHARS_PER_TOKEN_OF_NAMES
+from toolkit.values.text_limits import CHARS_PER_TOKEN_OF_NAMES
 
 
 def catalog_of(groups: dict[str, int]) -> Catalog:

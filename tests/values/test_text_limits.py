@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.values.text_limits import DEFAULT_MAX_TOKENS, TextLimit, count_bytes
-from toolkit.values.token_estimates import estimate_tokens
+from toolkit.values.text_limits import DEFAULT_MAX_TOKENS, TextLimit, count_bytes, estimate_tokens
 
 TEXTS = st.text(alphabet=st.sampled_from("ab\n é€字𝄞\ud83d\ude00"), max_size=60)
 NUMBERS = st.integers(-5, 80)

@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import DefinitionError
-from ..values.schemas.vocabulary import KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
+from ..values.schemas.drafts import LATEST
+from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS
 
 __all__ = ["clean_schema", "clean_text", "explain_address", "explain_name", "is_clean", "is_plain_link"]
 
@@ -44,16 +45,10 @@ _MAX_MARK_CHARS = 200
 _PIECES = re.compile(r"[^>\]]*[>\]]|[^>\]]+")
 
 _TEXT_KEYWORDS = frozenset(["description", "title", "$comment"])
-_OTHER_KEYWORDS = frozenset(
-    [
-        *("$anchor", "$dynamicAnchor", "$dynamicRef", "$id", "$ref", "$schema", "const", "contentEncoding"),
-        *("contentMediaType", "default", "dependentRequired", "deprecated", "enum", "examples", "exclusiveMaximum"),
-        *("exclusiveMinimum", "format", "maxContains", "maxItems", "maxLength", "maxProperties", "maximum"),
-        *("minContains", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "pattern", "readOnly"),
-        *("required", "type", "uniqueItems", "writeOnly"),
-    ]
+_KNOWN_KEYWORDS = (LATEST.keywords | SUBSCHEMA_KEYWORDS | ANNOTATION_KEYWORDS).union(
+    ["$anchor", "$dynamicAnchor", "$id", "$schema", "contentEncoding", "contentMediaType", "format"]
 )
-"""The keywords of draft 2020-12 whose values are neither schemas nor free text."""
+"""The keywords that have a meaning in draft 2020-12, or had one in an older draft."""
 
 _MAX_SCHEMA_TEXT_CHARS = 2000
 _MAX_NAME_CHARS = 256
@@ -156,7 +151,7 @@ def clean_schema(schema: Any, place: str = "") -> Any:
     return {
         keyword: _clean_keyword(keyword, value, f"{place}/{keyword}")
         for keyword, value in schema.items()
-        if keyword in _TEXT_KEYWORDS or keyword in _OTHER_KEYWORDS or keyword in SUBSCHEMA_KEYWORDS
+        if keyword in _KNOWN_KEYWORDS
     }
 
 

@@ -36,11 +36,6 @@ class Table:
     tools: Mapping[str, Tool]
     aliases: Mapping[str, str]
 
-    # `dataclass` would need half a millisecond to write this method, for the default catalog, which is made on import.
-    def __init__(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> None:
-        object.__setattr__(self, "tools", tools)
-        object.__setattr__(self, "aliases", aliases)
-
     def find(self, name: object) -> Tool | None:
         """
         Return the tool with this name or alias, or None.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Sequence
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from .._plumbing.records import record
@@ -87,8 +87,6 @@ def _tools_of(source: Any) -> Sequence[Tool]:
 
 def _has_tool_attributes(source: Any) -> bool:
     """Return whether *source* has the attributes of a tool. Attributes that it only makes up do not count."""
-    if type(source) is FunctionType:  # nearly all tools are functions, whose own attributes are all in one dictionary
-        return all(name in source.__dict__ for name in _TOOL_ATTRIBUTES)
     return all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES)
 
 

@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from ..spec import Tool
-from ..values.token_estimates import CHARS_PER_TOKEN_OF_NAMES
+from ..values.text_limits import CHARS_PER_TOKEN_OF_NAMES
 from .search.finder import SearchResult, clean_description, group_of
 
 __all__ = ["describe_fitting_tools", "summarise_tools"]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from ..errors import DefinitionError
 from ..values.codecs.base import Schema
-from .signature import NOTHING_INJECTED, Binder, refuse_taken_name
+from .signature import NOTHING_INJECTED, Binder, BoundArguments, refuse_taken_name
 
 __all__ = ["BACKGROUND", "BACKGROUND_PARAMETER", "add_background_property", "drop_background"]
 
@@ -32,9 +32,7 @@ _CLOSED_KEYWORDS = (
 def drop_background(bind: Binder) -> Binder:
     """Return a binder that leaves the parameter out, and otherwise does what *bind* does."""
 
-    def bind_others(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind_others(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         others = copy(values)  # it may hold the record of which the values are the fields
         others.pop(BACKGROUND, None)
         return bind(others, injected)

@@ -27,7 +27,7 @@ from .checker import Checker
 from .namespaces import Scope
 from .outputs import EncodeOutput, compile_output
 from .signature import Signature, Style, read_signature
-from .unsent_parameters import ParameterOptions
+from .unsent_parameters import NO_OPTIONS, ParameterOptions
 
 if TYPE_CHECKING:
     from . import background_parameter, handwritten_schemas
@@ -77,7 +77,7 @@ class Description:
         examples: Sequence[Mapping[str, Any]] = (),
         unbound: bool | None = False,
         is_method: bool = False,
-        parameter_options: ParameterOptions | None = None,
+        parameter_options: ParameterOptions = NO_OPTIONS,
         background: bool = False,
     ) -> None:
         self.subject = subject_of(function)
@@ -172,14 +172,12 @@ class Description:
     def _read(self, scope: Scope, *, is_final: bool) -> Signature:
         # Several threads may read at once, so attributes are set only when the signature is complete.
         signature = read_signature(
-            scope.function,
-            self.docstring,
             scope,
+            self.docstring,
+            self._parameter_options,
             subject=self.subject,
             unbound=self.unbound is not False,
-            sendable_names=None if self._schema is None else handwritten_schemas.list_sendable_names(self._schema),
-            has_schema=self._schema is not None,
-            options=self._parameter_options,
+            handwritten=self._schema,
             added=background_parameter.BACKGROUND_PARAMETER if self.background else None,
             is_complete=self.unbound is not None,
         )

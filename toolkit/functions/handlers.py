@@ -26,13 +26,14 @@ from .handwritten_schemas import copy_schema
 from .injected_types import find_injected_type
 from .namespaces import Scope
 from .outputs import OutputDescription
-from .signature import NOTHING_INJECTED, Binder, Signature, style_of
+from .signature import NOTHING_INJECTED, Binder, BoundArguments, Signature, style_of
+from .unsent_parameters import NO_OPTIONS
 from .wrappers import VARIADIC
 
 __all__ = ["HandlerDescription", "read_handler"]
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-_NO_OBJECTS = (str, bytes, int, float, list, tuple, set, frozenset)
+_NO_OBJECTS = (str, bytes, bool, int, float, list, tuple, set, frozenset)
 """Classes that a JSON object never is. Other annotations of the parameter are not checked."""
 
 
@@ -63,7 +64,7 @@ class HandlerDescription(Description):
         codec = Codec(schema=own, decode=copy_json, encode=lambda value: value)
         self._schema = own
         self._examples = examples
-        self._parameter_options = None
+        self._parameter_options = NO_OPTIONS
         self._scope = None
         self._checker = None
         self._encode_output = None
@@ -158,7 +159,7 @@ class _HandlerReading:
             )
         kind = self._resolve(target.annotation)
         kind = get_origin(kind) or kind
-        if kind in _NO_OBJECTS or kind is bool:
+        if kind in _NO_OBJECTS:
             raise self._refuse(
                 f"`{target.name}` would be a dictionary and not {kind.__name__}; annotate it `dict[str, Any]`, "
                 f"or decorate a function with `@tool(schema=...)` to take the arguments by name"
@@ -200,9 +201,7 @@ def _show_parameter(parameter: Parameter) -> str:
     return bare if parameter.default is Parameter.empty else f"{bare}=..."
 
 
-def _bind_object(
-    values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-) -> tuple[list[Any], dict[str, Any]]:
+def _bind_object(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
     return [values], {}
 
 
@@ -213,9 +212,7 @@ def _build_handler_binder(parameters: list[Parameter], target: Parameter, inject
     by_position = parameters[:count]
     by_keyword = [parameter.name for parameter in parameters[count:] if parameter.name in injected_names]
 
-    def bind(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         # A resource that is not provided leaves the default of its parameter.
         args = [
             values if parameter is target else injected.get(parameter.name, parameter.default)

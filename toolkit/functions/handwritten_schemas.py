@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import reprlib
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..values.strictjson.checks import find_flaws
 from .callables import find_source_location
 from .signature import Signature
 
-__all__ = ["copy_input_schema", "copy_schema", "enforce_schema", "list_sendable_names"]
+__all__ = ["copy_input_schema", "copy_schema", "enforce_schema"]
 
 _log = logging.getLogger("toolkit")
 
@@ -70,12 +70,6 @@ def _to_plain_json(schema: Any) -> Any:
         # Most values are texts, which need no further call.
         return {key: item if type(item) is str else _to_plain_json(item) for key, item in schema.items()}
     return [_to_plain_json(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
-
-
-def list_sendable_names(schema: Schema) -> Collection[str] | None:
-    """Return the names that can be sent, or None if the hand-written schema allows other names too."""
-    is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
-    return schema.get("properties", {}).keys() if is_closed else None
 
 
 def enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:

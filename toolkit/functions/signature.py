@@ -29,7 +29,7 @@ from .callables import bind_call_method, find_executed_function, unwrap, unwrap_
 from .namespaces import Scope
 from .outputs import OutputDescription, read_output
 from .parameters import Parameters
-from .unsent_parameters import NO_OPTIONS, Omission, ParameterOptions, describe_missing_types
+from .unsent_parameters import Omission, ParameterOptions, describe_missing_types
 from .wrappers import VARIADIC, needs_positions, refuse_opaque_wrapper
 
 if TYPE_CHECKING:
@@ -37,9 +37,21 @@ if TYPE_CHECKING:
 else:  # few tools take their arguments as one record
     flat_records = LazyModule(f"{__package__}.flat_records")
 
-__all__ = ["NOTHING_INJECTED", "Binder", "Signature", "Style", "read_signature", "refuse_taken_name", "style_of"]
+__all__ = [
+    "NOTHING_INJECTED",
+    "Binder",
+    "BoundArguments",
+    "Signature",
+    "Style",
+    "read_signature",
+    "refuse_taken_name",
+    "style_of",
+]
 
 Style: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
+
+BoundArguments: TypeAlias = tuple[list[Any], dict[str, Any]]
+"""The positional and the keyword arguments of a call."""
 
 NOTHING_INJECTED: Mapping[str, Any] = {}
 
@@ -47,9 +59,7 @@ NOTHING_INJECTED: Mapping[str, Any] = {}
 class Binder(Protocol):
     """Converts decoded arguments, and the values injected beside them, to positional and keyword arguments."""
 
-    def __call__(
-        self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def __call__(self, values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED, /) -> BoundArguments:
         """Return the arguments of the call."""
 
 
@@ -91,28 +101,24 @@ class Signature:
 
 
 def read_signature(
-    function: Callable[..., Any],
-    docstring: Docstring,
     scope: Scope,
+    docstring: Docstring,
+    options: ParameterOptions,
     *,
     subject: str,
     unbound: bool = False,
-    sendable_names: Collection[str] | None = None,
-    has_schema: bool = False,
-    options: ParameterOptions | None = None,
+    handwritten: Schema | None = None,
     added: Parameter | None = None,
     is_complete: bool = True,
 ) -> Signature:
     """
-    Read the signature of *function*.
+    Read the signature of the function of *scope*.
 
     Args:
+        options: What the tool's options say about its parameters.
         subject: The name of the function in errors.
         unbound: Whether to leave out the first parameter (`self`).
-        sendable_names: The only names that can be sent, if a schema limits them. Any other parameter that has a default
-            needs no JSON form.
-        has_schema: Whether the author wrote the schema, so that the annotations need not say what a model sends.
-        options: What the tool's options say about its parameters, if they say something.
+        handwritten: The schema, if the author wrote it. Then the annotations need not say what a model sends.
         added: A further parameter that the model sends and the function does not have. `bind` passes it on.
         is_complete: Whether *options* can be checked, because it is known whether the first parameter is `self`.
 
@@ -120,65 +126,97 @@ def read_signature(
         DefinitionError: A parameter that has to be sent has no JSON form.
         Unresolved: A name is not defined yet.
     """
-    parameters, returns, bound = _inspect_function(function, subject)
+    parameters, returns, bound = _inspect_function(scope.function, subject)
     if unbound and parameters and parameters[0].kind not in VARIADIC:
         del parameters[0]
-    options = options or NO_OPTIONS
-    if not has_schema:
-        refuse_opaque_wrapper(function, parameters, options.hidden, subject)
+    if handwritten is None:
+        refuse_opaque_wrapper(scope.function, parameters, options.hidden, subject)
     if is_complete:
         options.check(parameters, bound, subject)
     reader = create_hint_reader(scope.global_names, scope.local_names())
     reading = Parameters(docstring, reader, subject, bound, options)
-    reading.bound_items = _count_bound_items(function)
-    reading.is_cached = isinstance(unwrap(function, unwrap_binding), type(functools.cache(len)))
-    for parameter in parameters:
-        if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
-            reading.add(parameter)
-        else:
-            reading.add_unsent(parameter)
-    names = {field.name for field in reading.fields} | reading.injected.keys() | reading.unsent | bound
-    flat = None
-    if options.flat and is_complete:
-        flat = flat_records.find_flat_record(reading, parameters, docstring, subject)
-        names = set(flat.parts.attributes)
+    _read_parameters(reading, scope.function, parameters, handwritten)
+    is_flat = options.flat and is_complete
+    flat = flat_records.find_flat_record(reading, parameters, docstring, subject) if is_flat else None
     if added is not None:
-        refuse_taken_name(added.name, names, subject)
-        reading.add(added)
+        _add_parameter(reading, added, bound, flat, subject)
     codec = _build_codec(reading, bound) if flat is None else flat.build_codec(reading.fields[1:])
-    style = style_of(function)
-    bind = _choose_binder(function, parameters, reading, subject, has_object=unbound)
-    if flat is not None:
-        bind = _build_record_binder(bind, flat)
-    output = read_output(returns, scope, subject)
-    if style.endswith("generator") and "array" not in (stated_types(output.schema or {}) or ("array",)):
-        raise DefinitionError(
-            f"{subject}: it yields, so its result is a list, but its return annotation says otherwise, so every call "
-            f"would fail after it ran; write `Iterator[T]` with the type of an item (`AsyncIterator[T]` if it is async)"
-        )
-    schema = assemble_schema(codec.schema, reading.reader.definitions)
-    if reading.extras is not None and "additionalProperties" not in schema:
-        # Left open, a schema may be closed for a provider; `**fields` is meant to be sent.
-        schema = {**schema, "additionalProperties": True}
+    bind = _choose_binder(scope.function, parameters, reading, subject, has_object=unbound)
+    output = _read_result(returns, scope, subject)
+    schema = _complete_schema(codec, reading)
     if is_complete:
-        schema = options.describe(schema, subject, is_handwritten=has_schema)
-    omissions = reading.describe_omissions()
-    if not has_schema:
-        unsent = reading.unsent | reading.injected.keys()
-        omissions += describe_missing_types([parameter for parameter in parameters if parameter.name not in unsent])
+        schema = options.describe(schema, subject, is_handwritten=handwritten is not None)
     return Signature(
         codec=codec,
         schema=schema,
         returns=output,
         injected=reading.injected,
-        bind=bind,
-        style=style,
-        by_keyword=bind is _bind_by_keyword,
+        bind=bind if flat is None else _build_record_binder(bind, flat),
+        style=style_of(scope.function),
+        by_keyword=bind is _bind_by_keyword and flat is None,
         secrets=frozenset(reading.secrets),
         accesses=reading.accesses,
         unsent=frozenset(reading.unsent),
-        omissions=[*omissions, *output.omissions],
+        omissions=[*_list_omissions(reading, parameters, handwritten), *output.omissions],
     )
+
+
+def _read_parameters(
+    reading: Parameters, function: Any, parameters: Sequence[Parameter], handwritten: Schema | None
+) -> None:
+    """Read *parameters* into *reading*. What a hand-written schema does not let through needs no JSON form."""
+    reading.bound_items = _count_bound_items(function)
+    reading.is_cached = isinstance(unwrap(function, unwrap_binding), type(functools.cache(len)))
+    sendable_names = None if handwritten is None else _list_sendable_names(handwritten)
+    for parameter in parameters:
+        if sendable_names is None or parameter.name in sendable_names or parameter.default is Parameter.empty:
+            reading.add(parameter)
+        else:
+            reading.add_unsent(parameter)
+
+
+def _list_sendable_names(schema: Schema) -> Collection[str] | None:
+    """Return the names that can be sent, or None if the hand-written *schema* allows other names too."""
+    is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    return schema.get("properties", {}).keys() if is_closed else None
+
+
+def _add_parameter(
+    reading: Parameters, added: Parameter, bound: set[str], flat: flat_records.FlatRecord | None, subject: str
+) -> None:
+    """Read a parameter that the function does not have. No other argument may have its name."""
+    names = {field.name for field in reading.fields} | reading.injected.keys() | reading.unsent | bound
+    refuse_taken_name(added.name, names if flat is None else flat.parts.attributes, subject)
+    reading.add(added)
+
+
+def _complete_schema(codec: Codec, reading: Parameters) -> Schema:
+    schema = assemble_schema(codec.schema, reading.reader.definitions)
+    if reading.extras is not None and "additionalProperties" not in schema:
+        # Left open, a schema may be closed for a provider; `**fields` is meant to be sent.
+        schema = {**schema, "additionalProperties": True}
+    return schema
+
+
+def _read_result(annotation: Any, scope: Scope, subject: str) -> OutputDescription:
+    """Return what the return annotation says. That of a function that yields must not say that it returns no list."""
+    output = read_output(annotation, scope, subject)
+    is_list = "array" in (stated_types(output.schema or {}) or ("array",))
+    if not is_list and style_of(scope.function).endswith("generator"):
+        raise DefinitionError(
+            f"{subject}: it yields, so its result is a list, but its return annotation says otherwise, so every call "
+            f"would fail after it ran; write `Iterator[T]` with the type of an item (`AsyncIterator[T]` if it is async)"
+        )
+    return output
+
+
+def _list_omissions(reading: Parameters, parameters: Sequence[Parameter], handwritten: Schema | None) -> list[Omission]:
+    """Return what the schema of the arguments leaves out, or does not state."""
+    omissions = reading.describe_omissions()
+    if handwritten is None:
+        unsent = reading.unsent | reading.injected.keys()
+        omissions += describe_missing_types([parameter for parameter in parameters if parameter.name not in unsent])
+    return omissions
 
 
 def _build_codec(reading: Parameters, bound: set[str]) -> Codec:
@@ -247,9 +285,7 @@ def _count_bound_items(function: Any) -> int:
     return max(0, count - named)
 
 
-def _bind_by_keyword(
-    values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-) -> tuple[list[Any], dict[str, Any]]:
+def _bind_by_keyword(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
     return [], {**values, **injected} if injected else values
 
 
@@ -266,7 +302,7 @@ def _choose_binder(
     names = [*(field.name for field in reading.fields), *reading.injected]
     values = {parameter.name: () for parameter in parameters if parameter.name in names}
 
-    def bind(by_position: bool) -> tuple[Sequence[Any], dict[str, Any]]:
+    def bind(by_position: bool) -> BoundArguments:
         return _build_binder(parameters, len(parameters) if by_position else count)(dict(values))
 
     by_position = needs_positions(function, bind, subject, has_object=has_object)
@@ -276,9 +312,7 @@ def _choose_binder(
 def _build_record_binder(bind: Binder, flat: flat_records.FlatRecord) -> Binder:
     """Return a binder that passes the record of the arguments on, in place of its fields."""
 
-    def bind_record(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind_record(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         return bind({flat.name: flat.find_record(values)}, injected)
 
     return bind_record
@@ -303,9 +337,7 @@ def _build_binder(parameters: list[Parameter], count: int = 0) -> Binder:
     if not positional and variadic is None:
         return _bind_by_keyword
 
-    def bind(
-        values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def bind(values: dict[str, Any], injected: Mapping[str, Any] = NOTHING_INJECTED) -> BoundArguments:
         rest = {**values, **injected}
         args = [
             # Only an injected argument can be missing. Python fills in its default only for a keyword argument.

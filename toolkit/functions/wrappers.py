@@ -116,7 +116,7 @@ def needs_positions(
         DefinitionError: No call with the shown parameters would reach the function.
     """
     layers = list(_iter_layers(function, 1 if has_object else 0))
-    if not layers or (len(layers) == 1 and not _shows_another_signature(function)):
+    if not layers or (len(layers) == 1 and not hasattr(unwrap(function, unwrap_binding), "__signature__")):
         return False
     for by_position in (False, True):
         if all(_accepts(layer, count, keywords, bind(by_position)) for layer, count, keywords in layers):
@@ -126,12 +126,6 @@ def needs_positions(
         f"{subject}: it shows the parameters {shown} and takes {own}, so every call would fail; "
         f"write a function with the parameters that a model should send, and call it there"
     )
-
-
-def _shows_another_signature(function: Any) -> bool:
-    while isinstance(function, (functools.partial, MethodType)):
-        function = unwrap_binding(function)
-    return hasattr(function, "__signature__")
 
 
 def _iter_layers(function: Any, count: int) -> Iterator[tuple[FunctionType, int, frozenset[str]]]:
@@ -154,7 +148,7 @@ def _iter_layers(function: Any, count: int) -> Iterator[tuple[FunctionType, int,
             yield function, count, keywords
         elif isinstance(call, FunctionType):
             yield call, count if isinstance(bound, FunctionType) else count + 1, keywords
-        inner = None if hasattr(function, "__signature__") else getattr(function, "__wrapped__", None)
+        inner = unwrap_wrapper(function)
         if inner is None:
             return
         function = inner

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from .._plumbing.forks import unlock_in_children
 from .._plumbing.records import record
 from ..results import ToolCall, ToolResult
-from ..values.token_estimates import estimate_tokens
+from ..values.text_limits import estimate_tokens
 from .events import CallEnded
 
 __all__ = ["Stats", "ToolStats", "compute_percentile"]

@@ -19,7 +19,7 @@ from ..policies.audit import encode_line
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
-from ..values.token_estimates import estimate_tokens
+from ..values.text_limits import estimate_tokens
 
 __all__ = ["count_tools", "describe_tool", "explain_call", "list_tools", "search_tools"]
 

@@ -17,8 +17,7 @@ from ..errors import DefinitionError
 from ..spec import Tool
 from ..values.part_texts import has_text, render_part
 from ..values.rendering import as_json, as_text
-from ..values.text_limits import BYTES_PER_TOKEN, count_bytes
-from ..values.token_estimates import estimate_tokens
+from ..values.text_limits import BYTES_PER_TOKEN, count_bytes, estimate_tokens
 from .base import Reply, Request
 from .messages import AssistantMessage, Message, MessageCache, ToolMessage, UserMessage
 

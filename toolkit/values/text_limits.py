@@ -1,18 +1,26 @@
 """
-How long a text may be.
+How long a text may be, and how many tokens it has.
 
 A limit is in characters, in bytes of UTF-8, or in both; the smaller one counts. A limit in tokens is one in bytes: a
 token is about four bytes, in English, JSON and source code, and roughly also in other scripts, whose letters take two
-to four bytes each.
+to four bytes each. Each model counts tokens in its own way, and no model's tokenizer is used here.
 """
 
 from __future__ import annotations
 
 from .._plumbing.records import record
 
-__all__ = ["BYTES_PER_TOKEN", "DEFAULT_MAX_TOKENS", "TextLimit", "count_bytes"]
+__all__ = [
+    "BYTES_PER_TOKEN",
+    "CHARS_PER_TOKEN_OF_NAMES",
+    "DEFAULT_MAX_TOKENS",
+    "TextLimit",
+    "count_bytes",
+    "estimate_tokens",
+]
 
 BYTES_PER_TOKEN = 4
+CHARS_PER_TOKEN_OF_NAMES = 2.5  # the words in snake_case names are shorter tokens
 
 DEFAULT_MAX_TOKENS = 10_000
 """The limit of a text for which no other is stated."""
@@ -24,6 +32,11 @@ _UNLIMITED = 2**62
 def count_bytes(text: str) -> int:
     """Return how many bytes *text* has as UTF-8. Half of a surrogate pair counts like any other character."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def estimate_tokens(size: int) -> int:
+    """Estimate how many tokens a text of *size* bytes is."""
+    return -(-size // BYTES_PER_TOKEN)
 
 
 @record(frozen=True, slots=True)

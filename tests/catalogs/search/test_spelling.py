@@ -40,18 +40,6 @@ def test_what_is_near_to_nothing_is_left_alone(word):
     assert Spelling([*KNOWN, "x" * 29]).nearest(word)[1] == []
 
 
-def test_a_forgotten_word_is_not_found():
-    """What no tool uses any longer is not suggested, and what is like it still is."""
-    spelling = Spelling(KNOWN)
-    spelling.forget("weather")
-    assert spelling.nearest("wether") == (1, ["whether"])
-    for word in [*KNOWN[1:]]:
-        spelling.forget(word)
-    assert spelling.nearest("wether")[1] == []
-    assert not spelling._words_by_rest
-    assert not spelling._long_words
-
-
 def test_words_that_are_all_alike_say_nothing():
     """A rest that too many words share is passed over, or a hostile catalog could make every search slow."""
     alike = [chr(0x4E00 + n) + "aaaa" for n in range(MAX_SHARING_WORDS + 1)]
@@ -94,19 +82,6 @@ def test_any_single_slip_is_repaired(data):
     slip = data.draw(st.sampled_from([each for each in slips if len(each) >= 4]))
     edits, near = Spelling(known).nearest(slip)
     assert word in near or (edits == 0 and near == [slip])
-
-
-@given(st.lists(st.text("abcd", min_size=4, max_size=10), max_size=12, unique=True), st.data())
-def test_forgetting_is_the_inverse_of_learning(known, data):
-    """After some words were forgotten, it is as if they had never been known."""
-    kept = [word for word in known if data.draw(st.booleans())]
-    spelling = Spelling(known)
-    for word in known:
-        if word not in kept:
-            spelling.forget(word)
-    never = Spelling(kept)
-    assert spelling._long_words == never._long_words
-    assert spelling._words_by_rest.keys() == never._words_by_rest.keys()
 
 
 def test_nearer_words_replace_farther_ones():

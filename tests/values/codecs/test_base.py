@@ -7,7 +7,7 @@ import pytest
 
 from toolkit import Codec
 from toolkit.errors import Problem
-from toolkit.values.codecs.base import join_with_or, type_name
+from toolkit.values.codecs.base import type_name
 from toolkit.values.codecs.refusals import Refusal
 
 
@@ -46,9 +46,3 @@ def test_a_refusal_reads_as_a_sentence():
 def test_a_hint_is_named_as_its_author_wrote_it(hint, name):
     """Near enough for a message."""
     assert type_name(hint) == name
-
-
-@pytest.mark.parametrize(("words", "text"), [(["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")])
-def test_words_are_joined_as_in_speech(words, text):
-    """`a, b or c`."""
-    assert join_with_or(words) == text

@@ -59,7 +59,6 @@ def test_an_empty_block_is_still_a_block():
     def emit(writer: CodeWriter, value: str) -> str:
         with writer.block("if True:"):
             pass
-        writer.assign(value, value)
         return value
 
     assert compile_codec(Codec(schema={}, decode=int, encode=int, emit=emit), "it")(5, 0) == 5

@@ -9,7 +9,7 @@ import pytest
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
 from toolkit.values.schemas.member_names import FLAG_NAMES, MemberNames
-from toolkit.values.schemas.messages import describe_expectation, explain_errors
+from toolkit.values.schemas.messages import describe_expectation, explain_errors, join_with_or
 from toolkit.values.schemas.validator import compile_schema
 
 
@@ -256,3 +256,8 @@ def test_a_flag_that_lists_its_sums_is_described_by_its_members():
     assert words({"properties": {"a": schema}, "required": ["a"]}, {}) == [
         "a: required, but missing; expected a sum of 1 READ, 4 RUN"
     ]
+
+
+@pytest.mark.parametrize(("words", "text"), [(["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")])
+def test_words_are_joined_as_in_speech(words, text):
+    assert join_with_or(words) == text

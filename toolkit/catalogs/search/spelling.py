@@ -40,45 +40,24 @@ MAX_SCANNED = 3_000
 class Spelling:
     """The known words, with a search for those that a misspelt word may stand for."""
 
-    def __init__(self, words: Iterable[str] = ()) -> None:
+    def __init__(self, words: Iterable[str]) -> None:
         # Most of these texts have a single word, which is stored without a set.
         self._words_by_rest: dict[str, str | set[str]] = {}
         self._long_words: dict[str, dict[str, int]] = {}
-        for word in words:
-            self.learn(word)
+        for word in filter(_is_repairable, words):
+            for rest in _rests(word):
+                self._add(rest, word)
+            if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
+                self._long_words.setdefault(word[:1], {})[word] = _letters(word)
 
-    def learn(self, word: str) -> None:
-        """Add *word*, which must not be known yet."""
-        if not _is_repairable(word):
-            return
-        words_by_rest = self._words_by_rest
-        for rest in _rests(word):
-            words = words_by_rest.get(rest)
-            if words is None:
-                words_by_rest[rest] = word
-            elif isinstance(words, str):
-                words_by_rest[rest] = {words, word}
-            else:
-                words.add(word)
-        if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
-            self._long_words.setdefault(word[:1], {})[word] = _letters(word)
-
-    def forget(self, word: str) -> None:
-        """Remove *word*, which must be known."""
-        if not _is_repairable(word):
-            return
-        words_by_rest = self._words_by_rest
-        for rest in _rests(word):
-            words = words_by_rest[rest]
-            if not isinstance(words, str):
-                words.discard(word)
-            if words == word or not words:
-                del words_by_rest[rest]
-        if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
-            similar_words = self._long_words[word[:1]]
-            del similar_words[word]
-            if not similar_words:
-                del self._long_words[word[:1]]
+    def _add(self, rest: str, word: str) -> None:
+        words = self._words_by_rest.get(rest)
+        if words is None:
+            self._words_by_rest[rest] = word
+        elif isinstance(words, str):
+            self._words_by_rest[rest] = {words, word}
+        else:
+            words.add(word)
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
         """

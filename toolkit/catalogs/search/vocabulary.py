@@ -1,19 +1,18 @@
 """
 The words that the tools use, and the words that an unknown word may stand for.
 
-Words are added and removed together with the tools that use them. The first lookup builds the tables that lookups need,
-and later changes keep them up to date.
+Words are added and removed together with the tools that use them. The first lookup after a change builds the table that
+it needs.
 """
 
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from .spelling import Spelling
-from .word_families import find_root
-from .words import stem
+from .words import find_root, stem
 
 __all__ = ["Vocabulary"]
 
@@ -34,26 +33,20 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._tool_counts: dict[str, int] = {}
+        self._drop_tables()
+
+    def _drop_tables(self) -> None:
         self._words_by_beginning: dict[str, list[str]] | None = None
         self._spelling: Spelling | None = None
-        self._words_by_root: dict[str, tuple[str, ...]] | None = None
+        self._words_by_root: dict[str, list[str]] | None = None
 
     def add(self, texts: Iterable[str]) -> None:
         """Record that one more tool uses these words."""
-        counts = self._tool_counts
+        counts, known_count = self._tool_counts, len(self._tool_counts)
         for text in texts:
-            count = counts.get(text, 0)
-            counts[text] = count + 1
-            if not count:
-                self._learn(text)
-
-    def _learn(self, text: str) -> None:
-        if self._words_by_beginning is not None:
-            insort(self._words_by_beginning.setdefault(_beginning(text), []), text)
-        if self._spelling is not None:
-            self._spelling.learn(text)
-        if self._words_by_root is not None:
-            _join_family(self._words_by_root, text)
+            counts[text] = counts.get(text, 0) + 1
+        if len(counts) != known_count:
+            self._drop_tables()
 
     def remove(self, texts: Iterable[str]) -> None:
         """Record that one tool does not use these words any more."""
@@ -61,21 +54,7 @@ class Vocabulary:
             self._tool_counts[text] -= 1
             if not self._tool_counts[text]:
                 del self._tool_counts[text]
-                self._forget(text)
-
-    def _forget(self, text: str) -> None:
-        if self._words_by_beginning is not None:
-            words = self._words_by_beginning[_beginning(text)]
-            del words[bisect_left(words, text)]
-            if not words:
-                del self._words_by_beginning[_beginning(text)]
-        if self._spelling is not None:
-            self._spelling.forget(text)
-        if self._words_by_root is not None:
-            root = find_root(text)
-            self._words_by_root[root] = tuple(word for word in self._words_by_root[root] if word != text)
-            if not self._words_by_root[root]:
-                del self._words_by_root[root]
+                self._drop_tables()
 
     def count_tools(self, text: str) -> int:
         """Return how many tools use the word in exactly this form."""
@@ -88,12 +67,12 @@ class Vocabulary:
         The other forms of the same word are left out: they have one stem.
         """
         if self._words_by_root is None:
-            families: dict[str, tuple[str, ...]] = {}
+            families: dict[str, list[str]] = {}
             for word in self._tool_counts:
-                _join_family(families, word)
+                families.setdefault(find_root(word), []).append(word)
             self._words_by_root = families
         own_stem = stem(text)
-        family = self._words_by_root.get(find_root(text), ())
+        family = self._words_by_root.get(find_root(text), [])
         return self._most_common([word for word in family if stem(word) != own_stem]) if family else []
 
     def find_completions(self, text: str) -> list[tuple[str, float]]:
@@ -130,11 +109,6 @@ class Vocabulary:
 
     def _most_common(self, words: list[str]) -> list[str]:
         return sorted(words, key=lambda word: (-self._tool_counts[word], word))[:MAX_ALTERNATIVES]
-
-
-def _join_family(families: dict[str, tuple[str, ...]], word: str) -> None:
-    root = find_root(word)
-    families[root] = (*families.get(root, ()), word)
 
 
 def _beginning(word: str) -> str:

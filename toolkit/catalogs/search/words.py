@@ -3,7 +3,8 @@ The conversion of text into words that can be compared.
 
 `getHTTPPages` and "get http page" share three words. A text is split where case, digits, underscores or scripts change.
 Its words are then folded (NFKC, case, accents) and stemmed. Chinese and Japanese are written without spaces, so they
-are split into pairs of neighbouring characters. Everything here is a pure function of the text.
+are split into pairs of neighbouring characters. A stem joins the forms of one word, and a root the different words for
+one action. Everything here is a pure function of the text.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import unicodedata
 from functools import lru_cache
 from typing import TypeAlias
 
-__all__ = ["STOP_WORDS", "RunReading", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
+__all__ = ["STOP_WORDS", "RunReading", "find_root", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
 
 MAX_RUN_CHARS = 64
 """The number of letters of a run that are read. A longer run is not a word, and must not take more time than a word."""
@@ -167,6 +168,60 @@ _ENDINGS = {
     "d": (("ied", "y", 3), ("ed", "", 3)),
 }
 """The endings by last letter: the ending, its replacement, and the number of letters that must remain."""
+
+
+@lru_cache(maxsize=1 << 13)
+def find_root(word: str) -> str:
+    """
+    Return the root of the family of *word*, which is in lower case. Most words are alone: their root is the stem.
+
+    A family is a verb and the nouns that are made from it: `register` and `registration`, `pay` and `payment`. A root
+    is only a key; it need not be a word.
+    """
+    root = stem(word)
+    if not root.isascii():
+        return root
+    for _ in range(_MAX_FAMILY_ENDINGS):
+        if not root.endswith(_FAMILY_ENDING_TEXTS):
+            break
+        root = _remove_ending(root)
+    return root[:-1] + "i" if root.endswith("y") else root  # as in a stem: `deployment` has the root of `deploy`
+
+
+def _remove_ending(root: str) -> str:
+    for ending, replacement, least in _FAMILY_ENDINGS:
+        if root.endswith(ending) and len(root) - len(ending) + len(replacement) >= least:
+            return root[: len(root) - len(ending)] + replacement
+    return root
+
+
+_MAX_FAMILY_ENDINGS = 3
+"""The most endings of one word: `categorization` has three, by the table below."""
+
+_FAMILY_ENDINGS = (
+    ("payment", "pai", 3),
+    ("submission", "submit", 6),
+    ("version", "vert", 6),  # conversion, convert; but `version` is a word of its own
+    ("scription", "scrib", 7),  # subscription, subscribe
+    ("ificat", "ifi", 5),  # notification, notify
+    ("plicat", "pli", 5),  # application, apply
+    ("alysis", "alyz", 5),
+    ("alytic", "alyz", 5),
+    ("alys", "alyz", 5),
+    ("ariz", "ari", 6),  # summarize, summary
+    ("oriz", "ori", 6),  # categorize, category
+    ("ement", "", 4),  # management, manage
+    ("ment", "", 4),  # shipment, ship
+    ("val", "v", 5),  # removal, remove
+    ("strat", "st", 5),  # registration, register
+    ("llat", "l", 5),  # cancellation, cancel
+    ("at", "", 5),  # recommendation, recommend
+    ("ion", "", 5),  # deletion, delete
+    ("is", "iz", 6),  # optimise, optimize
+)
+"""The endings of stems, the longest first: the ending, its replacement, and the number of letters that must remain."""
+
+_FAMILY_ENDING_TEXTS = tuple(ending for ending, _, _ in _FAMILY_ENDINGS)
 
 _STOP_WORD_LIST = """
 a about after all also am an and any are as at be because been before being between both but by can cannot could

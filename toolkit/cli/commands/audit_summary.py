@@ -14,7 +14,7 @@ from ...agent import Run
 from ...hooks.stats import compute_percentile
 from ...policies.audit import AuditLog
 from ...providers.base import Usage
-from ...values.token_estimates import estimate_tokens
+from ...values.text_limits import estimate_tokens
 from ..command import subcommand
 from ..display.lines import describe_usage, format_duration, format_time, list_parts
 from ..failures import Failure

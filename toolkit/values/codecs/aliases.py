@@ -20,17 +20,7 @@ _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
 )
 
-QUALIFIERS = frozenset(
-    {
-        Final,
-        typing.ClassVar,
-        typing.Required,
-        typing.NotRequired,
-        typing_extensions.Required,
-        typing_extensions.NotRequired,
-        typing_extensions.ReadOnly,
-    }
-)
+QUALIFIERS = frozenset({Final, typing.ClassVar, typing.Required, typing.NotRequired, typing_extensions.ReadOnly})
 """The forms that may surround the type of a field without changing its values."""
 
 
@@ -134,7 +124,6 @@ RULES = CodecRules(
         dataclasses.InitVar: _read_qualified,
         Self: _read_self,
         LiteralString: constant_factory(STRING),
-        typing_extensions.LiteralString: constant_factory(STRING),
         abc.Callable: _FUNCTION,
         **dict.fromkeys((abc.Iterator, abc.Generator, abc.Awaitable, abc.Coroutine), _STREAM),
         **dict.fromkeys((abc.AsyncIterator, abc.AsyncIterable, abc.AsyncGenerator), _STREAM),

@@ -11,7 +11,6 @@ member for which a value was meant.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field as dataclass_field
@@ -39,7 +38,6 @@ __all__ = [
     "RecordParts",
     "Schema",
     "constant_factory",
-    "join_with_or",
     "type_name",
 ]
 
@@ -243,12 +241,6 @@ class HintReader:
         """Return the object that the forward reference *name* means in the current namespaces."""
         if not isinstance(name, str):
             return self._resolve_reference(name)
-        if name.isidentifier():
-            for namespace in reversed(self.namespaces):
-                if name in namespace:
-                    return namespace[name]
-            if hasattr(builtins, name):
-                return getattr(builtins, name)
         try:
             return evaluate_annotation(name, self.namespaces)
         except NameError as error:
@@ -376,8 +368,3 @@ def type_name(hint: Any) -> str:
         return _REFERENCE.sub(r"\1", repr(hint).replace("typing.", ""))
     except Exception:  # noqa: BLE001 -- an object that is not a type may raise anything
         return f"a {type(hint).__name__}"
-
-
-def join_with_or(words: Sequence[str]) -> str:
-    """Join *words* as in `a`, `a or b`, `a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -14,18 +14,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-import typing_extensions
-
 from ...docstrings.parsing import Docstring, parse
 from ..schemas.member_names import FLAG_NAMES, MEMBER_NAMES, TEXT_NAMES, MemberNames, fold_name
+from ..schemas.messages import join_with_or
 from ..schemas.vocabulary import scalar_key
 from ..strictjson.checks import show_value
-from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
+from .base import Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter
 from .ranks import CodecRank
 from .refusals import Refusal, Undescribable, UnsendableType
 
-__all__ = ["RULES", "constants_codec"]
+__all__ = ["RULES"]
 
 _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 _MAX_NAMES = 40
@@ -33,14 +32,14 @@ _MAX_NAMES_OF_MANY = 10
 """How many members a description names if there are more than `_MAX_NAMES`, because each costs tokens in every call."""
 
 
-def constants_codec(
+def _constants_codec(
     pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, annotations: Schema | None = None
 ) -> Codec:
     """Return a codec for (JSON form, Python value) pairs. *annotations* are keywords that refuse no value."""
     forms = [form for form, _ in pairs]
     decoding = {scalar_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
-    expected = join_with_or([show_value(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
+    expected = join_with_or([show_value(form) for form in forms[:12]], more=len(forms) > 12)
     only_text = all(type(form) is str for form in forms)
 
     def decode(value: Any) -> Any:
@@ -58,7 +57,7 @@ def constants_codec(
 
     def emit(writer: CodeWriter, value: str) -> str:
         table = writer.constant(dict(pairs) if only_text else decoding)
-        writer.require(f"type({value}) is str" if only_text else f"type({value}) in {writer.constant(_EXACT)}")
+        writer.require(f"type({value}) is str" if only_text else f"type({value}) in {writer.constant(_JSON_TYPE)}")
         result = writer.new_name()
         key = value if only_text else f"({value}.__class__ is bool, {value})"
         writer.line(f"{result} = {table}.get({key}, U)")
@@ -75,9 +74,6 @@ def constants_codec(
         choices=tuple(forms),
         emit=emit,
     )
-
-
-_EXACT = frozenset({str, int, float, bool, type(None)})
 
 
 def _python_key(value: Any) -> tuple[type, Any]:
@@ -113,7 +109,7 @@ def _read_literal(hint: Any, reader: HintReader) -> Codec:
     counts = Counter(name for name, _ in members)
     # Members of two enums may have the same name, which then means none of them.
     names = {name: form for name, form in members if counts[name] == 1}
-    return constants_codec(list(pairs.values()), annotations=_name_members(members, names, parse(None)))
+    return _constants_codec(list(pairs.values()), annotations=_name_members(members, names, parse(None)))
 
 
 def _read_enum(hint: Any, reader: HintReader) -> Codec:
@@ -130,15 +126,9 @@ def _read_enum(hint: Any, reader: HintReader) -> Codec:
     members = [(member.name, form) for form, member in pairs.values()]
     forms = dict(members)
     names = {name: forms[member.name] for name, member in hint.__members__.items()}
-    return constants_codec(
-        list(pairs.values()), kind=hint, annotations=_name_members(members, names, _enum_docstring(hint))
+    return _constants_codec(
+        list(pairs.values()), kind=hint, annotations=_name_members(members, names, parse(vars(hint).get("__doc__")))
     )
-
-
-def _enum_docstring(kind: type) -> Docstring:
-    # Older versions of Python give every enum this docstring.
-    text = vars(kind).get("__doc__")
-    return parse(None if text == "An enumeration." else text)
 
 
 def _name_members(members: Sequence[tuple[str, Any]], names: Mapping[str, Any], docstring: Docstring) -> Schema:
@@ -217,7 +207,7 @@ def _read_flag(hint: Any, reader: HintReader) -> Codec:
         writer.line(f"{result} = {writer.constant(hint)}({value})")
         return result
 
-    docstring = _enum_docstring(hint).description
+    docstring = parse(vars(hint).get("__doc__")).description
     sums = _list_sums(hint, mask, named)
     schema = {
         "type": "integer",
@@ -261,6 +251,6 @@ def _is_a(kind: type) -> Callable[[Any], bool]:
 
 
 RULES = CodecRules(
-    {Literal: _read_literal, typing_extensions.Literal: _read_literal},
+    {Literal: _read_literal},
     [(_is_a(enum.Flag), _read_flag), (_is_a(enum.Enum), _read_enum)],
 )

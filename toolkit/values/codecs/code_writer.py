@@ -88,11 +88,6 @@ class CodeWriter:
     def line(self, text: str) -> None:
         self._lines.append("    " * self._depth + text)
 
-    def assign(self, name: str, expression: str) -> None:
-        """Write that *name* is *expression* from here on."""
-        if name != expression:
-            self.line(f"{name} = {expression}")
-
     def require(self, condition: str) -> None:
         """Write that the answer is `U` (`UNSURE`) unless *condition* holds."""
         self.line(f"if not ({condition}): return U")

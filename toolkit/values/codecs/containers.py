@@ -23,9 +23,9 @@ from ..arrays import limit_items
 from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
-from .refusals import Refusal, Undescribable, problems_below
+from .refusals import Refusal, Undescribable, build_type_error, problems_below
 
-__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions", "list_codec"]
+__all__ = ["MAX_COLLISIONS", "RULES", "has_many_collisions"]
 
 MAX_COLLISIONS = 1000
 """A number of items that does no harm, even if all of them have the same hash."""
@@ -42,72 +42,91 @@ def has_many_collisions(items: Iterable[Any]) -> bool:
     return len(hashes) - len(set(hashes)) > MAX_COLLISIONS
 
 
-def list_codec(item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = list, unique: bool = False) -> Codec:
-    """Return a codec for any number of *item*s, which *build* collects. If *unique*, no two items may be equal."""
-    schema: Schema = {"type": "array", "items": item.schema} if item.schema else {"type": "array"}
-    if unique:
-        schema["uniqueItems"] = True
+def _list_codec(item: Codec, build: Callable[[Any], Any], takes: Any) -> Codec:
+    """Return a codec for any number of *item*s, which *build* collects. Objects of the class *takes* can be encoded."""
 
     def decode(value: Any) -> Any:
-        items = _decode_items(value, lambda index: item)
-        try:
-            if unique and len(items) > MAX_COLLISIONS and has_many_collisions(items):
-                raise Refusal(Problem("too many items have the same hash"))
-            built = build(items)
-        except TypeError:  # only a value inside an item of type Any is noticed as late as this
-            raise Refusal.mismatch("items that can be in a set, so no arrays or objects", value) from None
-        if unique and len(built) != len(items):
-            raise Refusal(
-                Problem(
-                    f"{format_count(len(items) - len(built), 'item')} would be equal to another item after conversion"
-                )
-            )
-        return built
+        return build(_decode_items(value, lambda index: item))
 
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, takes) or isinstance(value, (str, bytes)):
-            raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
-        items = [item.encode(element) for element in (limit_items(value) if takes is Iterable else value)]
-        # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
-        return sorted(items, key=_sort_key) if unique else items
-
-    def emit_items(writer: CodeWriter, value: str) -> str:
-        result, element = writer.new_name(), writer.new_name()
-        writer.line(f"{result} = []")
-        with writer.block(f"for {element} in {value}:"):
-            writer.line(f"{result}.append({writer.convert(item, element)})")
-        return result
+            raise build_type_error(value, takes.__name__)
+        return [item.encode(element) for element in (limit_items(value) if takes is Iterable else value)]
 
     def emit(writer: CodeWriter, value: str) -> str:
         writer.require(f"type({value}) is list")
-        result = emit_items(writer, value)
-        if build is list:
-            return result
-        built = writer.new_name()
-        if unique:
-            writer.line(
-                f"if len({result}) > {MAX_COLLISIONS} and {writer.constant(has_many_collisions)}({result}): return U"
-            )
-        writer.line(f"{built} = {writer.constant(build)}({result})")
-        if unique:
-            writer.require(f"len({built}) == len({value})")
-            if item.type not in _EQUAL_BY_VALUE:
-                writer.require(f"{writer.constant(_are_all_different)}({value})")
-        return built
+        result = _emit_items(writer, value, item)
+        return result if build is list else f"{writer.constant(build)}({result})"
 
     def emit_encoding(writer: CodeWriter, value: str) -> str:
         kinds = [kind for kind in (list, tuple, collections.deque) if issubclass(kind, takes)]
         writer.require(" or ".join(f"type({value}) is {writer.constant(kind)}" for kind in kinds))
-        return emit_items(writer, value)
+        return _emit_items(writer, value, item)
 
     return Codec(
-        schema=schema,
+        schema=_array_schema(item),
         decode=decode,
-        encode=encode if unique else InlineEncode(encode, emit_encoding),
+        encode=InlineEncode(encode, emit_encoding),
         type=build if isinstance(build, type) else None,
-        breadth=(CodecRank.SET if unique else CodecRank.LIST, item.breadth),
-        decisive=item.decisive and not unique,
-        hashable=build in (tuple, frozenset) and item.hashable,
+        breadth=(CodecRank.LIST, item.breadth),
+        decisive=item.decisive,
+        hashable=build is tuple and item.hashable,
+        emit=emit,
+    )
+
+
+def _array_schema(item: Codec) -> Schema:
+    return {"type": "array", "items": item.schema} if item.schema else {"type": "array"}
+
+
+def _emit_items(writer: CodeWriter, value: str, item: Codec) -> str:
+    """Write a loop over *value*, and return the name of the list of converted items."""
+    result, element = writer.new_name(), writer.new_name()
+    writer.line(f"{result} = []")
+    with writer.block(f"for {element} in {value}:"):
+        writer.line(f"{result}.append({writer.convert(item, element)})")
+    return result
+
+
+def _set_codec(item: Codec, build: type[set[Any] | frozenset[Any]]) -> Codec:
+    """Return a codec for any number of *item*s, no two of which are equal."""
+
+    def decode(value: Any) -> Any:
+        items = _decode_items(value, lambda index: item)
+        try:
+            if len(items) > MAX_COLLISIONS and has_many_collisions(items):
+                raise Refusal(Problem("too many items have the same hash"))
+            built = build(items)
+        except TypeError:  # only a value inside an item of type Any is noticed as late as this
+            raise Refusal.mismatch("items that can be in a set, so no arrays or objects", value) from None
+        if len(built) != len(items):
+            equal_items = format_count(len(items) - len(built), "item")
+            raise Refusal(Problem(f"{equal_items} would be equal to another item after conversion"))
+        return built
+
+    def encode(value: Any) -> list[Any]:
+        if not isinstance(value, abc.Set):
+            raise build_type_error(value, "Set")
+        # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
+        return sorted((item.encode(element) for element in value), key=_sort_key)
+
+    def emit(writer: CodeWriter, value: str) -> str:
+        writer.require(f"type({value}) is list")
+        items, built = _emit_items(writer, value, item), writer.new_name()
+        writer.line(f"if len({items}) > {MAX_COLLISIONS} and {writer.constant(has_many_collisions)}({items}): return U")
+        writer.line(f"{built} = {writer.constant(build)}({items})")
+        writer.require(f"len({built}) == len({value})")
+        if item.type not in _EQUAL_BY_VALUE:
+            writer.require(f"{writer.constant(_are_all_different)}({value})")
+        return built
+
+    return Codec(
+        schema={**_array_schema(item), "uniqueItems": True},
+        decode=decode,
+        encode=encode,
+        type=build,
+        breadth=(CodecRank.SET, item.breadth),
+        hashable=build is frozenset and item.hashable,
         emit=emit,
     )
 
@@ -147,12 +166,12 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
 def _sequence_factory(build: Callable[[Any], Any], takes: type) -> Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
         (item,) = reader.argument_codecs(hint, Any)
-        return list_codec(item, build=build, takes=takes)
+        return _list_codec(item, build, takes)
 
     return factory
 
 
-def _set_factory(build: Callable[[Any], Any]) -> Callable[[Any, HintReader], Codec]:
+def _set_factory(build: type[set[Any] | frozenset[Any]]) -> Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
         (item,) = reader.argument_codecs(hint, Any)
         if not item.hashable:
@@ -160,7 +179,7 @@ def _set_factory(build: Callable[[Any], Any]) -> Callable[[Any, HintReader], Cod
         if item.breadth == (CodecRank.ANY,):
             # Arrays and objects cannot be in a set.
             item = replace(item, schema={**item.schema, "type": ["string", "number", "boolean", "null"]})
-        return list_codec(item, build=build, takes=abc.Set, unique=True)
+        return _set_codec(item, build)
 
     return factory
 
@@ -174,7 +193,7 @@ def _read_tuple(hint: Any, reader: HintReader) -> Codec:
     if hint in _BARE_TUPLES:
         arguments = (Any, ...)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
+        return _list_codec(reader.codec(arguments[0]), tuple, tuple)
     arguments = tuple(item for argument in arguments for item in _unpack_fixed_tuple(argument))
     if any(map(_is_unpacked, arguments)):
         raise Undescribable(

@@ -31,8 +31,6 @@ def assemble_schema(schema: Schema, definitions: Mapping[str, Schema]) -> Schema
         uses[name] += 1
         if uses[name] == 1:
             waiting += _iter_references(definitions[name])
-    if not uses:
-        return schema
     kept_names = [
         name
         for name in definitions

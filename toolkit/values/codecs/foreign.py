@@ -183,14 +183,11 @@ def read_with_pydantic(hint: Any, reader: HintReader) -> Codec:
     """Return the codec for a *hint* that pydantic describes, checks and writes."""
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
-    from pydantic_core import SchemaError
 
     try:
         adapter: Any = TypeAdapter(hint)
         # What is sent back may differ from what is accepted: it has the computed fields, and not the excluded ones.
         schema = adapter.json_schema(by_alias=True, mode="serialization" if reader.for_output else "validation")
-    except (ImportError, SchemaError) as error:
-        raise UnsendableType(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise Unresolved(type_name(hint)) from error

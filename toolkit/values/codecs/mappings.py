@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import functools
 import json
-import re
 from collections import abc
 from collections.abc import Callable
 from typing import Any, get_args, get_origin
@@ -22,13 +21,13 @@ from .base import MAX_PROBLEMS, Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter, InlineEncode
 from .containers import MAX_COLLISIONS, has_many_collisions
 from .ranks import CodecRank
-from .refusals import Refusal, UnsendableType, problems_below
+from .refusals import Refusal, UnsendableType, build_type_error, problems_below
 from .scalars import INTEGER
 
-__all__ = ["RULES", "dict_codec"]
+__all__ = ["RULES"]
 
 
-def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
+def _dict_codec(key: Codec, item: Codec, build: Callable[[Any], Any], takes: Any) -> Codec:
     """Return a codec for an object with any keys. *build* makes the decoded value, and *takes* can be encoded."""
     names, read_key, write_key = _key_codec(key)
     schema: Schema = {"type": "object"}
@@ -42,7 +41,7 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
 
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, takes):
-            raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, takes.__name__)
         return {write_key(name): item.encode(value[name]) for name in value}
 
     def emit(writer: CodeWriter, value: str) -> str:
@@ -168,18 +167,12 @@ def _encode_text_key(name: Any) -> str:
 
 def _parse_number_key(form: TextForm, read: Callable[[str], Any], name: str) -> Any:
     try:
-        number = read(name) if _matcher(form)(name) is not None else None
+        number = read(name) if form.matches(name) else None
     except ValueError:  # the number has more digits than Python reads
         number = None
     if number is None or number - number != 0:
         raise Refusal.mismatch(form.expectation, name)
     return number
-
-
-@functools.cache
-def _matcher(form: TextForm) -> Callable[[str], Any]:
-    # `match` allows a newline at the end, as the schema does. The functions that read a number skip it.
-    return re.compile(form.pattern or "").match
 
 
 def _as_text(form: Any) -> str:
@@ -189,7 +182,7 @@ def _as_text(form: Any) -> str:
 def _mapping_factory(build: Callable[[Any], Any], takes: type) -> Callable[[Any, HintReader], Codec]:
     def factory(hint: Any, reader: HintReader) -> Codec:
         key, item = reader.argument_codecs(hint, str, Any)
-        return dict_codec(key, item, build=build, takes=takes)
+        return _dict_codec(key, item, build, takes)
 
     return factory
 
@@ -211,7 +204,7 @@ def _read_default_dict(hint: Any, reader: HintReader) -> Codec:
 
 def _read_counter(hint: Any, reader: HintReader) -> Codec:
     (key,) = reader.argument_codecs(hint, str)
-    return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
+    return _dict_codec(key, INTEGER, collections.Counter, collections.Counter)
 
 
 RULES = CodecRules(

@@ -24,7 +24,7 @@ from .base import Codec, CodecRules, HintReader, RecordParts
 from .class_hints import ClassHints, class_key, definition_name, field_descriptions, parse_class_docstring
 from .code_writer import CodeWriter, InlineEncode, is_identifier
 from .objects import MISSING, ObjectField, build_encoder, object_codec, read_field_default
-from .refusals import RefusedMetadata, UnsendableType
+from .refusals import RefusedMetadata, UnsendableType, build_type_error
 
 __all__ = ["RULES", "read_typed_dict_fields"]
 
@@ -36,7 +36,7 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
 
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, cls):
-            raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, cls.__name__)
         form = {}
         for field in fields:
             if field.attribute is not None and (field.required or hasattr(value, field.attribute)):
@@ -70,14 +70,7 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         if cls.__hash__ is tuple.__hash__:
             hashable = all(field.codec.hashable for field in fields)
         build = functools.partial(_build_record, cls) if reader.for_output else cls
-        codec = object_codec(
-            fields,
-            build,
-            InlineEncode(encode, emit_encoding),
-            kind=cls,
-            is_assignable=build is cls and _only_assigns(cls, fields),
-            hashable=hashable,
-        )
+        codec = object_codec(fields, build, InlineEncode(encode, emit_encoding), kind=cls, hashable=hashable)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return replace(codec, parts=_record_parts(hint, fields))
@@ -99,24 +92,6 @@ def _build_record(cls: Any, /, **values: Any) -> Any:
     """Return a record made from those *values* that its constructor accepts. It computes the others itself."""
     parameters = inspect.signature(cls).parameters
     return cls(**{name: value for name, value in values.items() if name in parameters})
-
-
-def _only_assigns(cls: Any, fields: Sequence[ObjectField]) -> bool:
-    """Return whether the constructor of *cls* does nothing but assign *fields*, as in most dataclasses."""
-    options = vars(cls).get("__dataclass_params__")
-    if options is None or options.frozen or not options.init or hasattr(cls, "__post_init__"):
-        return False
-    declared = cls.__dataclass_fields__
-    return (
-        # `dataclass` writes constructors inside a function of this name, and keeps one that the class has.
-        getattr(getattr(vars(cls).get("__init__"), "__code__", None), "co_qualname", None)
-        == "__create_fn__.<locals>.__init__"
-        and cls.__new__ is object.__new__
-        and type(cls).__call__ is type.__call__
-        and declared.keys() == {field.name for field in fields}
-        and all(dc_field.init and _field_kind(dc_field) == "_FIELD" for dc_field in declared.values())
-        and all(map(is_identifier, declared))
-    )
 
 
 # Dataclasses.
@@ -235,21 +210,19 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
 
     def make() -> Codec:
         fields, extras = read_typed_dict_fields(hint, reader)
-        codecs = {field.name: field.codec for field in fields}
+        names = {field.name: field.name for field in fields}
+        encode_items = build_encoder(fields, extras)
 
         def encode(value: Any) -> dict[str, Any]:
             if not isinstance(value, dict):
-                raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+                raise build_type_error(value, cls.__name__)
             missing = [field.name for field in fields if field.required and field.name not in value]
             if missing:
                 raise ValueError(f"{cls.__name__} needs the keys {', '.join(missing)}")
-            encoded: dict[str, Any] = {}
-            for name, item in value.items():
-                codec = codecs.get(name, extras)
-                if codec is None:
-                    raise ValueError(f"{cls.__name__} has no key {name!r}")
-                encoded[name] = codec.encode(item)
-            return encoded
+            unknown = [name for name in value if extras is None and name not in names]
+            if unknown:
+                raise ValueError(f"{cls.__name__} has no key {unknown[0]!r}")
+            return encode_items(value)
 
         def emit_encoding(writer: CodeWriter, value: str) -> str:
             result, name, item = writer.new_name(), writer.new_name(), writer.new_name()
@@ -269,13 +242,7 @@ def _read_typed_dict(hint: Any, reader: HintReader) -> Codec:
         codec = object_codec(fields, dict, encoding, extras=extras, as_dict=True)
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
-        parts = RecordParts(
-            hint=hint,
-            attributes={name: name for name in codecs},
-            read=dict,
-            encode=build_encoder(fields, extras),
-            is_open=extras is not None,
-        )
+        parts = RecordParts(hint=hint, attributes=names, read=dict, encode=encode_items, is_open=extras is not None)
         return replace(codec, parts=parts)
 
     return reader.define_codec(class_key(hint, reader), definition_name(hint, reader), make)
@@ -293,7 +260,7 @@ def read_typed_dict_fields(hint: Any, reader: HintReader) -> tuple[list[ObjectFi
         field = ObjectField(name=name, codec=hints.codec(name, annotation), required=required)
         fields.append(field.describe(texts.get(name, "")))
     extra: Any = getattr(hints.cls, "__extra_items__", None)
-    if extra in (None, Never, typing_extensions.Never) or "NoExtra" in repr(extra):
+    if extra in (None, Never) or "NoExtra" in repr(extra):
         return fields, None
     with hints.scope(hints.cls):
         return fields, reader.codec(extra)

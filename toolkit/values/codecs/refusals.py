@@ -20,6 +20,7 @@ __all__ = [
     "Undescribable",
     "Unresolved",
     "UnsendableType",
+    "build_type_error",
     "problems_below",
     "problems_of",
 ]
@@ -44,6 +45,11 @@ class Refusal(ValueError):  # noqa: N818 -- named after what happens next
 
 class OutputRefusal(Refusal):
     """A result that is of its type, and that a check in the return annotation refuses."""
+
+
+def build_type_error(value: Any, expected: str) -> TypeError:
+    """Return the exception that encoding raises for a value of another type."""
+    return TypeError(f"expected {expected}, got {type(value).__name__}")
 
 
 def problems_of(error: Exception) -> Sequence[Problem]:

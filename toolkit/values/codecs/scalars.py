@@ -10,14 +10,9 @@ from ..strictjson.checks import INT_LIMIT, copy_json, find_flaws, is_plain_json
 from .base import Codec, CodecRules, Schema, constant_factory
 from .code_writer import CodeWriter, InlineEncode, emit_plain_copy
 from .ranks import CodecRank
-from .refusals import Refusal
+from .refusals import Refusal, build_type_error
 
-__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING", "build_type_error"]
-
-
-def build_type_error(value: Any, expected: str) -> TypeError:
-    """Return the exception that encoding raises for a value of another type."""
-    return TypeError(f"expected {expected}, got {type(value).__name__}")
+__all__ = ["ANY", "BOOLEAN", "FLOAT", "INTEGER", "NULL", "RULES", "STRING"]
 
 
 def _decode_integer(value: Any) -> int:
@@ -37,13 +32,8 @@ def _encode_integer(value: Any) -> int:
 
 
 def _emit_integer(writer: CodeWriter, value: str) -> str:
-    writer.require(f"type({value}) is int and {_state_range(value)}")
+    writer.require(f"type({value}) is int and LOW < {value} < HIGH")
     return value
-
-
-def _state_range(value: str) -> str:
-    """Return the condition that the integer *value* is not too long. Python compares short integers faster."""
-    return f"({value} < 1000000000 and {value} > -1000000000 or LOW < {value} < HIGH)"
 
 
 def _decode_float(value: Any) -> float:
@@ -101,7 +91,7 @@ def _emit_any_encoding(writer: CodeWriter, value: str) -> str:
     with writer.block(f"if {kind} is str:"):
         writer.require_sendable(value)
     with writer.block(f"elif {kind} is int:"):
-        writer.require(_state_range(value))
+        writer.require(f"LOW < {value} < HIGH")
     with writer.block(f"elif {kind} is float:"):
         writer.require(f"{value} - {value} == 0.0")
     with writer.block(f"elif {kind} is not bool and {value} is not None:"):

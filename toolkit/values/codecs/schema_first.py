@@ -19,7 +19,7 @@ from ..strictjson.checks import is_plain_json
 from .base import UNKNOWN_BREADTH, Codec, Schema
 from .code_writer import CodeWriter
 from .ranks import CodecRank, narrow_breadth
-from .refusals import Refusal
+from .refusals import Refusal, build_type_error
 
 __all__ = ["make_strict_codec"]
 
@@ -54,7 +54,7 @@ def make_strict_codec(codec: Codec, schema: Schema | Callable[[], Schema] | None
 
     def encode(value: Any) -> Any:
         if codec.type is not None and not isinstance(value, codec.type):
-            raise TypeError(f"expected {codec.type.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, codec.type.__name__)
         return codec.encode(value)
 
     def emit(writer: CodeWriter, value: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import functools
 import ipaddress
 import os
 import pathlib
@@ -26,54 +25,40 @@ from .base import Codec, CodecRules, HintReader, constant_factory, type_name
 from .code_writer import CodeWriter
 from .limits import write_pattern
 from .ranks import CodecRank
-from .refusals import Refusal, UnsendableType
-from .scalars import build_type_error
+from .refusals import Refusal, UnsendableType, build_type_error
 
 __all__ = ["RULES"]
-
-_NEWLINE = "\n"
-
-
-@functools.cache
-def _matcher(form: str) -> Callable[[str], Any]:
-    """Return the function that matches a whole text. Compiling all patterns early would slow down the import."""
-    return re.compile(TEXT_FORMS[form].pattern or "").fullmatch
-
-
-def _strict_parser(name: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a function that reads the texts of the form *name*, because *read* accepts others too."""
-
-    def parse(text: str) -> Any:
-        if _matcher(name)(text) is None:
-            raise ValueError(text)
-        return read(text)
-
-    return parse
 
 
 def _text_codec(
     kind: type,
     name: str,
-    parse: Callable[[str], Any],
+    read: Callable[[str], Any] | None = None,
     *,
     write: Callable[[Any], str] = str,
     breadth: tuple[Any, ...] = (CodecRank.FORMATTED_TEXT,),
+    checks_pattern: bool = True,
 ) -> Codec:
     """
     Return a codec for a class whose JSON form is a string of the form *name*.
 
-    *parse* must accept the texts that the pattern of the form accepts, except for a newline at the end, and raise
-    `ValueError` for all others. So no check has to search for the pattern as well.
+    *read*, or the class itself, converts a text that the pattern of the form accepts, or raises `ValueError`. Nearly
+    all such functions accept other texts too, so the pattern is searched first. Without *checks_pattern*, *read* has
+    to refuse all other texts.
     """
-    form = TEXT_FORMS[name]
-    # The pattern ends in `$`, which also matches before a newline at the end of the text.
-    allows_newline = form.pattern is not None
+    form, convert = TEXT_FORMS[name], read or kind
+
+    def parse(text: str) -> Any:
+        if checks_pattern and not form.matches(text):
+            raise ValueError(text)
+        # The pattern ends in `$`, which also matches before a newline at the end of the text.
+        return convert(text if form.pattern is None else text.removesuffix("\n"))
 
     def decode(value: Any) -> Any:
         if not isinstance(value, str):
             raise Refusal.mismatch(form.expectation, value)
         try:
-            return parse(value[:-1] if allows_newline and value.endswith("\n") else value)
+            return parse(value)
         except (ValueError, OverflowError):
             raise Refusal.mismatch(form.expectation, value) from None
 
@@ -85,15 +70,7 @@ def _text_codec(
     def emit(writer: CodeWriter, value: str) -> str:
         writer.require_text(value)
         result = writer.new_name()
-        call = f"{result} = {writer.constant(parse)}"
-        if not allows_newline:
-            writer.line(f"{call}({value})")
-            return result
-        with writer.block("try:"):
-            writer.line(f"{call}({value})")
-        with writer.block("except ValueError:"):
-            writer.line(f"if {value}[-1:] != {_NEWLINE!r}: return U")
-            writer.line(f"{call}({value}[:-1])")
+        writer.line(f"{result} = {writer.constant(parse)}({value})")
         return result
 
     return Codec(
@@ -107,13 +84,6 @@ def _text_codec(
     )
 
 
-def _parse_date(text: str) -> dt.date:
-    # fromisoformat also accepts 20240501 and 2024-W18-3, and any Unicode digits. This is quicker than the pattern.
-    if len(text) != 10 or text[4] != "-" or text[7] != "-" or not text.isascii():
-        raise ValueError(text)
-    return dt.date.fromisoformat(text)
-
-
 def _write_date(value: dt.date) -> str:
     if isinstance(value, dt.datetime):
         raise TypeError("expected date, got datetime")
@@ -124,14 +94,6 @@ def _write_datetime(value: dt.datetime) -> str:
     if value != value:  # noqa: PLR0124 -- only "not a time" of pandas, which is an instance of `datetime`, is unequal
         raise ValueError(f"{value} has no JSON form")
     return value.isoformat()
-
-
-def _parse_time(text: str) -> dt.time:
-    # The most frequent form needs no pattern.
-    is_usual = len(text) == 8 and text[2] == text[5] == ":" and text < "24" and text.isascii()
-    if not is_usual and _matcher("time")(text) is None:
-        raise ValueError(text)
-    return dt.time.fromisoformat(text)
 
 
 # The decimal context of the program may round to far fewer digits.
@@ -155,15 +117,17 @@ def _write_duration(value: dt.timedelta) -> str:
     return write_duration(value // dt.timedelta(microseconds=1), 1_000_000)
 
 
-def _parse_base64(text: str) -> bytes:
-    # The pattern would take longer than the decoding, and the text may be long.
-    if len(text) % 4 or text.endswith("==="):
-        raise ValueError(text)
-    return base64.b64decode(text, validate=True)
+def _base64_codec(kind: type[bytes | bytearray]) -> Codec:
+    def read(text: str) -> bytes | bytearray:
+        # The pattern would take longer than the decoding, and the text may be long.
+        if len(text) % 4 or text.endswith("==="):
+            raise ValueError(text)
+        return kind(base64.b64decode(text, validate=True))
 
+    def write(value: bytes | bytearray) -> str:
+        return base64.b64encode(value).decode("ascii")
 
-def _write_base64(value: bytes | bytearray) -> str:
-    return base64.b64encode(value).decode("ascii")
+    return _text_codec(kind, "base64", read, write=write, breadth=_CONVERTED, checks_pattern=False)
 
 
 def _read_complex(text: str) -> complex:
@@ -188,7 +152,7 @@ _MAX_EXPONENT = 999_999
 
 
 def _parse_decimal(value: Any) -> Decimal:
-    if isinstance(value, str) and _matcher("decimal")(value.removesuffix(_NEWLINE)) is not None:
+    if isinstance(value, str) and TEXT_FORMS["decimal"].matches(value):
         return Decimal(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         # The conversion goes through repr, because the model means 0.1, not 0.1000000000000000055.
@@ -235,54 +199,30 @@ _PATHS = (
     pathlib.PurePosixPath,
     pathlib.PureWindowsPath,
 )
-
-
-def _parse_ipv6(text: str) -> ipaddress.IPv6Address:
-    # The class accepts nearly every character in a zone.
-    if "%" in text and _matcher("ipv6")(text) is None:
-        raise ValueError(text)
-    return ipaddress.IPv6Address(text)
-
-
 _CONVERTED = (CodecRank.CONVERTED_TEXT,)
 _AFTER_ADDRESSES = (CodecRank.FORMATTED_TEXT, 1)  # a network or an interface accepts the texts of addresses too
 _AFTER_NETWORKS = (CodecRank.FORMATTED_TEXT, 2)
 
-
-def _subnet_codec(kind: type, name: str, breadth: tuple[Any, ...]) -> Codec:
-    # The class also accepts a mask in place of the prefix length.
-    return _text_codec(kind, name, _strict_parser(name, kind), breadth=breadth)
-
-
 # A new form needs a strategy too: `testing/strategies/format_texts.py`.
 _CODECS: dict[Any, Codec] = {
-    # `fromisoformat` also accepts 20240501T12 and other forms, which differ between the versions of Python.
-    dt.datetime: _text_codec(
-        dt.datetime, "date-time", _strict_parser("date-time", dt.datetime.fromisoformat), write=_write_datetime
-    ),
-    dt.date: _text_codec(dt.date, "date", _parse_date, write=_write_date),
-    dt.time: _text_codec(dt.time, "time", _parse_time, write=dt.time.isoformat),
-    dt.timedelta: _text_codec(
-        dt.timedelta, "duration", _strict_parser("duration", _read_duration), write=_write_duration
-    ),
-    uuid.UUID: _text_codec(uuid.UUID, "uuid", _strict_parser("uuid", uuid.UUID)),
+    dt.datetime: _text_codec(dt.datetime, "date-time", dt.datetime.fromisoformat, write=_write_datetime),
+    dt.date: _text_codec(dt.date, "date", dt.date.fromisoformat, write=_write_date),
+    dt.time: _text_codec(dt.time, "time", dt.time.fromisoformat, write=dt.time.isoformat),
+    dt.timedelta: _text_codec(dt.timedelta, "duration", _read_duration, write=_write_duration),
+    uuid.UUID: _text_codec(uuid.UUID, "uuid"),
     Decimal: DECIMAL,
-    bytes: _text_codec(bytes, "base64", _parse_base64, write=_write_base64, breadth=_CONVERTED),
-    bytearray: _text_codec(
-        bytearray, "base64", lambda text: bytearray(_parse_base64(text)), write=_write_base64, breadth=_CONVERTED
-    ),
-    complex: _text_codec(
-        complex, "complex", _strict_parser("complex", _read_complex), write=_write_complex, breadth=(CodecRank.COMPLEX,)
-    ),
+    bytes: _base64_codec(bytes),
+    bytearray: _base64_codec(bytearray),
+    complex: _text_codec(complex, "complex", _read_complex, write=_write_complex, breadth=(CodecRank.COMPLEX,)),
     re.Pattern: _text_codec(re.Pattern, "regex", _parse_pattern, write=write_pattern, breadth=_CONVERTED),
-    os.PathLike: _text_codec(pathlib.Path, "path", pathlib.Path, breadth=_CONVERTED),
-    **{kind: _text_codec(kind, "path", kind, breadth=_CONVERTED) for kind in _PATHS},
-    ipaddress.IPv4Address: _text_codec(ipaddress.IPv4Address, "ipv4", ipaddress.IPv4Address),
-    ipaddress.IPv6Address: _text_codec(ipaddress.IPv6Address, "ipv6", _parse_ipv6),
-    ipaddress.IPv4Network: _subnet_codec(ipaddress.IPv4Network, "ipv4-network", _AFTER_ADDRESSES),
-    ipaddress.IPv6Network: _subnet_codec(ipaddress.IPv6Network, "ipv6-network", _AFTER_ADDRESSES),
-    ipaddress.IPv4Interface: _subnet_codec(ipaddress.IPv4Interface, "ipv4-interface", _AFTER_NETWORKS),
-    ipaddress.IPv6Interface: _subnet_codec(ipaddress.IPv6Interface, "ipv6-interface", _AFTER_NETWORKS),
+    os.PathLike: _text_codec(pathlib.Path, "path", breadth=_CONVERTED),
+    **{kind: _text_codec(kind, "path", breadth=_CONVERTED) for kind in _PATHS},
+    ipaddress.IPv4Address: _text_codec(ipaddress.IPv4Address, "ipv4"),
+    ipaddress.IPv6Address: _text_codec(ipaddress.IPv6Address, "ipv6"),
+    ipaddress.IPv4Network: _text_codec(ipaddress.IPv4Network, "ipv4-network", breadth=_AFTER_ADDRESSES),
+    ipaddress.IPv6Network: _text_codec(ipaddress.IPv6Network, "ipv6-network", breadth=_AFTER_ADDRESSES),
+    ipaddress.IPv4Interface: _text_codec(ipaddress.IPv4Interface, "ipv4-interface", breadth=_AFTER_NETWORKS),
+    ipaddress.IPv6Interface: _text_codec(ipaddress.IPv6Interface, "ipv6-interface", breadth=_AFTER_NETWORKS),
 }
 
 

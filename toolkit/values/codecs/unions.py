@@ -16,14 +16,14 @@ from itertools import pairwise
 from typing import Any, Optional, Union, get_args
 
 from ...errors import Problem
-from ..schemas.messages import describe_expectation
+from ..schemas.messages import describe_expectation, join_with_or
 from ..schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_FOR_ANY_TYPE, stated_types
-from .base import Codec, CodecRules, HintReader, Schema, join_with_or, type_name
+from .base import Codec, CodecRules, HintReader, Schema, type_name
 from .code_writer import CodeWriter, InlineEncode
 from .ranks import CodecRank
 from .refusals import OutputRefusal, Refusal, Undescribable, UnsendableType, problems_of
 
-__all__ = ["RULES", "union_codec"]
+__all__ = ["RULES"]
 
 _JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
@@ -44,7 +44,7 @@ def _read_union(hint: Any, reader: HintReader) -> Codec:
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     hidden = [get_args(member)[0] for member in get_args(hint) if _is_hidden(member)]
     visible = [member for member in get_args(hint) if not _is_hidden(member)]
-    codec = union_codec(_read_members(visible or get_args(hint), reader), reader)
+    codec = _union_codec(_read_members(visible or get_args(hint), reader), reader)
     if not hidden:
         return codec
     # The values of hidden members are encoded too, but no call can send them.
@@ -80,7 +80,7 @@ def _read_members(members: Sequence[Any], reader: HintReader) -> list[Codec]:
     return codecs
 
 
-def union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
+def _union_codec(members: Sequence[Codec], reader: HintReader) -> Codec:
     """Return the codec for any one of *members*."""
     members = [inner_member for member in members for inner_member in member.members or (member,)]
 
@@ -195,7 +195,7 @@ def _decode_first(members: Sequence[Codec], value: Any, reader: HintReader) -> A
     expectations = [
         getattr(error, "wanted", None) or describe_expectation(reader.schema_of(member)) for member, error in failed
     ]
-    raise Refusal.mismatch(join_with_or(list(dict.fromkeys(expectations))), value)
+    raise Refusal.mismatch(join_with_or(list(dict.fromkeys(expectations)), max_items=len(expectations)), value)
 
 
 def _encode_member(members: Sequence[Codec], reader: HintReader, value: Any) -> Any:

@@ -25,7 +25,7 @@ from .code_writer import CodeWriter
 from .definitions import assemble_schema
 from .limits import refuse_async
 from .ranks import CodecRank, narrow_breadth
-from .refusals import OutputRefusal, Refusal, RefusedMetadata, problems_of
+from .refusals import OutputRefusal, Refusal, RefusedMetadata, build_type_error, problems_of
 from .schema_first import make_strict_codec
 
 __all__ = [
@@ -53,7 +53,7 @@ def build_opaque_codec(cls: type) -> Codec:
 
     def encode(value: Any) -> Any:
         if not isinstance(value, cls):
-            raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, cls.__name__)
         raise ValueError(f"{cls.__name__} has no JSON form")
 
     return Codec(schema={}, decode=decode, encode=encode, type=cls, hashable=cls.__hash__ is not None)
@@ -232,7 +232,7 @@ def apply_serializer(base: Codec, item: Any, name: str, reader: HintReader) -> C
         if base.type is None:
             base.encode(value)  # raises if the value is not of the type
         elif not isinstance(value, base.type):
-            raise TypeError(f"expected {base.type.__name__}, got {type(value).__name__}")
+            raise build_type_error(value, base.type.__name__)
         try:
             return dump(value, mode="json")
         except Exception as error:

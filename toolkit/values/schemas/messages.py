@@ -23,7 +23,7 @@ from .text_forms import find_text_form
 from .union_tags import UnionTag, find_tags
 from .vocabulary import UNION_KEYWORDS, stated_types
 
-__all__ = ["describe_expectation", "explain_errors"]
+__all__ = ["describe_expectation", "explain_errors", "join_with_or"]
 
 _MAX_CHOICES = 12
 _MAX_SHOWN_LIMIT = 10**15
@@ -82,7 +82,7 @@ def describe_expectation(schema: Any) -> str:
         return _format_choices(schema["enum"], get_member_names(schema, MEMBER_NAMES))
     for keyword in UNION_KEYWORDS:
         if schema.get(keyword):
-            return _join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
+            return join_with_or(list(dict.fromkeys(map(describe_expectation, schema[keyword]))))
     if "$ref" in schema:
         return show_value(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
     types = stated_types(schema)
@@ -93,9 +93,9 @@ def describe_expectation(schema: Any) -> str:
     form = find_text_form(schema)
     if form is not None:
         # An exact number may also be sent as a plain number, but text is what its author asks for.
-        return _join_with_or([form.expectation, *(["null"] if "null" in types else [])])
+        return join_with_or([form.expectation, *(["null"] if "null" in types else [])])
     words = [_TYPE_WORDS.get(kind, str(kind)) for kind in types]
-    text = _join_with_or(words) if words else "another value"
+    text = join_with_or(words) if words else "another value"
     return f"{text} ({schema['format']})" if "format" in schema and types == ["string"] else text
 
 
@@ -116,7 +116,7 @@ def _format_choices(
         chars_left -= len(words[-1])
         if chars_left <= 0:
             break
-    return _join_with_or(words, max_items=max_items, more=len(choices) > len(words))
+    return join_with_or(words, max_items=max_items, more=len(choices) > len(words))
 
 
 def _format_flags(names: Mapping[str, int]) -> str:
@@ -131,7 +131,8 @@ def _format_constant(value: Any) -> str:
     return text if len(text) <= 60 else show_value(value)
 
 
-def _join_with_or(words: list[str], *, max_items: int = _MAX_CHOICES, more: bool = False) -> str:
+def join_with_or(words: Sequence[str], *, max_items: int = _MAX_CHOICES, more: bool = False) -> str:
+    """Join *words* as in `a`, `a or b`, `a, b or c`. With *more*, or if there are more words, the last one is `...`."""
     words = [*words[:max_items], *(["..."] if more or len(words) > max_items else [])]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
@@ -181,17 +182,13 @@ def _unknown_key_message(error: Any) -> Callable[[], str]:
         if near:
             return f"unknown key; did you mean {show_value(near[0])}?"
         if declared or patterns:
-            return f"unknown key; expected {_join_with_or([show_value(name) for name in declared] + patterns)}"
+            return f"unknown key; expected {join_with_or([show_value(name) for name in declared] + patterns)}"
         return "unknown key; none are expected"
 
     return build_message
 
 
 def _wrong_type_message(error: Any) -> str:
-    if len(error.schema) == 1:  # most schemas state only the type, and this is quicker
-        kinds = error.validator_value
-        words = _TYPE_WORDS[kinds] if type(kinds) is str else _join_with_or([_TYPE_WORDS[kind] for kind in kinds])
-        return f"expected {words}, got {show_value(error.instance)}"
     # If the value is one of the choices, only its type is wrong.
     schema = {keyword: value for keyword, value in error.schema.items() if keyword not in ("enum", "const")}
     return f"expected {describe_expectation(schema)}, got {show_value(error.instance)}"
@@ -213,7 +210,7 @@ def _wrong_choice_message(error: Any) -> str | Callable[[], str]:
     def build_message() -> str:
         # The choice that the model meant may be among those that are not shown.
         near = _find_near_choices(value, choices, names)
-        return f"{message}; did you mean {_join_with_or(near)}?" if near else message
+        return f"{message}; did you mean {join_with_or(near)}?" if near else message
 
     return build_message
 

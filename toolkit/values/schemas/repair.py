@@ -2,10 +2,9 @@
 Repair arguments before they are refused, and note each repair.
 
 Models send a list as JSON text, `"5"` for an integer, one item for a list, the name of an enum member for its value. A
-repair changes only values that the schema
-refused, only where the schema shows what was meant, and only if the whole value is valid afterwards. Otherwise the call
-is refused as it was sent. A repair has a budget of work that does not depend on the input, so large input is not
-repaired.
+repair changes only values that the schema refused, only where the schema shows what was meant, and only if the whole
+value is valid afterwards. Otherwise the call is refused as it was sent. A repair has a budget of work that does not
+depend on the input, so large input is not repaired.
 """
 
 from __future__ import annotations
@@ -59,8 +58,6 @@ def repair_arguments(
     """
     # A longer list of errors may not be complete.
     known_errors = list(errors) if 0 < len(errors) < MAX_ERRORS else None
-    if known_errors is not None and all(map(_has_no_other_meaning, known_errors)):
-        return None
     if not isinstance(arguments, (dict, str)) or (count := count_values(arguments, _MAX_WORK)) >= _MAX_WORK:
         return None
     if known_errors is None and find_flaws(arguments):
@@ -132,7 +129,7 @@ class _RepairRun:
             # Two errors of one value usually have one cause. The next round handles the errors that remain.
             if repaired_paths and not repaired_paths.isdisjoint(path[:length] for length in range(len(path) + 1)):
                 continue
-            new_notes = [] if _has_no_other_meaning(error) else self._repair_error(error, box, validator, place)
+            new_notes = self._repair_error(error, box, validator, place)
             if new_notes:
                 repaired_paths.add(path)
                 notes += new_notes
@@ -295,30 +292,7 @@ def _may_fit(schema: Any, candidate: Any) -> bool:
     return not schema.keys().isdisjoint(_KEYWORDS_FOR_LISTS)
 
 
-_NAME_KEYWORDS = frozenset({MEMBER_NAMES, FLAG_NAMES, TEXT_NAMES})
-_KEYWORDS_FOR_LISTS = KEYWORDS_FOR_SAME_VALUE | _NAME_KEYWORDS | {"$ref", "$dynamicRef"}
-
-
-def _has_no_other_meaning(error: Any) -> bool:
-    """
-    Return whether `_repair_error` obviously finds nothing for *error*: a wrong type, and no other reading of the value.
-
-    Most errors that cannot be repaired are of this kind, and this takes a tenth of the time.
-    """
-    value, schema = error.instance, error.schema
-    if error.validator == "type":
-        if value is None or type(value) is dict or (type(value) is str and _parse_text(value) is not NO_VALUE):
-            return False
-        # A value that is not a list could be meant as a list of one item.
-        return "array" not in error.validator_value and schema.keys().isdisjoint(_KEYWORDS_FOR_LISTS)
-    # A list that fits no member of a union, and that none of them could read in another way.
-    return (
-        error.validator in UNION_KEYWORDS
-        and type(value) is list
-        and 0 < len(error.context) < MAX_ERRORS
-        and schema.keys().isdisjoint(_NAME_KEYWORDS)
-        and all(map(_has_no_other_meaning, error.context))
-    )
+_KEYWORDS_FOR_LISTS = KEYWORDS_FOR_SAME_VALUE | {MEMBER_NAMES, FLAG_NAMES, TEXT_NAMES, "$ref", "$dynamicRef"}
 
 
 def _parse_text(value: Any) -> Any:

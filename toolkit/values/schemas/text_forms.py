@@ -11,6 +11,8 @@ In Python, `$` also matches before a newline at the end of a text, so a codec ac
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +42,16 @@ class TextForm:
     def schema(self) -> dict[str, Any]:
         """The keywords of the form for the schema of a string."""
         return {**(self.keywords or {}), **({} if self.pattern is None else {"pattern": self.pattern})}
+
+    def matches(self, text: str) -> bool:
+        """Return whether *text* has the form. It may have a newline at its end, before which `$` matches too."""
+        return self.pattern is None or _compile(self.pattern).match(text) is not None
+
+
+@functools.cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile *pattern* when it is first needed. Compiling all of them early would slow down the import."""
+    return re.compile(pattern)
 
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"

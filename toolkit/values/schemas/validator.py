@@ -32,9 +32,6 @@ __all__ = ["DIALECT", "check_schema", "compile_schema"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_MAX_SEARCHED_CHOICES = 16
-"""The most choices of an `enum` that are compared one by one. More of them are indexed."""
-
 _REMEDIES = {
     "type": f"; write one of {', '.join(JSON_TYPES)}, or a list of some of them",
     "items": "; draft 2020-12 has `prefixItems` for a list of schemas",
@@ -178,11 +175,11 @@ def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> Non
 
 
 def _optimize_schema(schema: Any) -> Any:
-    """Return a copy of *schema* without the keywords that only people read, and with long lists of choices indexed."""
+    """Return a copy of *schema* without the keywords that only people read, and with choices that are indexed."""
     if not isinstance(schema, Mapping):
         return schema
     rest = {keyword: value for keyword, value in schema.items() if keyword not in ANNOTATION_KEYWORDS}
-    if len(rest.get("enum", ())) > _MAX_SEARCHED_CHOICES:
+    if "enum" in rest:
         rest["enum"] = IndexedChoices(rest["enum"])
     return map_subschemas(rest, _optimize_schema)
 
