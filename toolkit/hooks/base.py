@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -65,26 +64,19 @@ class HookRunner(Protocol):
         """Return an awaitable for *work*; if it is cancelled, its cleanup has a time limit."""
 
 
-class _SingletonMeta(type):
-    """The metaclass of a class with only one object: every call of the class returns that object."""
-
-
-class Proceed(metaclass=_SingletonMeta):
+class Proceed:
     """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
 
+    def __new__(cls) -> Proceed:  # noqa: PYI034 -- there is one object, and a subclass has no other
+        return PROCEED
+
     def __repr__(self) -> str:
         return "Proceed()"
 
-    def __reduce__(self) -> tuple[type[Proceed], tuple[()]]:
-        return Proceed, ()
 
-
-PROCEED = Proceed()
-if not TYPE_CHECKING:
-    # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
-    _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
+PROCEED = object.__new__(Proceed)
 
 
 @record(frozen=True, slots=True)
