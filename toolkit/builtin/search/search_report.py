@@ -32,7 +32,7 @@ class SearchReport:
     """
 
     def __init__(self, mode: ReportMode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
-        self._mode = mode
+        self.mode = mode
         self._limit = limit
         self._context_lines = context_lines
         self._pattern = pattern
@@ -70,15 +70,13 @@ class SearchReport:
             self._add_matches(path, result)
 
     def _add_matches(self, path: str, result: FileMatches) -> None:
-        is_lines = self._mode == "lines"
-        has_room = self._shown_bytes < _MAX_TEXT_BYTES
-        room = self._limit - self._shown_count if has_room else 0
+        room = self._limit - self._shown_count if self._shown_bytes < _MAX_TEXT_BYTES else 0
         if room <= 0:
             self._more_files += 1
             self._more_lines += len(result.hits)
             return
-        if not is_lines:
-            self._rows.append(path if self._mode == "files" else f"{path}: {len(result.hits)}")
+        if self.mode != "lines":
+            self._rows.append(path if self.mode == "files" else f"{path}: {len(result.hits)}")
             self._shown_count += 1
             return
         if self._context_lines and self._rows:
@@ -123,7 +121,7 @@ class SearchReport:
             yield "nothing matches"
         if self._more_files or self._more_lines:
             atleast = "at least " if self.is_full else ""
-            counts = [format_count(self._more_lines, "more matching line")] * (self._mode == "lines")
+            counts = [format_count(self._more_lines, "more matching line")] * (self.mode == "lines")
             counts += [format_count(self._more_files, "more file")] * bool(self._more_files)
             yield f"{atleast}{' in '.join(counts)}; narrow the pattern or the path, or raise the limit"
         for names, singular, plural in (
