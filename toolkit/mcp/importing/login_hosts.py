@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from ..._plumbing.decompression import read_limited
 from ...builtin.web.addresses import Address, ReachableHosts, Resolve, WebTarget, resolve_by_system
 from ...errors import Safety, ToolError
 from ...safety.hosts import check_url, unreachable
@@ -107,16 +108,13 @@ class LoginHosts:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError(f"the answer of {request.url.host} is compressed, which was not asked for")
         stream: Any = response.stream
-        body = b""
         try:
             async with asyncio.timeout(self._seconds):
-                async for chunk in stream:
-                    body += chunk
-                    if len(body) > _MAX_ANSWER_BYTES:
-                        limit = f"{_MAX_ANSWER_BYTES:,} bytes"
-                        raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {limit}")
+                body, is_longer = await read_limited(stream, _MAX_ANSWER_BYTES)
         except TimeoutError:
             raise httpx2.ReadTimeout(f"the answer of {request.url.host} took too long", request=request) from None
+        if is_longer:
+            raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {_MAX_ANSWER_BYTES:,} bytes")
         await stream.aclose()
         response.stream = httpx2.ByteStream(body)
 
