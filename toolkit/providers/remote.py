@@ -365,8 +365,6 @@ class RemoteProvider(ABC):
             )
         except ProviderFailure:
             raise
-        except (
-            *SHAPE_ERRORS,
-            ProviderError,
-        ) as error:  # the formats raise `ProviderError`; they do not know `ProviderFailure`
+        except (*SHAPE_ERRORS, ProviderError) as error:
+            # The formats raise `ProviderError`, because they do not know `ProviderFailure`.
             raise build_unreadable_failure(self._title, error) from error
