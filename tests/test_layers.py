@@ -57,7 +57,7 @@ ORDER = {
     "permissions/patterns": "commands names paths urls __init__",
     "policies": "redaction audit classify costs retry __init__",
     "processes": "child child_thread __init__",
-    "providers": "messages prices base input_parts services model_names http/ wire streams remote cloud_keys anthropic bedrock gemini openai openai_responses vertex scripted creation fallback __init__",
+    "providers": "messages prices base input_parts services model_names http/ wire streams remote anthropic bedrock gemini openai openai_responses vertex scripted creation fallback __init__",
     "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
     "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
     "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders variable_values table_files files inline_code computed_options data_flows project_files written_scripts check __init__",

@@ -15,9 +15,15 @@ import httpx
 import pytest
 
 from toolkit import BadArgs, Catalog, Dispatcher, Safety, ToolError, Transient
-from toolkit.policies.classify import classify_error, compile_rules, is_expected, parse_retry_after
+from toolkit.policies import classify
+from toolkit.policies.classify import compile_rules, is_expected, parse_retry_after
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
+
+
+def classify_error(error, rules=(), **options):
+    """What *error* counts as by *rules*, written as a user writes them."""
+    return classify.classify_error(error, compile_rules(rules), **options)
 
 
 def family(module: str, tree: dict[str, tuple[str, ...]]) -> types.SimpleNamespace:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from toolkit import ImagePart, ResourcePart, RetryPolicy, ToolCall, ToolResult
 from toolkit.providers import AssistantMessage, BedrockProvider, ProviderFailure, Reply, ToolMessage, UserMessage
-from toolkit.providers.cloud_keys import AwsKey
+from toolkit.providers.bedrock import AwsKey
 
 from .making import ask, catalog, hello
 

@@ -10,7 +10,7 @@ from google.auth.exceptions import DefaultCredentialsError, RefreshError, Transp
 
 from toolkit import RetryPolicy
 from toolkit.providers import ProviderFailure, VertexProvider
-from toolkit.providers.cloud_keys import GoogleKey
+from toolkit.providers.vertex import GoogleKey
 
 from .making import ask, catalog, hello
 from .protocols import PROTOCOLS, Turn

@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from tests.skills.kit import written
-from toolkit.skills.skill_files import is_settled, read_contents, stamp_file, stamp_folder, stamp_tree
+from toolkit.skills.skill_files import is_settled, list_paths, list_tree, read_contents, stamp_paths
 
 
 def read(folder):
@@ -18,6 +18,10 @@ def read(folder):
     found, problems = read_contents(folder)
     names = [str(path.relative_to(folder)) for path in found]
     return names, {str(problem.path.relative_to(folder)): problem.message for problem in problems}
+
+
+def stamp_folder(folder):
+    return stamp_paths([folder, *list_paths(folder)])
 
 
 def test_files_and_folders_are_skills_in_the_order_of_their_names(tmp_path):
@@ -138,12 +142,12 @@ def replace_it(path):
 def test_a_stamp_tells_that_a_file_has_changed(tmp_path, change):
     """Without reading it."""
     path = written(tmp_path / "c" / "SKILL.md")
-    before = stamp_folder(tmp_path), stamp_tree(tmp_path), stamp_file(path)
-    assert before == (stamp_folder(tmp_path), stamp_tree(tmp_path), stamp_file(path))
+    before = stamp_folder(tmp_path), stamp_paths(list_tree(tmp_path)), stamp_paths([path])
+    assert before == (stamp_folder(tmp_path), stamp_paths(list_tree(tmp_path)), stamp_paths([path]))
     change(path)
     assert stamp_folder(tmp_path) != before[0]
-    assert stamp_tree(tmp_path) != before[1]
-    assert stamp_file(path) != before[2]
+    assert stamp_paths(list_tree(tmp_path)) != before[1]
+    assert stamp_paths([path]) != before[2]
 
 
 def test_a_stamp_tells_of_new_files(tmp_path):
@@ -163,13 +167,13 @@ def test_the_stamp_of_a_tree_has_an_end(tmp_path):
             path = tmp_path / str(index) / str(inner)
             path.parent.mkdir(exist_ok=True)
             path.touch()
-    assert len(stamp_tree(tmp_path)) == 4001
+    assert len(list_tree(tmp_path)) == 4001
 
 
 def test_a_stamp_is_relied_on_once_the_files_have_rested(tmp_path):
     """Two changes in one tick of the clock look like one."""
     path = written(tmp_path / "a.md")
     changed = path.stat().st_ctime_ns
-    seen = stamp_file(path)
+    seen = stamp_paths([path])
     assert not is_settled(seen, changed + 10**9)
     assert is_settled(seen, changed + 3 * 10**9)

@@ -1,20 +1,30 @@
 """
-Decompression of an HTTP response in pieces of a bounded size.
+The body of an HTTP response within limits: decompressed in pieces of a bounded size, and read up to a number of bytes.
 
-A kilobyte of compressed data can grow to a megabyte. So the caller counts the bytes of the pieces as they arrive, and
+A kilobyte of compressed data can grow to a megabyte. So the bytes of the pieces are counted as they arrive, and reading
 stops when there are too many.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterable, Iterator
 from typing import Any, Protocol
 
-__all__ = ["ENCODINGS", "Inflater", "inflater_for"]
+__all__ = ["ENCODINGS", "Inflater", "inflater_for", "read_limited"]
 
 ENCODINGS = "gzip, deflate"
 """The compressions that a server may use."""
+
+
+async def read_limited(chunks: AsyncIterable[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """Return the bytes of *chunks*, at most *max_bytes* of them, and whether there are more."""
+    data = bytearray()
+    async for chunk in chunks:
+        data += chunk
+        if len(data) > max_bytes:
+            return bytes(data[:max_bytes]), True
+    return bytes(data), False
 
 
 class Inflater(Protocol):

@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from .tool_search_tool import tool_search_for
     from .web.web_fetch_tool import web_fetch_for
 
-_FOLDERS = {
-    "ask_user": "",
-    "bash": "commands.",
-    "edit": "files.",
-    "glob": "search.",
-    "grep": "search.",
-    "read": "files.",
-    "read_output": "",
-    "tool_search": "",
-    "web_fetch": "web.",
-    "write": "files.",
-}
-
 __all__ = [
     "MemoryFolder",
     "MemoryNote",
@@ -71,13 +58,21 @@ __all__ = [
 __getattr__ = _lazy_getattr(
     __name__,
     {
-        **{f"{name}_for": f"{folder}{name}_tool" for name, folder in _FOLDERS.items()},
         **dict.fromkeys(("Sandbox", "Workspace", "best_sandbox", "builtin_catalog"), "bundle"),
-        "end_shells": "commands.shell_state",
         **dict.fromkeys(("job_output_for", "job_stop_for"), "commands.job_tools"),
-        "MemoryFolder": "memory.memory_folder",
-        "memory_tools": "memory.memory_tools",
         **dict.fromkeys(("MemoryNote", "MemoryStore"), "memory.notes"),
-        "forget_outputs": "read_output_tool",
+        **dict.fromkeys(("forget_outputs", "read_output_for"), "read_output_tool"),
+        "MemoryFolder": "memory.memory_folder",
+        "ask_user_for": "ask_user_tool",
+        "bash_for": "commands.bash_tool",
+        "edit_for": "files.edit_tool",
+        "end_shells": "commands.shell_state",
+        "glob_for": "search.glob_tool",
+        "grep_for": "search.grep_tool",
+        "memory_tools": "memory.memory_tools",
+        "read_for": "files.read_tool",
+        "tool_search_for": "tool_search_tool",
+        "web_fetch_for": "web.web_fetch_tool",
+        "write_for": "files.write_tool",
     },
 )

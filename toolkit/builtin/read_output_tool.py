@@ -59,9 +59,11 @@ def read_output_for(*, defer: bool = False) -> Tool:
             raise BadArgs(f"limit: expected 1 or more, got {limit}")
         page_chars = output.page_chars if limit is None else min(limit, output.page_chars)
         if pattern:
-            from .search.output_search import search_output  # few calls search, and this takes a while to load
+            from .search.grep_syntax import build_query  # few calls search, and this takes a while to load
+            from .search.output_search import search_output
 
-            return search_output(output, pattern, context, offset=start, max_matches=_MAX_MATCHES, max_chars=page_chars)
+            query = build_query(pattern)
+            return search_output(output, query, context, offset=start, max_matches=_MAX_MATCHES, max_chars=page_chars)
         return _render_page(output, start, page_chars)
 
     return Tool.of(read_output)

@@ -13,7 +13,7 @@ from ..catalogs.snapshot import Table
 from ..catalogs.views import CatalogView
 from ..errors import ToolError
 from ..functions.callables import is_coroutine_function, may_suspend
-from ..hooks.base import ShownCall, Step, prepare_shown_calls
+from ..hooks.base import ShownCall, Step
 from ..policies.redaction import Redaction
 from ..session import Session
 from ..spec import Tool
@@ -115,7 +115,7 @@ class CallPlan:
         self.called_name = called_name or tool.name
         self.alias = called_name if called_name in table.aliases else None
         self.has_cost = facts.cost is not None
-        self.show_call: Callable[..., ShownCall] = prepare_shown_calls(self.called_name, tool)
+        self.show_call: Callable[..., ShownCall] = partial(ShownCall, self.called_name, tool)
         self.before_hooks = [_prepare_hook(step, settings) for step in chain.before]
         self.after_hooks = [_prepare_hook(step, settings) for step in chain.after]
         self.has_around_hooks = bool(chain.around)

@@ -285,7 +285,7 @@ class Settings:
 
     def classify_error(self, error: BaseException) -> ToolError:
         """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
-        return classify.classify_by(self.classify_rules, error)
+        return classify.classify_error(error, self.classify_rules)
 
     @property
     def threads(self) -> ThreadPool:

@@ -22,9 +22,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
 from ..functions.callables import is_coroutine_function, may_suspend
@@ -48,7 +47,6 @@ __all__ = [
     "ShownCall",
     "Step",
     "copy_json",
-    "prepare_shown_calls",
 ]
 
 AGENT_METHODS = ("agent_started",)
@@ -65,26 +63,19 @@ class HookRunner(Protocol):
         """Return an awaitable for *work*; if it is cancelled, its cleanup has a time limit."""
 
 
-class _SingletonMeta(type):
-    """The metaclass of a class with only one object: every call of the class returns that object."""
-
-
-class Proceed(metaclass=_SingletonMeta):
+class Proceed:
     """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
 
+    def __new__(cls) -> Proceed:  # noqa: PYI034 -- there is one object, and a subclass has no other
+        return PROCEED
+
     def __repr__(self) -> str:
         return "Proceed()"
 
-    def __reduce__(self) -> tuple[type[Proceed], tuple[()]]:
-        return Proceed, ()
 
-
-PROCEED = Proceed()
-if not TYPE_CHECKING:
-    # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
-    _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
+PROCEED = object.__new__(Proceed)
 
 
 @record(frozen=True, slots=True)
@@ -143,30 +134,31 @@ class ShownCall(ToolCall):
             do not. If it is set to None, the next hook gets its own copy.
     """
 
-    # There are slots for the fields that every call has, and no constructor. The fast path makes one object for each
-    # call, and this takes half the time.
-    __slots__ = ("actual_arguments", "arguments_copy", "name", "number", "tool")
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-    else:
-        __init__ = object.__init__
-
-    actual_arguments: Any
-    number: int | str
-    arguments_copy: Any
+    def __init__(
+        self,
+        name: str,
+        tool: Any,
+        number: int | str,
+        arguments: Any,
+        session: Session | None,
+        principal: str | None,
+        call: ToolCall | None,
+    ) -> None:
+        self.name = name
+        self.tool = tool
+        self.number = number
+        self.actual_arguments = arguments
+        self.arguments_copy: Any = None
+        if session is not None:
+            self.session = session
+        self.principal = principal or (None if session is None else session.principal)
+        if call is not None:  # it is needed for these two only
+            self.turn, self.metadata = call.turn, call.metadata
 
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
         """Return *call* as hooks see it, with the *arguments* that it has at this point."""
-        return prepare_shown_calls(call.name, call.tool)(call.id, arguments, call.session, call.principal, call)
-
-    def set_caller(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
-        """Set the session and the principal, and the turn and the metadata if there is a *call*."""
-        self.session = session
-        self.principal = session.principal if principal is None and session is not None else principal
-        if call is not None:
-            self.turn, self.metadata = call.turn, call.metadata
+        return cls(call.name, call.tool, call.id, arguments, call.session, call.principal, call)
 
     @property
     def id(self) -> str:
@@ -199,26 +191,6 @@ class ShownCall(ToolCall):
         except Exception:  # noqa: BLE001 -- arguments that do not fit, or have no JSON form, are compared as sent
             canonical = self.actual_arguments
         return digest_call(self.tool.name, canonical)
-
-
-def prepare_shown_calls(name: str, tool: Any) -> Callable[..., ShownCall]:
-    """Return a function that makes the `ShownCall` of a call of *tool*, which is called by *name*."""
-
-    def show_call(
-        number: int | str, arguments: Any, session: Session | None, principal: str | None, call: ToolCall | None
-    ) -> ShownCall:
-        """Return a call as hooks see it. The *call* itself is needed only for its turn and its metadata."""
-        shown = ShownCall()
-        shown.name = name
-        shown.number = number
-        shown.tool = tool
-        shown.actual_arguments = arguments
-        shown.arguments_copy = None
-        if session is not None or principal is not None or call is not None:
-            shown.set_caller(session, principal or None, call)
-        return shown
-
-    return show_call
 
 
 @record(frozen=True, slots=True)

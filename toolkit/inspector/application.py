@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,6 +24,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ..dispatcher import Dispatcher
+from ..durable.journal.records import RunStatus
 from ..errors import ToolkitError
 from ..flows.flow import Flow
 from ..formats import FORMATS
@@ -212,6 +213,7 @@ class Inspector:
             "flows": [flow.name for flow in self._flows],
             "formats": FORMATS,
             "kinds": sorted(KINDS),
+            "statuses": get_args(RunStatus),
             "problems": self._list_problems(),
         }
 

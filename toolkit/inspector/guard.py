@@ -8,12 +8,12 @@ another site cannot send the token, and is refused by its origin and by the name
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Iterable
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..safety.hosts import is_ip_address
 from ..web_server.request_guard import RequestGuard, is_loopback, refuse, replay, split_authority
 
 __all__ = ["InspectorGuard"]
@@ -77,7 +77,7 @@ class InspectorGuard(RequestGuard):
         if host is None:
             return False
         name = host.lower().strip("[]")
-        return is_loopback(name) or name in self._hosts or (self._any_address and _is_address(name))
+        return is_loopback(name) or name in self._hosts or (self._any_address and is_ip_address(name))
 
     def _is_allowed_page(self, authority: str, host: str) -> bool:
         return authority.lower() == host.lower()
@@ -94,14 +94,6 @@ class InspectorGuard(RequestGuard):
             return refuse(403, "only the page of the inspector may do this; the request has no Origin")
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         return None if kind == b"application/json" else refuse(415, "send JSON, with Content-Type: application/json")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _add_headers(send: Send) -> Send:

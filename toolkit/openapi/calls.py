@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
+from .._plumbing.decompression import read_limited
 from ..access import Access, Url
 from ..catalogs.foreign_text import clean_text, explain_address
 from ..content import AudioPart, ImagePart, ResourcePart
@@ -123,16 +124,12 @@ class Caller:
 
     async def _read(self, response: httpx.Response) -> bytes:
         limit = _MAX_RESPONSE_BYTES if response.is_success else _MAX_ERROR_BYTES
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > limit:
-                if response.is_success:
-                    raise ToolError(
-                        f"the answer is longer than {limit:,} bytes, and was not read to its end; the call was made"
-                    )
-                break
-        return bytes(body)
+        body, is_longer = await read_limited(response.aiter_bytes(), limit)
+        if is_longer and response.is_success:
+            raise ToolError(
+                f"the answer is longer than {limit:,} bytes, and was not read to its end; the call was made"
+            )
+        return body
 
 
 def _origin(address: str) -> tuple[str, str | None, int | None]:

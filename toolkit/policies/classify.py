@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from ..errors import BadArgs, Safety, ToolError, Transient
 from ..values.rendering import describe_value, replace_surrogates
 
-__all__ = ["ClassifyRules", "classify_by", "classify_error", "compile_rules", "is_expected", "parse_retry_after"]
+__all__ = ["ClassifyRules", "classify_error", "compile_rules", "is_expected", "parse_retry_after"]
 
 _log = logging.getLogger("toolkit")
 
@@ -60,18 +60,14 @@ class _ChosenError(ToolError):
 
 
 def classify_error(
-    error: BaseException, rules: ClassifyRules = (), *, now: Callable[[], float] = time.time
+    error: BaseException, rules: Sequence[ClassifyRule] = (), *, now: Callable[[], float] = time.time
 ) -> ToolError:
     """
     Return the `ToolError` that *error* counts as.
 
-    A `ToolError` counts as itself. For any other error the user's *rules* decide, and then the table.
+    A `ToolError` counts as itself. For any other error the user's *rules* decide, as `compile_rules` returns them, and
+    then the table.
     """
-    return classify_by(compile_rules(rules), error, now)
-
-
-def classify_by(rules: list[ClassifyRule], error: BaseException, now: Callable[[], float] = time.time) -> ToolError:
-    """Return the same as `classify_error`, for *rules* that are compiled already."""
     if isinstance(error, ToolError):
         return error
     for rule in rules:
@@ -181,14 +177,14 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _classify_group(
-    group: BaseExceptionGroup[BaseException], rules: list[ClassifyRule], now: Callable[[], float]
+    group: BaseExceptionGroup[BaseException], rules: Sequence[ClassifyRule], now: Callable[[], float]
 ) -> ToolError:
     """
     Return the gravest of the errors in *group*.
 
     The group is transient only if all its errors are, and then its effect may have happened.
     """
-    tool_errors = [classify_by(rules, error, now) for error in _iter_leaves(group)]
+    tool_errors = [classify_error(error, rules, now=now) for error in _iter_leaves(group)]
     for family in (Safety, BadArgs):
         for tool_error in tool_errors:
             if isinstance(tool_error, family):

@@ -122,7 +122,7 @@ class Redaction:
         text, value, full_text, parts = result.text, result.value, result.full_text, list(result.parts)
         result.text = self.mask_text(text)
         result.value = self.mask_value(value)
-        result.full_text = None if full_text is None else self.mask_text(full_text)
+        result.full_text = self.mask_value(full_text)
         result.parts = [self._mask_part(part) for part in parts]
         is_same_text = result.text == text and result.full_text == full_text
         if not is_same_text or _differ(result.value, value) or _differ(result.parts, parts):
@@ -140,11 +140,13 @@ class Redaction:
 
     def mask_request(self, request: ApprovalRequest) -> ApprovalRequest:
         auth = request.auth
+        if auth is not None:
+            auth = replace(auth, reason=self.mask_text(auth.reason), url=self.mask_value(auth.url))
         return replace(
             request,
             arguments=self.mask_value(dict(request.arguments)),
             reason=self.mask_text(request.reason),
-            preview=None if request.preview is None else self.mask_text(request.preview),
+            preview=self.mask_value(request.preview),
             repairs=tuple(self.mask_text(note) for note in request.repairs),
             edits=tuple(
                 replace(edit, before=self.mask_value(dict(edit.before)), after=self.mask_value(dict(edit.after)))
@@ -154,11 +156,7 @@ class Redaction:
             answers=tuple(map(self.mask_answered, request.answers)),
             # A grant with a secret is left out, because a masked grant would allow something else.
             grants=tuple(grant for grant in request.grants if self.mask_text(grant.shown) == grant.shown),
-            auth=None
-            if auth is None
-            else replace(
-                auth, reason=self.mask_text(auth.reason), url=None if auth.url is None else self.mask_text(auth.url)
-            ),
+            auth=auth,
         )
 
     def _mask_question(self, question: Question) -> Question:
@@ -176,19 +174,14 @@ class Redaction:
         return AnsweredQuestion(question=self._mask_question(answered.question), answer=answer)
 
     def mask_progress(self, progress: Progress) -> Progress:
-        message = None if progress.message is None else self.mask_text(progress.message)
-        return replace(progress, message=message, value=self.mask_value(progress.value))
+        return replace(progress, message=self.mask_value(progress.message), value=self.mask_value(progress.value))
 
     def _mask_part(self, part: Part) -> Part:
         if isinstance(part, TextPart):
             return TextPart(self.mask_text(part.text))
         if isinstance(part, FilePart):
-            uri, media_type, name = (
-                self.mask_text(part.uri),
-                self.mask_value(part.media_type),
-                self.mask_value(part.name),
-            )
-            return replace(part, uri=uri, media_type=media_type, name=name)
+            media_type, name = self.mask_value(part.media_type), self.mask_value(part.name)
+            return replace(part, uri=self.mask_text(part.uri), media_type=media_type, name=name)
         if isinstance(part, ResourcePart):
             part = replace(part, uri=self._mask_uri(part.uri), content=self._mask_content(part.content))
             return self._mask_media_type(part, None)
@@ -198,17 +191,12 @@ class Redaction:
             return self._mask_media_type(part, "image/redacted")
         return JsonPart(self.mask_value(part.value)) if isinstance(part, JsonPart) else part
 
-    def _mask_media_type(self, part: _Media, substitute: str | None) -> _Media:
+    def _mask_media_type(self, part: _Media, substitute: Any) -> _Media:
         """Return *part* with its media type masked. What is no media type any more is replaced by *substitute*."""
-        masked = self.mask_value(part.media_type)
-        if masked == part.media_type:
-            return part
-        changes: dict[str, Any] = {"media_type": masked}
         try:
-            return replace(part, **changes)
+            return replace(part, media_type=self.mask_value(part.media_type))
         except ValueError:
-            changes["media_type"] = substitute
-            return replace(part, **changes)
+            return replace(part, media_type=substitute)
 
     def _mask_uri(self, uri: str) -> str:
         """Return *uri* masked. What is no URI any more, because its scheme was masked too, becomes one."""

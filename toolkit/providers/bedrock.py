@@ -6,13 +6,14 @@ The thinking of the model has a signature, and is sent back unchanged. The event
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from ..formats import bedrock
@@ -20,9 +21,9 @@ from ..formats.base import CacheOption, check_cache
 from ..formats.media import ResultMedia
 from ..values.strictjson.checks import copy_json
 from .base import Reply, Request, StopReason, Usage
-from .cloud_keys import AwsKey, check_package
 from .http.api_keys import ApiKey
 from .http.exchange import OutgoingRequest
+from .http.failures import ProviderFailure
 from .http.sse import MAX_EVENT_BYTES
 from .messages import AssistantMessage, Native
 from .remote import Format, RemoteProvider
@@ -41,7 +42,10 @@ from .wire import (
     wire_name,
 )
 
-__all__ = ["BedrockProvider"]
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
+
+__all__ = ["AwsKey", "BedrockProvider"]
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "answer",
@@ -89,7 +93,7 @@ class BedrockProvider(RemoteProvider):
             raise ValueError(
                 f"BedrockProvider: `region` cannot be {self.region[:100]!r}; set AWS_REGION, or give region="
             )
-        check_package("botocore", "botocore", self._title)
+        self._require_package("botocore", "botocore")
         self._address = f"https://bedrock-runtime.{self.region}.amazonaws.com"
         super().__init__(model, **options)
 
@@ -174,6 +178,51 @@ class BedrockProvider(RemoteProvider):
 
     def _assembler(self) -> _ConverseAssembler:
         return _ConverseAssembler()
+
+
+class AwsKey(ApiKey):
+    """
+    The credentials of an AWS account, which sign each request (Signature Version 4). Expired ones are renewed.
+
+    Raises:
+        ProviderFailure: There are no credentials.
+    """
+
+    __slots__ = ("_credentials", "_frozen", "_region")
+
+    def __init__(self, region: str) -> None:
+        import botocore.session
+
+        self._credentials = botocore.session.get_session().get_credentials()
+        if self._credentials is None:
+            raise ProviderFailure(
+                "Bedrock needs credentials, and there are none: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+                why="key",
+            )
+        self._region = region
+        self._freeze()
+
+    async def refresh(self) -> None:
+        await asyncio.to_thread(self._freeze)  # it may ask a server for new credentials
+
+    def authorize(self, request: httpx.Request, header: str, form: str) -> None:
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
+        unsigned = {"content-type": request.headers["content-type"]}
+        signed = AWSRequest("POST", str(request.url), headers=unsigned, data=request.content)
+        SigV4Auth(self._frozen, "bedrock", self._region).add_auth(signed)
+        request.headers.update(dict(signed.headers.items()))
+
+    def _freeze(self) -> None:
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            self._frozen = self._credentials.get_frozen_credentials()
+        except BotoCoreError as error:
+            raise ProviderFailure(f"Bedrock: the credentials cannot be renewed: {error}", why="key") from None
+        super().__init__(self._frozen.secret_key, source="the credentials of AWS")
 
 
 def _build_content(message: AssistantMessage) -> list[dict[str, Any]]:

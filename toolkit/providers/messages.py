@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from .._plumbing.versioned_json import split_version
 from ..content import FilePart, ImagePart, Part, TextPart, part_from_json
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json
@@ -145,9 +146,8 @@ class MessageCache(Generic[T]):
         cached_count = len(self._messages)
         if cached_count > len(messages) or not all(map(operator.is_, self._messages, messages)):
             self._messages, self._values, cached_count = [], [], 0  # a message was removed or replaced
-        self._values += [
-            self._compute(message) for message in messages[cached_count:]
-        ]  # adds all, or none if it raises
+        # Adds all, or none if it raises.
+        self._values += [self._compute(message) for message in messages[cached_count:]]
         self._messages += messages[cached_count:]
         return self._values
 
@@ -161,9 +161,8 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"not a message: expected an object, got {type(data).__name__}")  # noqa: TRY004 -- unread JSON
-    version, role = data.get("version"), data.get("role")
-    if type(version) is not int or version != _VERSION:
-        raise ValueError(f"a message of version {version!r} cannot be read; version {_VERSION} can")
+    split_version(data, "a message", [_VERSION])
+    role = data.get("role")
     if not isinstance(role, str) or role not in _READERS:
         raise ValueError(f"not a message: unknown role {role!r}; known are {', '.join(_READERS)}")
     try:
@@ -174,12 +173,10 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
 
 def _read_assistant_message(data: Mapping[str, Any]) -> AssistantMessage:
     native = _read_field(data, "native", (Mapping, type(None)))
+    if native is not None:
+        native = Native(_read_field(native, "provider", str), copy_json(native.get("content")))
     return AssistantMessage(
-        text=_read_field(data, "text", str),
-        calls=tuple(_read_items(data, "calls", _read_call)),
-        native=None
-        if native is None
-        else Native(_read_field(native, "provider", str), copy_json(native.get("content"))),
+        text=_read_field(data, "text", str), calls=tuple(_read_items(data, "calls", _read_call)), native=native
     )
 
 

@@ -8,6 +8,7 @@ events into an answer. Keys, waiting, retries and streams are here and in `excha
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 import re
 import time
@@ -314,6 +315,15 @@ class RemoteProvider(ABC):
         """
         self._find_key()
 
+    def _require_package(self, module: str, package: str) -> None:
+        """Raise `ProviderFailure` with the name of the *package* to install if *module* is not there."""
+        try:
+            is_missing = importlib.util.find_spec(module) is None
+        except ModuleNotFoundError:  # a package around it is missing
+            is_missing = True
+        if is_missing:
+            raise ProviderFailure(f"{self._title} needs the package {package}, which is not installed", why="key")
+
     def _find_key(self) -> ApiKey | None:
         if self._key is None and self._is_own_address:
             self._key = find_key(self._key_variables, provider=self._title)
@@ -365,8 +375,6 @@ class RemoteProvider(ABC):
             )
         except ProviderFailure:
             raise
-        except (
-            *SHAPE_ERRORS,
-            ProviderError,
-        ) as error:  # the formats raise `ProviderError`; they do not know `ProviderFailure`
+        except (*SHAPE_ERRORS, ProviderError) as error:
+            # The formats raise `ProviderError`, because they do not know `ProviderFailure`.
             raise build_unreadable_failure(self._title, error) from error

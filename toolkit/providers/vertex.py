@@ -6,16 +6,19 @@ It sends the same requests as `GeminiProvider`, to another address and with anot
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from typing import Any
 
-from .cloud_keys import GoogleKey, check_package
+from ..errors import Transient
 from .gemini import GeminiProvider
 from .http.api_keys import ApiKey
+from .http.failures import ProviderFailure
 
-__all__ = ["VertexProvider"]
+__all__ = ["GoogleKey", "VertexProvider"]
 
+_CLOUD_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _MULTI_REGIONS = ("us", "eu")
 _PART = re.compile(r"[a-z0-9][a-z0-9.:-]*")  # it is part of the address
 
@@ -40,7 +43,7 @@ class VertexProvider(GeminiProvider):
         self.location = _check_part("location", location, "GOOGLE_CLOUD_LOCATION", "global")
         self._address = _build_address(self.location)
         if options.get("api_key") is None:
-            check_package("google.auth", "google-auth[requests]", self._title)
+            self._require_package("google.auth", "google-auth[requests]")
         super().__init__(model, **options)
 
     def _path(self, *, stream: bool) -> str:
@@ -64,3 +67,49 @@ def _build_address(location: str) -> str:
     host = {"global": "aiplatform", **{region: f"aiplatform.{region}.rep" for region in _MULTI_REGIONS}}
     # Google's own client uses this version, too; the schemas of tools are not in the first one.
     return f"https://{host.get(location, f'{location}-aiplatform')}.googleapis.com/v1beta1"
+
+
+class GoogleKey(ApiKey):
+    """
+    A token of Google's cloud, made of the Application Default Credentials, and made anew when it expires.
+
+    Args:
+        credentials: Credentials of google-auth, if they are not the default ones.
+
+    Raises:
+        ProviderFailure: There are no credentials.
+    """
+
+    __slots__ = ("_credentials",)
+
+    def __init__(self, *, credentials: Any = None) -> None:
+        import google.auth
+        from google.auth.exceptions import GoogleAuthError
+
+        self._credentials: Any = credentials
+        try:
+            if credentials is None:
+                self._credentials, _ = google.auth.default(scopes=[_CLOUD_SCOPE])
+        except GoogleAuthError:
+            raise ProviderFailure(
+                "Vertex needs credentials, and there are none: run gcloud auth application-default login, or set "
+                "GOOGLE_APPLICATION_CREDENTIALS to the path of a key file",
+                why="key",
+            ) from None
+        self.source = "the credentials of Google"
+
+    async def refresh(self) -> None:
+        if not self._credentials.valid:
+            await asyncio.to_thread(self._renew)
+        super().__init__(self._credentials.token, source=self.source)
+
+    def _renew(self) -> None:
+        from google.auth.exceptions import GoogleAuthError, TransportError
+        from google.auth.transport.requests import Request
+
+        try:
+            self._credentials.refresh(Request())
+        except TransportError as error:
+            raise Transient(f"Vertex: Google's server for tokens was not reached: {error}") from None
+        except GoogleAuthError as error:
+            raise ProviderFailure(f"Vertex: the credentials of Google were refused: {error}", why="key") from None

@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 from .._option_checks import require_list
 from ..verdicts import Finding
 
-__all__ = ["AllowedHosts", "check_url", "unreachable"]
+__all__ = ["Address", "AllowedHosts", "check_url", "is_ip_address", "unreachable"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -166,6 +166,15 @@ def _suggest_ascii(authority: str) -> str:
 
 
 # The functions below find out what kind of host a name or an address is.
+
+
+def is_ip_address(host: str) -> bool:
+    """Return whether *host*, without brackets, is an IP address and not a name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 class _HostKind(NamedTuple):

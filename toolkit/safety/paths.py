@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from .._option_checks import require_list
 from .protected_files import fold_names
 
-__all__ = ["BadPath", "Folders", "ResolvedPath", "quote_path", "resolve_path", "resolve_places"]
+__all__ = ["BadPath", "Folders", "ResolvedPath", "is_inside", "quote_path", "resolve_path", "resolve_places"]
 
 _NO_LINK = frozenset({errno.EINVAL, errno.ENOENT, errno.ENOTDIR})
 _MAX_LINKS = 40
@@ -91,7 +91,7 @@ class Folders:
         self._read_only_names = [self._names[folder] for folder in self.read_only]
         self._innermost_first = sorted(self._names, key=len, reverse=True)
         # No tool can change the links above the root. So they are followed once, and not again for every path.
-        is_fixed = not any(_is_inside(self.root, folder) for folder in self.writable if folder != self.root)
+        is_fixed = not any(is_inside(self.root, folder) for folder in self.writable if folder != self.root)
         self._start = self.root if is_fixed else "/"
 
     def places(self, path: str) -> tuple[ResolvedPath, ...]:
@@ -143,7 +143,7 @@ class Folders:
         return None
 
     def _find_reason(self, place: str, access: Literal["read", "write"]) -> str | None:
-        inner = next((folder for folder in self._innermost_first if _is_inside(place, folder)), None)
+        inner = next((folder for folder in self._innermost_first if is_inside(place, folder)), None)
         if inner is None:
             writable = ", ".join(map(quote_path, self.writable))
             return f"is outside the folders of this workspace ({writable}); {_REMEDY}"
@@ -169,7 +169,8 @@ def _resolve_folder(folder: str | os.PathLike[str]) -> str:
     return path
 
 
-def _is_inside(path: str, folder: str) -> bool:
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether *path* is *folder* or lies in it. Both are absolute, and have no links left."""
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 

@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Callable
 from typing import TypeAlias
 
+from .._plumbing.forks import unlock_in_children
 from ..errors import ToolError
 from .launcher.messages import HiddenFiles, RecheckAnswer
 
@@ -36,20 +37,16 @@ class RecheckServer:
 
     def __init__(self, find_hidden: FindHidden) -> None:
         self._find_hidden = find_hidden
-        self._lock = threading.Lock()
-        self._address: str | None = None
+        self._lock = unlock_in_children(threading.Lock())
+        self._address = ""
         self._pid = 0
 
     @property
     def address(self) -> str:
         """The address that launchers connect to. It is the name of an abstract socket, which is not in any folder."""
-        if self._pid != os.getpid():
-            # A forked child has no such thread, and the copied lock may be locked with no thread left to release it.
-            self._lock = threading.Lock()
-            self._address, self._pid = None, os.getpid()
         with self._lock:
-            if self._address is None:
-                self._address = self._start()
+            if self._pid != os.getpid():  # a forked child has no such thread
+                self._address, self._pid = self._start(), os.getpid()
             return self._address
 
     def _start(self) -> str:

@@ -11,6 +11,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
+from ..safety.paths import is_inside
+
 __all__ = ["find_trusted_program", "list_readable_folders", "list_settings"]
 
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
@@ -34,7 +36,7 @@ def list_readable_folders(extra_folders: Iterable[str] = ()) -> list[str]:
     """
     candidates = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *extra_folders]
     places = dict.fromkeys(os.path.realpath(path) for path in candidates if os.path.exists(path))
-    return [path for path in places if not any(_is_below(path, other) for other in places)]
+    return [path for path in places if not any(path != other and is_inside(path, other) for other in places)]
 
 
 def list_settings() -> list[str]:
@@ -49,16 +51,9 @@ def find_trusted_program(name: str, folders: Sequence[str], path: str | None = N
     if location is None or not os.path.isabs(location):
         return None
     real = os.path.realpath(location)
-    inside = [top for top in folders for candidate in (location, real) if candidate.startswith(top.rstrip("/") + "/")]
-    return None if inside else real
+    return None if any(is_inside(candidate, top) for top in folders for candidate in (location, real)) else real
 
 
 def _is_narrow(folder: str) -> bool:
     """Return whether *folder* is neither the user's home folder nor a folder that contains it."""
-    home = os.path.realpath(os.path.expanduser("~"))
-    place = os.path.realpath(folder)
-    return place != home and not _is_below(home, place)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path != folder and path.startswith(f"{folder.rstrip('/')}/")
+    return not is_inside(os.path.realpath(os.path.expanduser("~")), os.path.realpath(folder))

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..errors import ToolError
+from ..safety.paths import is_inside
 from ..safety.protected_files import fold_names
 from ..workspace import Workspace
 
@@ -108,9 +109,7 @@ class VisibleFiles:
 
     def may_write(self, path: str) -> bool:
         """Return whether the innermost folder that contains *path* may be written."""
-        inner = [
-            may for top, may in self.workspace_folders.items() if path == top or path.startswith(f"{top.rstrip('/')}/")
-        ]
+        inner = [may_write for top, may_write in self.workspace_folders.items() if is_inside(path, top)]
         return bool(inner) and inner[-1]
 
     def find_protected(self) -> list[ProtectedPath]:
@@ -236,9 +235,9 @@ class VisibleFiles:
             if level is None or place in above or not os.path.exists(place):
                 continue
             if level != "pinned":
-                if any(place.startswith(f"{top.rstrip('/')}/") for top in self.workspace_folders):
+                if any(place != top and is_inside(place, top) for top in self.workspace_folders):
                     yield ProtectedPath(place, level, is_folder)
-            elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.workspace_folders):
+            elif is_folder and any(is_inside(place, top) for top in self.workspace_folders):
                 folders += 1
                 if folders > _MAX_FOLDERS_BEHIND_LINK:
                     raise ToolError(f"links behind {link} lead to one another without end; remove them")

@@ -24,11 +24,10 @@ from .skill_files import (
     Stamp,
     is_settled,
     list_paths,
+    list_tree,
     read_contents,
     read_project_contents,
-    stamp_file,
-    stamp_folder,
-    stamp_tree,
+    stamp_paths,
 )
 from .skill_tools import tool_of
 
@@ -130,7 +129,7 @@ class LoadedSkills(Catalog):
         return tuple(problems) if skill is None else tool_of(skill, self._find_tool, self._look_again)
 
     def _take_stamp(self) -> Stamp:
-        result = frozenset().union(*map(stamp_folder, self._folders))
+        paths: list[str | Path] = [path for folder in self._folders for path in (folder, *list_paths(folder))]
         if self._project is not None and self._trust is not None:
-            result |= stamp_tree(self._project / PROJECT_FOLDER) | stamp_file(self._trust.path)
-        return result
+            paths += [*list_tree(self._project / PROJECT_FOLDER), self._trust.path]
+        return stamp_paths(paths)

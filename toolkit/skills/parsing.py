@@ -79,8 +79,16 @@ _KEYS: _KeyChecks = {
 _FOREIGN_KEYS = frozenset(("license", "compatibility", "metadata", "allowed-tools"))
 """Keys in files for other agents. Only `allowed-tools` has a meaning here."""
 
-_ALLOWED_TOOLS_RULE = "`allowed-tools` has to be names, such as Read, Grep"
 _ALLOWED_TOOL = re.compile(r"[^\s,(]+(?:\([^)]*\)?)?|\([^)]*\)?")
+# How a text with several tools is split, what the list has to be, and what is wrong with an entry that is no name.
+_TOOL_LISTS: dict[str, tuple[Callable[[str], list[str]], str, str]] = {
+    "tools": (
+        lambda text: [entry.strip() for entry in text.split(",")],
+        "`tools` has to be a list of names, such as [read, grep]",
+        "is no name",
+    ),
+    "allowed-tools": (_ALLOWED_TOOL.findall, "`allowed-tools` has to be names, such as Read, Grep", "is none"),
+}
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 _ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -145,7 +153,7 @@ def _build_skill(
         description=values.get("description", "").strip(),
         text=body.strip(),
         arguments=_read_arguments(matter["arguments"], collector) if "arguments" in matter else (DEFAULT_ARGUMENT,),
-        tools=_read_either_tools(matter, lines, collector),
+        tools=_read_tools(matter, lines, collector),
         stated={key: value for key, value in values.items() if key in _FACTS},
         path=path,
         digest=digest,
@@ -155,63 +163,43 @@ def _build_skill(
     )
 
 
-def _read_either_tools(
-    matter: Mapping[str, Node], lines: dict[str, int], collector: _ProblemCollector
-) -> tuple[str, ...]:
-    """Return the tools that the skill may call: those in `tools`, or without that key those in `allowed-tools`."""
-    if "tools" in matter:
-        return _read_tools(matter["tools"], lines, collector)
-    return _read_allowed_tools(matter["allowed-tools"], lines, collector) if "allowed-tools" in matter else ()
-
-
-def _read_allowed_tools(node: Node, lines: dict[str, int], collector: _ProblemCollector) -> tuple[str, ...]:
+def _read_tools(matter: Mapping[str, Node], lines: dict[str, int], collector: _ProblemCollector) -> tuple[str, ...]:
     """
-    Return the tools that `allowed-tools` names, as files for other agents have it: "Read, Grep" or "Read Grep".
+    Return the tools that the skill may call: those in `tools`, or without that key those in `allowed-tools`.
 
-    For other agents these tools run unasked. Here the key only limits which tools the skill may call. An entry with a
-    pattern, such as `Bash(git:*)`, is refused: a skill has a whole tool, which would be more than the file says.
+    For other agents, the tools in `allowed-tools` run unasked. Here the key only limits which tools the skill may call.
+    An entry with a pattern, such as `Bash(git:*)`, is refused: a skill has a whole tool, which would be more than the
+    file says.
     """
+    key = "tools" if "tools" in matter else "allowed-tools"
+    node = matter.get(key)
+    if node is None:
+        return ()
+    split, rule, refusal = _TOOL_LISTS[key]
     items = node.content
-    if isinstance(items, str):
-        items = [Node(entry, node.line) for entry in _ALLOWED_TOOL.findall(items)]
+    if isinstance(items, str):  # "read, grep", the form that other agents use
+        items = [Node(entry, node.line) for entry in split(items)]
     if not isinstance(items, list):
-        collector.add(node.line, f"{_ALLOWED_TOOLS_RULE}; got {node.plain()!r:.80}")
+        collector.add(node.line, f"{rule}; got {node.plain()!r:.80}")
         return ()
     names: dict[str, None] = {}
     for item in items:
         entry = item.content if isinstance(item.content, str) else ""
-        # Other agents write `Read` and `WebFetch` for `read` and `web_fetch`.
-        name = _WORD_START.sub("_", entry.partition("(")[0]).lower().replace("-", "_")
+        name = entry
+        if key == "allowed-tools":  # other agents write `Read` and `WebFetch` for `read` and `web_fetch`
+            name = _WORD_START.sub("_", entry.partition("(")[0]).lower().replace("-", "_")
         if not _is_name(name):
-            collector.add(item.line, f"{_ALLOWED_TOOLS_RULE}; {item.plain()!r:.80} is none")
+            collector.add(item.line, f"{rule}; {item.plain()!r:.80} {refusal}")
         elif "(" in entry:
-            rule = f"allow {name}({entry.partition('(')[2][:80]}"
+            allow_rule = f"allow {name}({entry.partition('(')[2][:80]}"
             collector.add(
                 item.line,
                 f"{in_backticks(entry[:80])} allows a part of a tool, and a skill has whole tools here; add "
-                f"`tools: [{name}]`, and limit it by a rule such as {in_backticks(rule)}",
+                f"`tools: [{name}]`, and limit it by a rule such as {in_backticks(allow_rule)}",
             )
         else:
             names[name] = None
             lines.setdefault(f"tools.{name}", item.line)
-    return tuple(names)
-
-
-def _read_tools(node: Node, lines: dict[str, int], collector: _ProblemCollector) -> tuple[str, ...]:
-    expected = "`tools` has to be a list of names, such as [read, grep]"
-    items = node.content
-    if isinstance(items, str):  # "read, grep", the form that other agents use
-        items = [Node(name.strip(), node.line) for name in items.split(",")]
-    if not isinstance(items, list):
-        collector.add(node.line, f"{expected}; got {node.plain()!r:.80}")
-        return ()
-    names: dict[str, None] = {}
-    for item in items:
-        if isinstance(item.content, str) and _is_name(item.content):
-            names[item.content] = None
-            lines.setdefault(f"tools.{item.content}", item.line)
-        else:
-            collector.add(item.line, f"{expected}; {item.plain()!r:.80} is no name")
     return tuple(names)
 
 

@@ -8,6 +8,7 @@ A skill file is `NAME.md`, or `NAME/SKILL.md` with the files that belong to it b
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
@@ -22,11 +23,10 @@ __all__ = [
     "Stamp",
     "is_settled",
     "list_paths",
+    "list_tree",
     "read_contents",
     "read_project_contents",
-    "stamp_file",
-    "stamp_folder",
-    "stamp_tree",
+    "stamp_paths",
 ]
 
 SKILLS_FOLDER = "skills"
@@ -65,15 +65,9 @@ def read_project_contents(project: ProjectFiles) -> tuple[dict[Path, bytes], lis
     """Return the content of the skill files of *project* by path, in order, and the problems with other files."""
     content_by_path: dict[Path, bytes] = {}
     problems = []
-    for name in project.list_names(SKILLS_FOLDER):
-        whole_name = f"{SKILLS_FOLDER}/{name}"
-        if _is_skipped(name):
-            continue
-        if project.find(f"{whole_name}/{SKILL_FILE_NAME}") is not None:
-            whole_name = f"{whole_name}/{SKILL_FILE_NAME}"
-        elif not name.endswith(".md"):
-            continue
-        path, entry = project.folder / PROJECT_FOLDER / whole_name, project.find(whole_name)
+    names = [f"{SKILLS_FOLDER}/{name}" for name in project.list_names(SKILLS_FOLDER)]
+    for name in _find_skill_files(names, lambda inner: project.find(inner) is not None):
+        path, entry = project.folder / PROJECT_FOLDER / name, project.find(name)
         if entry is None or entry.kind != "file":
             problems.append(SkillProblem(path, None, _NO_FILE))
         elif len(entry.data) > _MAX_BYTES:
@@ -89,7 +83,8 @@ def list_skill_files(folder: Path) -> list[Path]:
         names = [entry.name for entry in islice(entries, _MAX_ENTRIES + 1)]
     if len(names) > _MAX_ENTRIES:
         raise ValueError(f"it holds more than {_MAX_ENTRIES} entries; keep other things elsewhere")
-    return [path for name in sorted(names) if (path := _find_skill_file(folder, name)) is not None]
+    # A link to a folder counts too. Its target is checked when the file is read.
+    return [folder / name for name in _find_skill_files(sorted(names), lambda inner: os.path.lexists(folder / inner))]
 
 
 def list_paths(folder: Path) -> list[Path]:
@@ -100,18 +95,17 @@ def list_paths(folder: Path) -> list[Path]:
         return [folder]
 
 
-def _find_skill_file(folder: Path, name: str) -> Path | None:
-    if _is_skipped(name):
-        return None
-    path = folder / name
-    inside = path / SKILL_FILE_NAME
-    if os.path.lexists(inside):  # also if the folder is a link, whose target is checked when the file is read
-        return inside
-    return path if name.endswith(".md") else None
-
-
-def _is_skipped(name: str) -> bool:
-    return name.startswith(".") or name.lower() == "readme.md"
+def _find_skill_files(names: Iterable[str], exists: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the skill files among *names* and in the folders among them. *exists* says whether there is a name."""
+    for name in names:
+        last = name.rpartition("/")[2]
+        if last.startswith(".") or last.lower() == "readme.md":
+            continue
+        inner = f"{name}/{SKILL_FILE_NAME}"
+        if exists(inner):
+            yield inner
+        elif name.endswith(".md"):
+            yield name
 
 
 def _read_file(path: Path, home: str) -> bytes:
@@ -124,20 +118,15 @@ def _read_file(path: Path, home: str) -> bytes:
     return file.content
 
 
-def stamp_folder(folder: Path) -> Stamp:
-    """Return the stamp of the skill files of *folder*. The stamp of an unreadable entry says that it is unreadable."""
-    return frozenset(map(_stamp_path, map(str, (folder, *list_paths(folder)))))
-
-
-def stamp_tree(top: Path) -> Stamp:
-    """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
+def list_tree(top: Path) -> list[str]:
+    """Return *top* and everything below it, up to more entries than a trusted folder can have."""
     below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
-    return frozenset(map(_stamp_path, (str(top), *islice(below, _MAX_TREE_ENTRIES))))
+    return [str(top), *islice(below, _MAX_TREE_ENTRIES)]
 
 
-def stamp_file(path: Path) -> Stamp:
-    """Return the stamp of one file."""
-    return frozenset([_stamp_path(str(path))])
+def stamp_paths(paths: Iterable[str | Path]) -> Stamp:
+    """Return the stamp of *paths*. The stamp of an unreadable entry says that it is unreadable."""
+    return frozenset(map(_stamp_path, map(str, paths)))
 
 
 def is_settled(stamp: Stamp, now_ns: int) -> bool:

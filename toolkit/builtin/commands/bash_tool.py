@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 from ..._plumbing.wording import format_count, format_seconds
@@ -69,37 +70,29 @@ def bash_for(
         max_kept_bytes: How much of each longer output stream is kept, so that the model can read the middle with
             `read_output`. 0 keeps nothing.
     """
-    command_sandbox = _choose_sandbox(workspace, sandbox, network)
-    start_states = StartStates(workspace)
     runner = _CommandRunner(
         workspace=workspace,
-        sandbox=command_sandbox,
+        sandbox=_choose_sandbox(workspace, sandbox, network),
         env=_check_environment(env or {}),
         keep=check_variable_names(keep),
         max_output_bytes=max_output_bytes,
         max_kept_bytes=max_kept_bytes,
-        marks=visible_files_of(workspace).snapshot_read_only_files,
     )
+    start_states = StartStates(workspace)
 
     @tool(
         catalog=None,
-        description=_describe_tool(command_sandbox, max_output_bytes),
+        description=_describe_tool(runner.sandbox, max_output_bytes),
         destructive=True,
         group="shell",
         search_hint="execute shell terminal script program tests build git",
-        approval="always" if command_sandbox.name == "limits" else "never",
+        approval="always" if runner.sandbox.name == "limits" else "never",
         validate=_find_problems,
         preflight=start_states.preflight,
-        preview=lambda arguments, call=None: _preview(arguments, call, runner),
+        preview=partial(_preview, runner),
         summary=lambda arguments: f"$ {arguments['command']}",
         activity="running a command",
-        metadata={
-            "sandbox": {
-                "name": command_sandbox.name,
-                "network": command_sandbox.network,
-                "contained": command_sandbox.contained,
-            }
-        },
+        metadata={"sandbox": {name: getattr(runner.sandbox, name) for name in ("name", "network", "contained")}},
     )
     async def bash(
         command: Annotated[str, Command],
@@ -136,11 +129,7 @@ class _CommandResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CommandRunner:
-    """
-    The settings that all commands of one tool share; see `bash_for`.
-
-    *marks* returns a mark for each file that commands should not change. A mark that differs later shows a change.
-    """
+    """The settings that all commands of one tool share; see `bash_for`."""
 
     workspace: Workspace
     sandbox: Sandbox
@@ -148,7 +137,6 @@ class _CommandRunner:
     keep: tuple[str, ...]
     max_output_bytes: int
     max_kept_bytes: int
-    marks: Callable[[], Mapping[str, object]]
 
     def build_spec(self, command: str, shell: Shell, start_state: StartState, timeout_seconds: float) -> CommandSpec:
         """Return the settings to start *command* in the folder and with the variables of *start_state*."""
@@ -159,7 +147,7 @@ class _CommandRunner:
             env=build_environment(self.sandbox, self.env, shell.private_folder, start_state.variables),
             private=shell.private_folder,
             timeout_seconds=timeout_seconds,
-            marks=self.marks,
+            marks=visible_files_of(self.workspace).snapshot_read_only_files,
         )
 
     async def run(
@@ -202,7 +190,7 @@ def _shell_program() -> list[str]:
     return [bash, "--noprofile", "--norc"]
 
 
-def _preview(arguments: Any, call: ToolCall | None, runner: _CommandRunner) -> Preview:
+def _preview(runner: _CommandRunner, arguments: Any, call: ToolCall | None = None) -> Preview:
     """Return what a person sees before they agree: the command, its start folder and the sandbox that confines it."""
     start_state = start_state_of(None if call is None else call.session, runner.workspace)
     text = f"$ {arguments['command']}\n{start_state.describe()}\n{runner.sandbox.summarize()}"

@@ -35,7 +35,6 @@ __all__ = [
     "preview_change",
     "read_if_exists",
     "remember_digest",
-    "resolve_path",
 ]
 
 _MAX_CHARACTERS = 30_000
@@ -67,14 +66,6 @@ def read_if_exists(workspace: Workspace, path: str) -> bytes | None:
     )
 
 
-def resolve_path(workspace: Workspace, path: str) -> str:
-    """Return the one real path of the file that *path* leads to. Stamps and preconditions use this path as the key."""
-    try:
-        return os.path.realpath(os.path.join(workspace.root, path))
-    except OSError as error:  # a link was replaced between two lookups
-        raise ToolError(f"{path!r} was moved while it was looked for ({error.strerror}); call it again") from error
-
-
 def digest(content: bytes | None) -> str | None:
     """Return the SHA-256 of *content*, or None for a file that does not exist."""
     return None if content is None else hashlib.sha256(content).hexdigest()
@@ -94,7 +85,7 @@ def remember_digest(session: Session | None, place: str, sha256: str) -> None:
 def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context: Context) -> None:
     """Raise `ToolError` if the file has another content than the one that the session has read."""
     stamps: dict[str, str] = {} if context.session is None else context.session.state.get(_STAMPS_KEY, {})
-    stamp = stamps.get(resolve_path(workspace, path))
+    stamp = stamps.get(workspace.place(path))
     # A file that is gone holds no content that could be lost.
     if stamp is not None and old is not None and stamp != digest(old):
         name = workspace.shown(path)
@@ -133,7 +124,7 @@ def apply_change(
         Changed: A person agreed to a change of another content than the file has now.
         ToolError: Another program changed the file just now, or the time is up.
     """
-    place = resolve_path(workspace, path)
+    place = workspace.place(path)
     agreed = context.permissions.preconditions
     if agreed and (place, digest(old)) not in [(condition.path, condition.sha256) for condition in agreed]:
         raise Changed(f"{workspace.shown(path)} is not as it was when a person agreed")

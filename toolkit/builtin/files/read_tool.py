@@ -19,7 +19,7 @@ from ...errors import BadArgs, Problem, Safety, ToolError
 from ...safety.paths import quote_path as quoted
 from ...spec import Tool
 from ...workspace.space import Workspace
-from .changes import remember_digest, resolve_path
+from .changes import remember_digest
 from .encodings import UTF_8, Encoding, detect_encoding
 from .file_kinds import FileKind, image_size, kind_of
 from .line_pages import FileLine, LinePage, OnProgress, Survey, read_page, survey_file
@@ -71,7 +71,7 @@ def read_for(workspace: Workspace) -> Tool:
                 # Take the digest before any line is shown. If another program writes meanwhile, the stamp is too old,
                 # never too new.
                 file_survey = survey_file(file, encoding or UTF_8, on_progress=on_progress)
-                remember_digest(context.session, resolve_path(workspace, path), file_survey.sha256)
+                remember_digest(context.session, workspace.place(path), file_survey.sha256)
             kind = kind_of(sample) if encoding is None or encoding.is_guess else None
             if encoding is None or kind is not None:
                 return _describe_file(file, name, size, kind)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...errors import ToolError
+from ...safety.paths import is_inside
 from ...values.patterns import Pattern, Undecidable
 from ...workspace import Entry, Workspace
 from .globs import pattern_of, regex_of
@@ -81,16 +82,12 @@ class GitignoreFilter:
 def _folders_down_to(workspace: Workspace, path: str) -> list[str]:
     """Return the folders from the top of the workspace down to *path*, written as the paths of entries begin."""
     whole = os.path.normpath(os.path.join(workspace.root, path))
-    tops = [folder for folder in (*workspace.folders, *workspace.read_only) if _is_inside(whole, folder)]
+    tops = [folder for folder in (*workspace.folders, *workspace.read_only) if is_inside(whole, folder)]
     # Inside the root, the rules start at the root, even if other folders are named. Elsewhere they start at the
     # innermost folder.
     top = workspace.root if workspace.root in tops else max(tops, key=len, default=whole)
     names = [name for name in whole[len(top) :].split("/") if name]
     return [path_prefix_of(workspace, os.path.join(top, *names[:count])) for count in range(len(names) + 1)]
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def path_prefix_of(workspace: Workspace, folder: str) -> str:

@@ -41,11 +41,8 @@ class Glob:
 
     def matches(self, path: str) -> bool:
         """Return whether the pattern matches *path* from its first character to its last."""
-        compiled = self._pattern
-        if len(path) <= compiled.fast_limit:
-            return compiled.fast_search(path) is not None
         try:
-            return compiled.search(path)
+            return self._pattern.search(path)
         except Undecidable as error:
             raise ToolError(f"the pattern has too many stars for a path of {len(path):,} characters") from error
 

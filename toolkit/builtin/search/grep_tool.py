@@ -119,61 +119,82 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         """
         if problems := _find_problems({"glob": glob, "context_lines": context_lines, "limit": limit}):
             raise BadArgs(problems)
-        if (output := output_memory.find(context.session, path, context.call.principal)) is not None:
+        output = output_memory.find(context.session, path, context.call.principal)
+        if output is not None:
             _refuse_file_options(glob=glob, file_type=file_type, mode=mode, context_lines=context_lines)
-            return search_output(
-                output,
-                pattern,
-                context,
-                max_matches=limit,
-                fixed=fixed,
-                ignore_case=ignore_case,
-                prefix=f"{output.handle}:",
-            )
         query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
-        time_limit = time_limit_for(workspace.timeout_seconds, context)
-        search = _Search(workspace, query, time_limit, context, first_only=mode == "files")
-        gitignore = GitignoreFilter(workspace, path, include_ignored=ignored)
-        try:
-            file_filter = _FileFilter(workspace, path, glob, file_type)
-            entries = _list_files(workspace, path, gitignore, file_filter, time_limit)
-        except TimeUp:
-            return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
-        report = SearchReport(mode, limit=limit, context_lines=context_lines, pattern=query.line_pattern)
-        timeout_note = search.search_files(entries, report, ripgrep_helper, always=bool(ripgrep))
-        return report.text(notes=_notes(entries, timeout_note, gitignore.left_out if report.is_empty else 0))
+        if output is not None:
+            return search_output(output, query, context, max_matches=limit, prefix=f"{output.handle}:")
+        search = _Search(
+            query,
+            workspace,
+            context,
+            time_limit_for(workspace.timeout_seconds, context),
+            GitignoreFilter(workspace, path, include_ignored=ignored),
+            _FileFilter(workspace, path, glob, file_type),
+            SearchReport(mode, limit=limit, context_lines=context_lines, pattern=query.line_pattern),
+        )
+        return search.run(path, ripgrep_helper, always=bool(ripgrep))
 
     return Tool.of(grep)
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One search through files. With *first_only*, it is enough to know that a file matches."""
+    """One search through the files that *gitignore* and *file_filter* leave, which ends in *report*."""
 
-    workspace: Workspace
     query: Query
-    time_limit: TimeLimit
+    workspace: Workspace
     context: Context
-    first_only: bool
+    time_limit: TimeLimit
+    gitignore: GitignoreFilter
+    file_filter: _FileFilter
+    report: SearchReport
 
-    def search_files(self, entries: list[Entry], report: SearchReport, ripgrep: Ripgrep | None, *, always: bool) -> str:
+    def run(self, path: str, ripgrep: Ripgrep | None, *, always: bool) -> str:
         """
-        Search *entries* until *report* is full or the time is up, and return a note if it is.
+        Search below *path*, and return the report.
 
         *ripgrep* first says which files need no search, if there is much to search or *always* is set.
         """
+        try:
+            entries = self._list_files(path)
+        except TimeUp:
+            return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
         files = [entry for entry in entries if entry.size <= MAX_FILE_BYTES]
-        helper = ripgrep if always or is_worth_it(files) else None
+        timeout_note = self._search_files(files, ripgrep if always or is_worth_it(files) else None)
+        left_out = self.gitignore.left_out if self.report.is_empty else 0
+        return self.report.text(notes=_notes(entries, timeout_note, left_out))
+
+    def _list_files(self, path: str) -> list[Entry]:
+        """Return the files to search, the one that changed last first."""
+        top = find_entry(self.workspace, path)
+        if top.kind != "folder":
+            self.workspace.open(path).close()  # raises an error that says why the file cannot be read
+            return [top]
+
+        def skip(entry: Entry) -> bool:
+            self.time_limit.check()
+            return self.gitignore(entry)
+
+        walk = self.workspace.walk(path, skip=skip)
+        entries = [entry for entry in walk if entry.kind == "file" and self.file_filter(entry)]
+        return sorted(entries, key=lambda entry: (-entry.modified, entry.path))
+
+    def _search_files(self, files: list[Entry], ripgrep: Ripgrep | None) -> str:
+        """Search *files* until the report is full or the time is up, and return a note if it is."""
         done = 0
         try:
-            unmatched = set() if helper is None else helper.find_files_without_match(self.query, files, self.time_limit)
+            unmatched: set[str] = set()
+            if ripgrep is not None:
+                unmatched = ripgrep.find_files_without_match(self.query, files, self.time_limit)
             for done, entry in enumerate(files):
                 self.time_limit.check()
                 if not done % _REPORT_EVERY_FILES:
                     self.context.report(done, len(files), "searching")
                 if entry.path not in unmatched:
-                    report.add(entry, self._search_file(entry))
-                if report.is_full:
+                    self.report.add(entry, self._search_file(entry))
+                if self.report.is_full:
                     break
         except TimeUp:
             return f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
@@ -181,7 +202,8 @@ class _Search:
 
     def _search_file(self, entry: Entry) -> FileMatches:
         """Return what is found in a file, or `NO_MATCHES` if a rule or a check denies reading it."""
-        result = search_file(self.workspace, entry, self.query, self.time_limit, first_only=self.first_only)
+        first_only = self.report.mode == "files"  # it is enough to know that the file matches
+        result = search_file(self.workspace, entry, self.query, self.time_limit, first_only=first_only)
         if result.refused is not None or result == NO_MATCHES:
             return result
         try:
@@ -239,21 +261,3 @@ class _FileFilter:
         if self._glob is None:
             return True
         return self._glob.matches(entry.path.removeprefix("./")[self._start :] if self._matches_path else entry.name)
-
-
-def _list_files(
-    workspace: Workspace, path: str, gitignore: GitignoreFilter, file_filter: _FileFilter, time_limit: TimeLimit
-) -> list[Entry]:
-    """Return the files to search, the one that changed last first."""
-    top = find_entry(workspace, path)
-    if top.kind != "folder":
-        workspace.open(path).close()  # raises an error that says why the file that the caller named cannot be read
-        return [top]
-
-    def skip(entry: Entry) -> bool:
-        time_limit.check()
-        return gitignore(entry)
-
-    entries = [entry for entry in workspace.walk(path, skip=skip) if entry.kind == "file" and file_filter(entry)]
-    entries.sort(key=lambda entry: (-entry.modified, entry.path))
-    return entries

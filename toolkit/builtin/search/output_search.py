@@ -14,7 +14,7 @@ from ...calls.kept_outputs import KeptOutput
 from ...context import Context
 from ...values.patterns import Undecidable
 from ..time_limit import TimeUp, time_limit_for
-from .grep_syntax import Query, build_query
+from .grep_syntax import Query
 
 __all__ = ["search_output"]
 
@@ -37,23 +37,20 @@ class _OutputRow(NamedTuple):
 
 def search_output(
     output: KeptOutput,
-    pattern: str,
+    query: Query,
     context: Context,
     *,
     max_matches: int,
     offset: int = 0,
     max_chars: int | None = None,
-    fixed: bool = False,
-    ignore_case: bool = False,
     prefix: str = "",
 ) -> str:
     """
-    Return the lines of *output* that match *pattern* from *offset* on, each after *prefix* and its place.
+    Return the lines of *output* that match *query* from *offset* on, each after *prefix* and its place.
 
     Notes at the end say where to go on if not all matches are shown, and what was not searched. About *max_chars*
-    characters are shown; those of a page unless given. Raise `BadArgs` if the pattern is not in the syntax of `grep`.
+    characters are shown; those of a page unless given.
     """
-    query = build_query(pattern, fixed=fixed, ignore_case=ignore_case)
     max_chars = output.page_chars if max_chars is None else max_chars
     time_limit = time_limit_for(_MAX_SECONDS, context)
     lines: list[str] = []

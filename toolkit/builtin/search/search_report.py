@@ -22,6 +22,16 @@ _MAX_FILES_COUNTED = 10_000
 _MAX_LINE_CHARACTERS = 400
 _CHARACTERS_BEFORE_MATCH = 100
 _MAX_NAMES = 5
+# What a note says of one such file, and of several.
+_UNSHOWN_FILES = {
+    "binary": ("binary file matches and is not shown", "binary files match and are not shown"),
+    "protected": ("protected file was not searched", "protected files were not searched"),
+    "unread": ("file may not or cannot be read", "files may not or cannot be read"),
+    "undecided": (
+        "file has a line too long for this pattern, which was not decided",
+        "files have a line too long for this pattern, which was not decided",
+    ),
+}
 
 
 class SearchReport:
@@ -32,7 +42,7 @@ class SearchReport:
     """
 
     def __init__(self, mode: ReportMode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
-        self._mode = mode
+        self.mode = mode
         self._limit = limit
         self._context_lines = context_lines
         self._pattern = pattern
@@ -41,10 +51,7 @@ class SearchReport:
         self._shown_count = 0
         self._more_lines = 0
         self._more_files = 0
-        self._binary: list[str] = []
-        self._undecided: list[str] = []
-        self._protected: list[str] = []
-        self._unread: list[str] = []
+        self._unshown: dict[str, list[str]] = {kind: [] for kind in _UNSHOWN_FILES}
 
     @property
     def is_empty(self) -> bool:
@@ -60,25 +67,22 @@ class SearchReport:
         """Add what was found in the file *entry*."""
         path = format_path(entry.path)
         if result.refused is not None:
-            unsearched = self._protected if isinstance(result.refused, Safety) else self._unread
-            unsearched.append(path)
+            self._unshown["protected" if isinstance(result.refused, Safety) else "unread"].append(path)
         if result.is_binary:
-            self._binary.append(path)
+            self._unshown["binary"].append(path)
         if result.undecided is not None:
-            self._undecided.append(f"{path}:{result.undecided + 1}")
+            self._unshown["undecided"].append(f"{path}:{result.undecided + 1}")
         if result.hits:
             self._add_matches(path, result)
 
     def _add_matches(self, path: str, result: FileMatches) -> None:
-        is_lines = self._mode == "lines"
-        has_room = self._shown_bytes < _MAX_TEXT_BYTES
-        room = self._limit - self._shown_count if has_room else 0
+        room = self._limit - self._shown_count if self._shown_bytes < _MAX_TEXT_BYTES else 0
         if room <= 0:
             self._more_files += 1
             self._more_lines += len(result.hits)
             return
-        if not is_lines:
-            self._rows.append(path if self._mode == "files" else f"{path}: {len(result.hits)}")
+        if self.mode != "lines":
+            self._rows.append(path if self.mode == "files" else f"{path}: {len(result.hits)}")
             self._shown_count += 1
             return
         if self._context_lines and self._rows:
@@ -123,21 +127,12 @@ class SearchReport:
             yield "nothing matches"
         if self._more_files or self._more_lines:
             atleast = "at least " if self.is_full else ""
-            counts = [format_count(self._more_lines, "more matching line")] * (self._mode == "lines")
+            counts = [format_count(self._more_lines, "more matching line")] * (self.mode == "lines")
             counts += [format_count(self._more_files, "more file")] * bool(self._more_files)
             yield f"{atleast}{' in '.join(counts)}; narrow the pattern or the path, or raise the limit"
-        for names, singular, plural in (
-            (self._binary, "binary file matches and is not shown", "binary files match and are not shown"),
-            (self._protected, "protected file was not searched", "protected files were not searched"),
-            (self._unread, "file may not or cannot be read", "files may not or cannot be read"),
-            (
-                self._undecided,
-                "file has a line too long for this pattern, which was not decided",
-                "files have a line too long for this pattern, which was not decided",
-            ),
-        ):
+        for kind, names in self._unshown.items():
             if names:
-                yield f"{len(names):,} {singular if len(names) == 1 else plural}: {format_names(names)}"
+                yield f"{len(names):,} {_UNSHOWN_FILES[kind][len(names) > 1]}: {format_names(names)}"
 
 
 def format_names(names: list[str]) -> str:

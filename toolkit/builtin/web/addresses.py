@@ -11,17 +11,16 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from ..._option_checks import require_list
 from ...errors import Safety, ToolError, Transient
-from ...safety.hosts import AllowedHosts, check_url, unreachable
+from ...safety.hosts import Address, AllowedHosts, check_url, unreachable
 
-__all__ = ["Address", "JudgeAddress", "ReachableHosts", "Resolve", "WebTarget", "check_ports", "resolve_by_system"]
+__all__ = ["JudgeAddress", "ReachableHosts", "Resolve", "WebTarget", "check_ports", "resolve_by_system"]
 
-Address: TypeAlias = IPv4Address | IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns every address of a host name, in the order in which to try them."""
 JudgeAddress: TypeAlias = Callable[[Address], str | None]

@@ -272,11 +272,9 @@ def _explain_error(error: Exception, target: WebTarget) -> ToolError:
         cause = cause.__cause__ or cause.__context__
     classified_error = classify_error(error)
     message = f"{target.host!r}: {classified_error}"
-    return (
-        Transient(message, happened=classified_error.happened)
-        if isinstance(classified_error, Transient)
-        else ToolError(message)
-    )
+    if isinstance(classified_error, Transient):
+        return Transient(message, happened=classified_error.happened)
+    return ToolError(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
@@ -73,23 +74,13 @@ def web_fetch_for(
         allowed_hosts=allowed_hosts, private_hosts=private_hosts, ports=ports, resolve=resolve, judge=judge_address
     )
     fetcher = Fetcher(hosts, limits=limits, ssl_context=ssl_context)
-    limits = fetcher.limits
-
-    def check_port(arguments: Mapping[str, Any], permissions: AccessChecker | None = None) -> list[Access]:
-        """Refuse a closed port before a person is asked. Return no access, because `url` states the address itself."""
-        try:
-            target = hosts.check_url(arguments["url"])
-        except Safety:
-            return []  # the safety checks and the tool itself report the problem with the address
-        hosts.check_port(target, (lambda url: False) if permissions is None else permissions.opens_port)
-        return []
 
     @tool(
         catalog=None,
         read_only=True,
         open_world=True,
         group="web",
-        preflight=check_port,
+        preflight=partial(_check_port, hosts),
         search_hint="download documentation API answer http URL link internet",
         summary=lambda arguments: arguments["url"],
         activity=lambda arguments: f"fetching {arguments['url'][:200]}",
@@ -109,18 +100,36 @@ def web_fetch_for(
             raise BadArgs(Problem(f"expected 0 or more, got {offset}", ["offset"]))
         # The address was judged before the call. Here it is judged by what this tool may reach.
         target = hosts.check_url(url)
-        cache = PageCache.of(context.session, fetcher, max_pages=limits.keep_pages, clock=clock)
-        page = cache.get(target.url)
-        if page is not None:
-            _check_again(page, target.url, hosts, context)
-            text = _render_page(page, offset, limits.max_chars, age=f", kept for {clock() - page.kept_since:.0f} s")
-        else:
-            page = await _fetch_page(fetcher, target.url, cache, context)
-            text = _render_page(page, offset, limits.max_chars)
+        page, age = await _find_page(fetcher, target.url, context, clock)
+        text = _render_page(page, offset, fetcher.limits.max_chars, age)
         source = page.hops[-1] if page.hops else target.url
         return ToolResult(frame_page(text, source) if frame else text, text)
 
     return Tool.of(web_fetch)
+
+
+def _check_port(
+    hosts: ReachableHosts, arguments: Mapping[str, Any], permissions: AccessChecker | None = None
+) -> list[Access]:
+    """Refuse a closed port before a person is asked. Return no access, because `url` states the address itself."""
+    try:
+        target = hosts.check_url(arguments["url"])
+    except Safety:
+        return []  # the safety checks and the tool itself report the problem with the address
+    hosts.check_port(target, (lambda url: False) if permissions is None else permissions.opens_port)
+    return []
+
+
+async def _find_page(
+    fetcher: Fetcher, url: str, context: Context, clock: Callable[[], float]
+) -> tuple[CachedPage, str]:
+    """Return the page that the session keeps, and a note on its age; or fetch it, without a note."""
+    cache = PageCache.of(context.session, fetcher, max_pages=fetcher.limits.keep_pages, clock=clock)
+    page = cache.get(url)
+    if page is None:
+        return await _fetch_page(fetcher, url, cache, context), ""
+    _check_again(page, url, fetcher.hosts, context)
+    return page, f", kept for {clock() - page.kept_since:.0f} s"
 
 
 async def _fetch_page(fetcher: Fetcher, url: str, cache: PageCache, context: Context) -> CachedPage:
@@ -195,7 +204,7 @@ def _describe_page(page: FetchedPage, content: PageText) -> str:
     return "\n".join(lines)
 
 
-def _render_page(page: CachedPage, offset: int, max_chars: int, *, age: str = "") -> str:
+def _render_page(page: CachedPage, offset: int, max_chars: int, age: str) -> str:
     """Return the lines about a page, and below them the part of its text that the model asked for."""
     whole = len(page.text)
     if offset and offset >= whole:
@@ -278,7 +287,7 @@ class PageCache:
             return
         with self._lock:
             self._pages.pop(url, None)
-            self._pages[url] = CachedPage(page.hops, page.head, page.text, now, now + seconds)
+            self._pages[url] = replace(page, kept_since=now, expires_at=now + seconds)
             while (
                 len(self._pages) > self._max_pages
                 or sum(len(other.text) for other in self._pages.values()) > _MAX_CHARACTERS

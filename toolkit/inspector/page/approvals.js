@@ -154,12 +154,7 @@ function questionView(question) {
   return {
     key: question.key,
     element: h("fieldset", { class: "question" }, parts),
-    read(problems) {
-      if (decline.checked) return undefined;
-      const answer = form.read();
-      problems.push(...answer.problems);
-      return answer.value?.answer;
-    },
+    read: (problems) => (decline.checked ? undefined : readForm(form, problems)?.answer),
   };
 }
 
@@ -179,15 +174,13 @@ function changesView(request, tool) {
   const words = h("p", { class: "muted" }, "Changed arguments are checked and judged anew.");
   const details = folded("Change the arguments", words, form.element);
   form.write(request.arguments ?? {});
-  return {
-    element: details,
-    read(problems) {
-      if (!details.open) return undefined;
-      const answer = form.read();
-      problems.push(...answer.problems);
-      return answer.value;
-    },
-  };
+  return { element: details, read: (problems) => (details.open ? readForm(form, problems) : undefined) };
+}
+
+function readForm(form, problems) {
+  const answer = form.read();
+  problems.push(...answer.problems);
+  return answer.value;
 }
 
 function authView(auth) {

@@ -89,8 +89,8 @@ export const button = (words, onclick, className = "", more = {}) =>
 export const link = (view, id, words = id) => h("a", { href: `#/${view}/${encodeURIComponent(id)}` }, words);
 
 /** Return a list with a heading; nothing if it has no items. */
-export const section = (title, items, tag = "ul") =>
-  items?.length > 0 && h("section", {}, h("h4", {}, title), h(tag, {}, items.map((item) => h("li", {}, item))));
+export const section = (title, items) =>
+  items?.length > 0 && h("section", {}, h("h4", {}, title), h("ul", {}, items.map((item) => h("li", {}, item))));
 
 /** Return a choice among words; "all" stands for no choice. */
 export const choice = (words) =>

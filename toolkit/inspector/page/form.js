@@ -96,7 +96,7 @@ function holdsSecret(schema, context) {
 function makeControl(schema, context) {
   if (context.depth > MAX_DEPTH) return makeJsonControl(context);
   if ("const" in schema) return makeConstant(schema.const);
-  if (Array.isArray(schema.enum)) return makeChoice(schema.enum, context);
+  if (Array.isArray(schema.enum)) return makeChoice(schema.enum);
   const members = membersOf(schema, context.root);
   if (members) return makeUnion(members, context);
   const makers = {

@@ -10,7 +10,6 @@ import { attempt, clock, duration, makeSplit, notice } from "./layout.js";
 import { makeList } from "./list.js";
 import { get, getRows, post } from "./server.js";
 
-const STATUSES = ["all", "queued", "running", "waiting", "planned", "done", "stopped", "failed", "cancelled"];
 const RELOAD_MS = 500;
 
 export async function show(main, place, app) {
@@ -19,7 +18,7 @@ export async function show(main, place, app) {
   let isLoading = true;
   let current = place.name;
   let timer = 0;
-  const status = choice(STATUSES);
+  const status = choice(["all", ...app.about.statuses]);
   const state = h("div", { role: "status" });
   const list = makeList("Runs, the newest first", {
     draw: (row) => [kindMark(row.status), h("span", { class: "name" }, row.about || row.id), muted(row.kind)],

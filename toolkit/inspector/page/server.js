@@ -51,8 +51,8 @@ function address(path, query) {
 }
 
 /** Return the answer to a GET, with every number as it was written. */
-export async function get(path, query = {}, signal = undefined) {
-  return parseJson(await request(address(path, query), { headers: headers(), signal }));
+export async function get(path, query = {}) {
+  return parseJson(await request(address(path, query), { headers: headers() }));
 }
 
 /** Return the answer to a GET of many rows; numbers are JavaScript's, which is several times as fast. */

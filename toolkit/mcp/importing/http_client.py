@@ -18,6 +18,7 @@ import httpx2
 from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from ..._plumbing.decompression import read_limited
 from ..._plumbing.wording import format_count
 from ...catalogs.foreign_text import clean_text
 from ...errors import Safety
@@ -97,19 +98,15 @@ class McpHttpClient(httpx2.AsyncClient):
         """Read the whole body of *response*, within limits. Return an error if it cannot be used."""
         stream: Any = response.stream
         max_bytes = self._server.limits.max_message_bytes
-        chunks, size = [], 0
         try:
-            async for chunk in stream:
-                size += len(chunk)
-                if size > max_bytes:
-                    limit = format_count(max_bytes, "byte")
-                    return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
-                chunks.append(chunk)
+            body, is_longer = await read_limited(stream, max_bytes)
         except (httpx2.HTTPError, OSError) as error:
             return build_local_error(_describe(error, request), happened="maybe")
         finally:
             await stream.aclose()
-        body = b"".join(chunks)
+        if is_longer:
+            limit = format_count(max_bytes, "byte")
+            return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
         response.stream = httpx2.ByteStream(body)
         return _find_body_refusal(request, response, body)
 

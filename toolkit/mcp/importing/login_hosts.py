@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from ...builtin.web.addresses import Address, ReachableHosts, Resolve, WebTarget, resolve_by_system
+from ..._plumbing.decompression import read_limited
+from ...builtin.web.addresses import ReachableHosts, Resolve, WebTarget, resolve_by_system
 from ...errors import Safety, ToolError
-from ...safety.hosts import check_url, unreachable
+from ...safety.hosts import Address, check_url, is_ip_address, unreachable
 from .remote_server import RemoteServer
 
 __all__ = ["LoginHosts"]
@@ -66,7 +67,7 @@ class LoginHosts:
             names = [] if self._kind is None else [_quote_host(urlsplit(url).hostname or "")]
             hosts = ReachableHosts(private_hosts=names, resolve=self._resolve, judge=self._judge)
             target = replace(hosts.check_url(url), may_be_private=False)
-            needs_lookup = self._looks_up or _is_address(target.host)
+            needs_lookup = self._looks_up or is_ip_address(target.host)
             return target, await hosts.resolve_addresses(target) if needs_lookup else []
         except (Safety, ValueError) as error:
             reason = str(error).partition(";")[0]
@@ -107,16 +108,13 @@ class LoginHosts:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError(f"the answer of {request.url.host} is compressed, which was not asked for")
         stream: Any = response.stream
-        body = b""
         try:
             async with asyncio.timeout(self._seconds):
-                async for chunk in stream:
-                    body += chunk
-                    if len(body) > _MAX_ANSWER_BYTES:
-                        limit = f"{_MAX_ANSWER_BYTES:,} bytes"
-                        raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {limit}")
+                body, is_longer = await read_limited(stream, _MAX_ANSWER_BYTES)
         except TimeoutError:
             raise httpx2.ReadTimeout(f"the answer of {request.url.host} took too long", request=request) from None
+        if is_longer:
+            raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {_MAX_ANSWER_BYTES:,} bytes")
         await stream.aclose()
         response.stream = httpx2.ByteStream(body)
 
@@ -127,15 +125,7 @@ def _kind_of_server(host: str) -> str | None:
         return None
     if f".{host.removesuffix('.')}".endswith(".localhost"):
         return _LOOPBACK
-    return unreachable(ip_address(host)) if _is_address(host) else _PRIVATE
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return unreachable(ip_address(host)) if is_ip_address(host) else _PRIVATE
 
 
 def _quote_host(host: str) -> str:

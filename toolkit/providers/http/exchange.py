@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..._plumbing.decompression import inflater_for
+from ..._plumbing.decompression import inflater_for, read_limited
 from ...errors import ProviderError, Transient
 from ...policies.classify import classify_error
 from ...values.strictjson.checks import MAX_TEXT, loads
@@ -300,16 +300,10 @@ async def _read_text(
     chunks: AsyncIterator[bytes], max_bytes: int, outgoing: OutgoingRequest, *, is_cut: bool = False
 ) -> str:
     """Return the body as text. If it is longer than *max_bytes*, raise, or cut it if *is_cut*."""
-    pieces: list[bytes] = []
-    size = 0
-    async for chunk in chunks:
-        pieces.append(chunk)
-        size += len(chunk)
-        if size > max_bytes:
-            if not is_cut:
-                raise _build_too_long_failure(max_bytes, outgoing.sent)
-            break
-    return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
+    data, is_longer = await read_limited(chunks, max_bytes)
+    if is_longer and not is_cut:
+        raise _build_too_long_failure(max_bytes, outgoing.sent)
+    return data.decode("utf-8", "replace")
 
 
 async def _iter_chunks(response: httpx.Response, outgoing: OutgoingRequest) -> AsyncIterator[bytes]:

@@ -6,9 +6,7 @@ The child gives up its own rights and becomes the command. The parent waits for 
 the command orphans. On SIGTERM, or when the command has ended, it ends all of them: first with SIGTERM, then with
 SIGKILL. It does the same when the process that started it dies.
 
-If files are hidden, the child stops at a gate when they are hidden. The launcher then asks the process that started it
-whether there are more files to hide by now. If there are, the launcher ends the child, and the next child begins with
-the longer list. If there are none, the command begins.
+If files are hidden, several attempts may be needed until all of them are; see `attempt.py`.
 
 The request and the outcome are JSON objects; `messages.py` describes them. The outcome is written to a pipe that the
 command never sees.
