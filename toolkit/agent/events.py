@@ -41,6 +41,7 @@ __all__ = [
     "ToolStarted",
     "TurnFinished",
     "UserInput",
+    "combine_listeners",
     "stream_events",
 ]
 
@@ -187,6 +188,19 @@ Event: TypeAlias = ModelEvent | CallEvent | ConversationEvent | RunEvent
 """An event of a run, which `Agent.stream` yields."""
 
 EventListener: TypeAlias = Callable[[Event], object]
+
+
+def combine_listeners(*listeners: EventListener | None) -> EventListener | None:
+    """Return one listener that passes each event to all *listeners*, in order; None if there are none."""
+    own_listeners = [listener for listener in listeners if listener is not None]
+    if len(own_listeners) < 2:
+        return own_listeners[0] if own_listeners else None
+
+    def notify_all(event: Event) -> None:
+        for listener in own_listeners:
+            listener(event)
+
+    return notify_all
 
 
 async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:

@@ -36,13 +36,14 @@ from ..steps.call_step import CallStep, current_step
 from ..steps.expense import Expense
 from ..steps.notes import build_waiting_result
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import choose_provider, combine_listeners
 from .budgets import Budget
 from .call_watcher import current_run
+from .events import combine_listeners
 from .final_answers import AnswerFormat, check_name_is_free
 from .hand_overs import restore_agent
 from .lifecycle import tell_sub_run
 from .loop import run_turns, withdraw_requests
+from .model_requests import choose_provider
 from .options import AgentOptions
 from .resume import Decisions, apply_decisions
 from .saved.runs import Run, SubRun
