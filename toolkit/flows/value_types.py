@@ -130,8 +130,10 @@ class FlowTypes:
                 f"{ref.item.__module__}.{ref.item.__qualname__}, and values are stored by name; rename one"
             )
 
-    def __getitem__(self, name: str) -> TypeRef:
-        return self._refs[name]
+    def add_list(self, item: type) -> None:
+        """Add the type of lists of *item*, which is the class of a type that was added."""
+        ref = TypeRef(item, is_list=True)
+        self._refs[ref.name] = ref
 
     def __contains__(self, name: str) -> bool:
         return name in self._refs

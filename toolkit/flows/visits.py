@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from .._plumbing.wording import MASK
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
+from ..steps.base import may_repeat
 from ..steps.notes import read_pause
 from .graph import Graph, StepNode
 from .outcomes import Problems
@@ -120,7 +121,7 @@ class ItemVisit:
                     return Passed(output, attempt)
             if result.kind == "halted":
                 return Broken(tuple(texts), is_final=True, left=(self.label,) if stands else ())
-            if may_have_happened(result) and not self._node.may_repeat and self._node.undo is None:
+            if may_have_happened(result) and not may_repeat(self._node.tool) and self._node.undo is None:
                 return Broken(tuple(texts), is_final=True, left=(f"{self.label}, which may or may not have happened",))
             if result.kind == "ok" or result.attempts or was_cut(result):
                 undone = await self.undo(attempt, output, texts)
@@ -268,19 +269,19 @@ def _read_foreign_value(form: Any, node: StepNode, types: FlowTypes) -> FlowValu
             f"its value holds a secret, and was masked as {MASK}; give secrets to the steps that need them as "
             f"resources, with `Inject[T]`"
         )
-    values: list[FlowValue] = []
+    values: dict[TypeRef, FlowValue] = {}
     problems: list[str] = []
     for ref in node.returns:
         try:
-            values.append(types.read(form, ref))
+            values[ref] = types.read(form, ref)
         except ValueError as error:
             problems.append(str(error))
     if len(values) == 1:
-        return values[0]
+        return next(iter(values.values()))
     if not values:
         raise ValueError(f"a hook replaced its value with one of another type: {'; '.join(problems)}")
     raise ValueError(
-        f"a hook replaced its value with one that can be {_name_types([types[value.type] for value in values])}; let "
+        f"a hook replaced its value with one that can be {_name_types(values)}; let "
         f"the hook change the value of the result that it got, so that the type stays"
     )
 
