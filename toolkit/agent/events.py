@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..concurrency.futures import retrieve_exception
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..hooks.events import CatalogChanged
@@ -216,5 +217,4 @@ async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, obj
     finally:
         task.cancel()
         await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading
+        retrieve_exception(task)  # the caller may have stopped reading

@@ -97,23 +97,14 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
 
 async def _call_start_hooks(active_run: ActiveRun, info: RunInfo) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
-    details = {
-        "run": info.id,
-        "verb": info.verb,
-        "provider": info.provider,
-        "model": info.model,
-        "mode": info.mode,
-    }
+    details = {"run": info.id, **{name: getattr(info, name) for name in ("verb", "provider", "model", "mode")}}
     for hook in active_run.first_toolbox.find_hook_methods("agent_started"):
         try:
-            outcome = await _await_if_needed(hook(active_run.session, details=details))
+            outcome = hook(active_run.session, details=details)
+            outcome = await outcome if inspect.isawaitable(outcome) else outcome
         except Exception as error:  # noqa: BLE001 -- a hook that fails stops the agent
             _log.exception("a hook failed where an agent started")
             outcome = Halt(f"a hook failed, so the agent was not started: {describe_value(error)}")
         if isinstance(outcome, (Halt, Deny)):
             return RunEnding(status="stopped", stop="halt", reason=outcome.reason)
     return None
-
-
-async def _await_if_needed(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
