@@ -98,9 +98,12 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
 async def _call_start_hooks(active_run: ActiveRun, info: RunInfo) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
     details = {"run": info.id, **{name: getattr(info, name) for name in ("verb", "provider", "model", "mode")}}
-    for hook in active_run.first_toolbox.find_hook_methods("agent_started"):
+    hooks = active_run.first_toolbox.dispatcher.settings.chain.hooks
+    for hook in {id(hook): hook for hook in hooks}.values():  # each hook once
+        if not callable(start := getattr(hook, "agent_started", None)):
+            continue
         try:
-            outcome = hook(active_run.session, details=details)
+            outcome = start(active_run.session, details=details)
             outcome = await outcome if inspect.isawaitable(outcome) else outcome
         except Exception as error:  # noqa: BLE001 -- a hook that fails stops the agent
             _log.exception("a hook failed where an agent started")

@@ -189,13 +189,9 @@ async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolRes
 
 
 async def _make_call(active_run: ActiveRun, call: ToolCall) -> ToolResult:
-    seconds_left = active_run.ledger.remaining_seconds()
-    if seconds_left == 0:
-        return build_unfinished_result(call, "no time is left")
+    ledger, resources = active_run.ledger, active_run.resources
     with watch_calls(active_run):
-        return await active_run.toolbox.dispatcher.call(
-            call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
-        )
+        return await active_run.toolbox.call_in_time(call, ledger, resources, active_run.session)
 
 
 async def _resume_call(

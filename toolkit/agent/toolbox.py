@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ..approvals import ApprovalError
@@ -43,6 +43,7 @@ from ..session import Session
 from ..spec import Tool
 from ..steps.call_step import BEGIN_HOOK
 from ..values.visible import make_visible
+from .budgets import Ledger
 from .call_watcher import current_run
 from .conversation.valid_messages import build_unfinished_result
 from .events import ToolProgress
@@ -240,13 +241,7 @@ class Toolbox:
         run = current_run.get()
         if run is None:
             return await self.dispatcher.call(call, resources=resources)
-
-        async def start() -> ToolResult:
-            seconds_left = run.ledger.remaining_seconds()  # asked for each call, because those before have used time
-            if seconds_left == 0:
-                return build_unfinished_result(call, "no time is left")
-            return await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
-
+        start = partial(self.call_in_time, call, run.ledger, resources)
         run.watcher.record_start(call, self.summary_of)
         if run.steps is None:
             return run.watcher.record_result(call, await start())
@@ -254,6 +249,15 @@ class Toolbox:
         run.steps.prepare(call, key)
         call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
         return run.watcher.record_result(call, await run.do_call_step(key, call, start))
+
+    async def call_in_time(
+        self, call: ToolCall, ledger: Ledger, resources: Mapping[Any, Any] | None, session: Session | None = None
+    ) -> ToolResult:
+        """Run *call* within the seconds that *ledger* has left now. The calls before it have used time."""
+        seconds_left = ledger.remaining_seconds()
+        if seconds_left == 0:
+            return build_unfinished_result(call, "no time is left")
+        return await self.dispatcher.call(call, session=session, resources=resources, timeout_seconds=seconds_left)
 
     def find_output_reader(self, session: Session) -> KeptOutputReader | None:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
@@ -326,7 +330,7 @@ class Toolbox:
         expand = getattr(self._source.catalog, "expanded", None)
         return str(expand(prompt)) if callable(expand) else prompt
 
-    # Summaries for people, and hooks.
+    # Summaries for people.
 
     def summary_of(self, call: ToolCall) -> str:
         """Return what *call* does in a few words of the tool's author, or the name of the tool if there are none."""
@@ -349,11 +353,6 @@ class Toolbox:
         return _shorten_summary(
             plan.redaction(decoded, call.arguments).mask_text(summary) if isinstance(summary, str) else plan.name
         )
-
-    def find_hook_methods(self, method: str) -> Iterable[Callable[..., Any]]:
-        """Return the method named *method* of every hook that has it, each hook once."""
-        unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
-        return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
 
 
 class _PersonListener:
