@@ -131,7 +131,6 @@ class ActiveRun:
         return messages
 
     def add_prompt(self, message: UserMessage) -> None:
-        """Append the prompt to the conversation."""
         self.conversation.add_prompt(message)
         self._untold_prompts.append(message)
 

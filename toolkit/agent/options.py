@@ -201,7 +201,6 @@ class AgentOptions:
         )
 
     def build_ledger(self, spent: Expense, *, is_replayed: bool = False) -> Ledger:
-        """Return the ledger for a run that has already used *spent*."""
         return Ledger(
             self.budget,
             self.max_turns,

@@ -206,7 +206,6 @@ class Toolbox:
                 del state[_RUN_COUNT_KEY]
 
     def is_for_planning(self, tool: Tool) -> bool:
-        """Return whether *tool* may be used in mode "plan"."""
         is_own = (
             tool.name in (EXIT_PLAN, SEARCH_TOOL_NAME) or is_output_reader(tool) or find_next_agent(tool) is not None
         )

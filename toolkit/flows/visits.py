@@ -213,7 +213,6 @@ class ItemVisit:
 
 
 def describe_failure(result: ToolResult) -> str:
-    """Return why a call failed, in one sentence."""
     if result.kind == "waiting":
         return (
             f"`{result.tool}` waits for an answer, but has no request that a person could answer; a hook returned this"

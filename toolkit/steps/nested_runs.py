@@ -156,11 +156,9 @@ class NestedRuns:
         return self._notes
 
     async def read_note(self, name: str) -> Any:
-        """Return what `write_note` has kept under *name*; None if there is nothing."""
         return await self._watch(read_note(self._steps, f"{self._key}/{name}"))
 
     async def write_note(self, name: str, text: str, value: Any) -> None:
-        """Keep *value*, which is JSON, under *name*. *text* says what it is about."""
         await self._watch(write_note(self._steps, f"{self._key}/{name}", text, value))
 
     async def _watch(self, step: Awaitable[T]) -> T:

@@ -67,7 +67,6 @@ class RunSteps:
         self.epoch: int = getattr(self.scope.steps, "epoch", 0)
 
     def for_sub_run(self, key: str, reply_count: int, outer: CallStep | None) -> RunSteps:
-        """Return the steps of a sub-run."""
         return RunSteps(self.scope, key, reply_count=reply_count, outer=outer, shares_budget=True)
 
     # Keys, and ids that are derived from them.
@@ -216,11 +215,9 @@ class RunSteps:
         )
 
     async def read_note(self, key: str) -> Any:
-        """Return the JSON that `write_note` has kept under *key*; None if there is none."""
         return await self._report(read_note(self.scope.steps, key))
 
     async def write_note(self, key: str, text: str, value: Any) -> None:
-        """Keep *value*, which is JSON, under *key*. *text* says what it is about."""
         await self._report(write_note(self.scope.steps, key, text, value))
 
     async def _report(self, step: Awaitable[T], work_errors: Sequence[BaseException] = ()) -> T:
