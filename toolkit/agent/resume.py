@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from .._plumbing.generated_ids import GeneratedId
-from ..approvals import ApprovalError
+from ..approvals.records import CORRECTABLE, ApprovalError, is_temporary
 from ..decisions import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
 from ..steps.notes import CallPause, read_pause
@@ -34,7 +34,6 @@ __all__ = [
     "Resume",
     "apply_decisions",
     "check_decisions",
-    "is_temporary",
     "resume_with_decisions",
     "try_patiently",
     "withdraw_unknown_requests",
@@ -47,8 +46,6 @@ SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[
 
 _WAITS_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
-# The host can correct these and answer again: as another principal, with another answer, or a little later.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
 
 _log = logging.getLogger("toolkit")
 T = TypeVar("T")
@@ -215,7 +212,7 @@ async def _resume_call(
             session, resources = active_run.session, active_run.resources
             return await resume(request, decision, session=session, resources=resources, timeout_seconds=seconds_left)
     except ApprovalError as error:
-        if error.why in _CORRECTABLE:
+        if error.why in CORRECTABLE or is_temporary(error):  # the host can answer again
             raise
         if error.why == "changed" and decision.approved and tool is not None:
             return await _ask_about_change(active_run, call, request)
@@ -249,11 +246,6 @@ def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> 
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):
         if place > index and result.kind == "waiting":
             active_run.conversation.replace_result(place, build_unfinished_result(call, why))
-
-
-def is_temporary(error: BaseException | None) -> bool:
-    """Return whether *error* says that a decision cannot be applied now, but as it is a little later."""
-    return isinstance(error, ApprovalError) and error.why in ("store", "running")
 
 
 async def resume_with_decisions(

@@ -3,7 +3,7 @@ Runs whose steps are kept elsewhere, for code that continues them in another pro
 
     agent = with_approval_store(agent, store)        # once
     stepped = SteppedRun(agent, id="fix-417", steps=steps, secret=secret)
-    run = await stepped.run(prompt)
+    run = await stepped.run(prompt, principal=principal, session_state=session_state)
     run = await stepped.resume(run, decisions)
 
 After a crash the same call, with the same `Steps`, does the run again from its start: a step that was kept returns at
@@ -30,7 +30,7 @@ from ..steps.call_step import RunScope, StepSetup
 from ..steps.requests import ASK_AGAIN, find_withdrawn_ids
 from ..steps.session_changes import apply_changes
 from .agent import Agent
-from .inner_agents import RunOrder, read_own_session
+from .inner_agents import RunOrder
 from .plan_mode import check_execution
 from .resume import Decisions
 from .saved.runs import Run
@@ -60,15 +60,9 @@ class SteppedRun(Generic[T]):
     resources: Mapping[Any, Any] | None = None
 
     async def run(
-        self, prompt: str | UserMessage, *, principal: str | None = None, session_state: Mapping[str, Any] | None = None
+        self, prompt: str | UserMessage, *, principal: str | None, session_state: Mapping[str, Any]
     ) -> Run[T]:
-        """
-        Work on *prompt* as `Agent.run` does.
-
-        The session begins with *session_state*. Without it, this and the principal are the agent's own.
-        """
-        if session_state is None:
-            principal, session_state = read_own_session(self.agent, principal)
+        """Work on *prompt* as `Agent.run` does. The session begins with *session_state*."""
         session = Session(id=derive_session_id(self.id, self.secret), principal=principal)
         apply_changes(session_state, session)
         return await self._start(RunOrder("run", prompt, None), self._set_up(session))

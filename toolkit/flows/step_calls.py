@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from ..agent.resume import is_temporary, try_patiently
-from ..approvals import ApprovalError, Approvals
+from ..agent.resume import try_patiently
+from ..approvals import Approvals
+from ..approvals.records import CORRECTABLE, ApprovalError, is_temporary
 from ..calls.resources import PER_CALL, check_resource_keys
 from ..catalog import Catalog
 from ..decisions import ApprovalRequest, Decision
@@ -44,9 +45,6 @@ from .graph import Graph
 from .outcomes import Problems
 
 __all__ = ["CallHeldBack", "StepCaller", "StepDispatchers", "build_key"]
-
-# The person who answers can correct these and answer again: as another principal, or with another answer.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers"))
 
 _CHANGED = "changed"
 """The last part of the key under which the arguments of a call are kept, if a hook or a person has changed them."""
@@ -239,7 +237,7 @@ class StepCaller:
         except ApprovalError as error:
             if is_temporary(error):
                 raise
-            if error.why in _CORRECTABLE:
+            if error.why in CORRECTABLE:
                 self._scope.refused[request.id] = error
                 raise _Unanswered from error
             if error.why == "changed" and decision.approved:
