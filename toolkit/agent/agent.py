@@ -5,10 +5,9 @@ The `Agent`: it lets a model work on a prompt with tools.
     run = await agent.run("Mend the failing test.")
     run.status, run.text
 
-A run is a value. `resume` takes a run that waits, with decisions. `execute`
-takes a run that has planned. `run` continues any run that does not wait. A run
-can be saved as JSON, and each of these also works in another process. From sync
-code, call `run_sync`, `resume_sync` and `execute_sync`.
+A run is a value. `resume` takes a run that waits, with decisions. `execute` takes a run that has planned. `run`
+continues any run that does not wait. A run can be saved as JSON, and each of these also works in another process. From
+sync code, call `run_sync`, `resume_sync` and `execute_sync`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
 The limits of a run, and the count of what it has used.
 
-A budget holds from a prompt to the end of the work on it. A pause does not
-reset it, and the time that people take to answer does not count. A sub-run
-uses the budget of its parent. If it has one of its own, both count, and the
-limit that is reached first ends it.
+A budget holds from a prompt to the end of the work on it. A pause does not reset it, and the time that people take to
+answer does not count. A sub-run uses the budget of its parent. If it has one of its own, both count, and the limit that
+is reached first ends it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The watcher of a run's calls: it is told when a call starts, reports progress and ends.
 
-The run of a call is found in a context variable. So several runs can share one
-toolbox, and a tool can find the run that it belongs to.
+The run of a call is found in a context variable. So several runs can share one toolbox, and a tool can find the run
+that it belongs to.
 """
 
 from __future__ import annotations

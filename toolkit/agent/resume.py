@@ -1,9 +1,8 @@
 """
 Resuming a run that waits: decisions are applied, and calls that were held back are run, in order.
 
-A call that was held back runs when no call before it waits. If a request cannot
-be answered any more, the model gets a result that says so. If it can still be
-answered, but not with this decision, an `ApprovalError` is raised.
+A call that was held back runs when no call before it waits. If a request cannot be answered any more, the model gets a
+result that says so. If it can still be answered, but not with this decision, an `ApprovalError` is raised.
 
 `resume_with_decisions` goes on all the same: a decision that a person has to correct is refused, and the others count.
 If only the moment is wrong, because the store of approvals is busy or another caller runs the call, the decision is not

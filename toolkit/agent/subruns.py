@@ -1,15 +1,13 @@
 """
 Sub-runs: runs that a tool starts inside its call, to let the model work on another prompt.
 
-A sub-run has the session of its parent, so the same mode, rules and grants
-hold in it. It has the system prompt of its parent unless it gets its own. It
-uses the budget of its parent, ends when its call has to end, and can call no
-tool that its parent cannot call. If a call in the sub-run waits, the parent
-waits too. Events of the sub-run are reported as `SubRunEvent`.
+A sub-run has the session of its parent, so the same mode, rules and grants hold in it. It has the system prompt of its
+parent unless it gets its own. It uses the budget of its parent, ends when its call has to end, and can call no tool
+that its parent cannot call. If a call in the sub-run waits, the parent waits too. Events of the sub-run are reported as
+`SubRunEvent`.
 
-The sub-run of an agent that is a tool of another agent has the provider, the
-prompts, the tools and the limits of that agent, besides those of its parent.
-The agents are of type `Any`, because the `Agent` imports this file.
+The sub-run of an agent that is a tool of another agent has the provider, the prompts, the tools and the limits of that
+agent, besides those of its parent. The agents are of type `Any`, because the `Agent` imports this file.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from ..spec import Tool
 from ..steps.call_step import CallStep, current_step
 from ..steps.expense import Expense
 from ..steps.notes import build_waiting_result
+from ..steps.run_steps import RunSteps
 from .active_run import ActiveRun, RunEnding
 from .budgets import Budget
 from .call_watcher import current_run
@@ -293,7 +292,8 @@ def _build_child(
     """
     steps = None
     if parent.steps is not None and (own_key := key or (None if run is None else run.id)) is not None:
-        steps = parent.steps.for_sub_run(own_key, 0 if run is None else run.reply_count, step)
+        reply_count = 0 if run is None else run.reply_count
+        steps = RunSteps(parent.steps.scope, own_key, reply_count=reply_count, outer=step, shares_budget=True)
     listener, depth, ledger = parent.watcher.build_sub_run_listener(sub.call_id), parent.depth + 1, parent.ledger
     if agent is None:
         options, toolbox = _choose_setup(parent, sub)

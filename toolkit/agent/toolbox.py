@@ -1,9 +1,8 @@
 """
 The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
-The agent adds its own tools: `exit_plan`, `tool_search` if some tools are deferred and the catalog has none, and
-`read_output` if the catalog has no tool that reads results that were cut. Every call goes through the same hooks,
-rules, approvals and log as in the host's dispatcher. The watcher of the run is told about every call.
+Every call goes through the same hooks, rules, approvals and log as in the host's dispatcher. The watcher of the run is
+told about every call.
 """
 
 from __future__ import annotations

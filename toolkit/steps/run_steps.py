@@ -66,9 +66,6 @@ class RunSteps:
     def __post_init__(self) -> None:
         self.epoch: int = getattr(self.scope.steps, "epoch", 0)
 
-    def for_sub_run(self, key: str, reply_count: int, outer: CallStep | None) -> RunSteps:
-        return RunSteps(self.scope, key, reply_count=reply_count, outer=outer, shares_budget=True)
-
     # Keys, and ids that are derived from them.
 
     def make_call_key(self, call_id: str) -> str:

@@ -1,11 +1,10 @@
 """
 A run as a value: the conversation, how it ended, and what it waits for.
 
-A run can be written as JSON with a version, and read back. A run that was read
-back is data, not authority: it has no mode, no grants and no principal, and
-nothing in it says what a tool may do. (`run_seal.py` restores the authority.)
-The messages, the plan and the amounts spent are those that the data states, so
-seal a run if untrusted users can write to the place where it is stored.
+A run can be written as JSON with a version, and read back. A run that was read back is data, not authority: it has no
+mode, no grants and no principal, and nothing in it says what a tool may do. (`run_seal.py` restores the authority.) The
+messages, the plan and the amounts spent are those that the data states, so seal a run if untrusted users can write to
+the place where it is stored.
 """
 
 from __future__ import annotations
