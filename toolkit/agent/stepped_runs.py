@@ -14,7 +14,6 @@ it has read are in the records of its steps.
 from __future__ import annotations
 
 import contextlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
@@ -28,6 +27,7 @@ from ..spec import Tool
 from ..steps.base import Steps
 from ..steps.call_step import RunScope, StepSetup
 from ..steps.requests import ASK_AGAIN, find_withdrawn_ids
+from ..steps.run_steps import derive_id
 from ..steps.session_changes import apply_changes
 from .agent import Agent
 from .inner_agents import RunOrder
@@ -123,8 +123,7 @@ def list_tools(agent: Agent[Any]) -> list[Tool]:
 
 
 def derive_session_id(run_id: str, secret: str) -> str:
-    """Return the id of the session of a run, which others cannot guess."""
-    return hmac.new(secret.encode(), f"toolkit session {run_id}".encode(), "sha256").hexdigest()[:32]
+    return derive_id(secret, "session", run_id)
 
 
 async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:

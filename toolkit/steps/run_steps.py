@@ -37,7 +37,7 @@ from .nested_runs import NestedRuns
 from .notes import CallPause
 from .records import ReplyToPrompts
 
-__all__ = ["RunSteps", "escape_key"]
+__all__ = ["RunSteps", "derive_id", "escape_key"]
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class RunSteps:
 
     def derive_request_id(self, key: str) -> str | None:
         """Return the id of a request that the step *key* makes; None for a random one."""
-        return self._derive("request", key) if self.scope.secret else None
+        return derive_id(self.scope.secret, "request", key) if self.scope.secret else None
 
     def prepare(self, call: ToolCall, key: str) -> None:
         """Give *call* the ids that it has in every attempt at the step *key*."""
@@ -92,12 +92,8 @@ class RunSteps:
         A step runs its call only if no earlier attempt at it has begun, or if the tool may be run again. So it takes
         over a claim that an earlier attempt has made. The mark tells it from the claims of other callers.
         """
-        key = self._derive("idempotency key", self.make_call_key(call_id))
+        key = derive_id(self.scope.secret, "idempotency key", self.make_call_key(call_id))
         return key, f"{digest_parts('toolkit claim mark', key)[:16]}.{self.epoch}"
-
-    def _derive(self, purpose: str, key: str) -> str:
-        text = f"toolkit {purpose} {key}"
-        return hmac.new(self.scope.secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
 
     # Steps.
 
@@ -234,6 +230,12 @@ async def _note_error(work: Callable[[], Awaitable[T]], errors: list[BaseExcepti
     except BaseException as error:
         errors.append(error)
         raise
+
+
+def derive_id(secret: str, purpose: str, key: str) -> str:
+    """Return an id for this *purpose*, which is the same in every process, and which others cannot guess."""
+    text = f"toolkit {purpose} {key}"
+    return hmac.new(secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
 
 
 def escape_key(text: str) -> str:
