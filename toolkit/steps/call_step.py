@@ -86,7 +86,6 @@ class CallStep:
     Attributes:
         nested: The runs that the function of the call starts itself.
         spent: What the call costs, and what its sub-runs have used, without those that its function starts itself.
-        failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
         is_in_tool: Whether the tool runs, and not a hook.
         on_start: Awaited with each call inside the step, with this one first, just before its tool begins.
@@ -102,7 +101,6 @@ class CallStep:
     is_in_tool: bool = field(init=False, default=False)
     spent: Expense = field(init=False, default_factory=Expense)
     plan: str | None = field(init=False, default=None)
-    failure: Exception | None = field(init=False, default=None)
     has_returned: bool = field(init=False, default=False)
     on_start: Callable[[ShownCall], Awaitable[None]] | None = field(init=False, default=None)
     _is_over: bool = field(init=False, default=False)

@@ -166,8 +166,8 @@ class RunSteps:
                 current_step.reset(token)
                 current_run_id.reset(id_token)
                 await step.end()
-            if (failure := step.failure or nested.failure) is not None:
-                raise failure
+            if nested.failure is not None:
+                raise nested.failure
             return result
 
         kept_work = self.scope.steps.call(key, call, do_call, may_repeat=repeats, session=session)
@@ -220,7 +220,7 @@ class RunSteps:
         except Exception as error:
             # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
             if self.outer is not None and not any(error is work_error for work_error in work_errors):
-                self.outer.failure = error
+                self.outer.nested.failure = error
             raise
 
 
