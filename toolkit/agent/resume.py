@@ -25,7 +25,7 @@ from ..steps.notes import CallPause, read_pause
 from ..steps.requests import ASK_AGAIN, check_answers, withdraw_session_requests
 from .active_run import ActiveRun, RunEnding
 from .conversation.valid_messages import build_unfinished_result
-from .loop import conclude_turn, dispatch_calls, watch_calls
+from .loop import call_in_time, conclude_turn, dispatch_calls, watch_calls
 from .saved.runs import Run, check_run
 
 __all__ = [
@@ -185,9 +185,8 @@ async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolRes
 
 
 async def _make_call(active_run: ActiveRun, call: ToolCall) -> ToolResult:
-    ledger, resources = active_run.ledger, active_run.resources
     with watch_calls(active_run):
-        return await active_run.toolbox.call_in_time(call, ledger, resources, active_run.session)
+        return await call_in_time(active_run, call)
 
 
 async def _resume_call(

@@ -1,17 +1,16 @@
 """
 The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
-Every call goes through the same hooks, rules, approvals and log as in the host's dispatcher. The watcher of the run is
-told about every call.
+Every call goes through the same hooks, rules, approvals and log as in the host's dispatcher.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from ..approvals import ApprovalError
@@ -37,14 +36,12 @@ from ..hooks.events import Event as LifecycleEvent
 from ..hooks.events import PersonAnswered, PersonAsked
 from ..permissions import Permissions
 from ..permissions.modes import Mode
-from ..results import ToolCall, ToolResult
+from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..steps.call_step import BEGIN_HOOK
 from ..values.visible import make_visible
-from .budgets import Ledger
 from .call_watcher import current_run
-from .conversation.valid_messages import build_unfinished_result
 from .events import ToolProgress
 from .plan_mode import PlanGuard, build_plan_request
 from .prompts import EXIT_PLAN
@@ -225,37 +222,7 @@ class Toolbox:
         view = CatalogView((), lambda: offered)
         return view if answer_tool is None else view.merged(Catalog(answer_tool))
 
-    # Calls.
-
-    async def call_many(
-        self, calls: Sequence[ToolCall], session: Session, resources: Mapping[Any, Any] | None
-    ) -> list[ToolResult]:
-        """Run *calls* as `Dispatcher.call_many` does, and tell the watcher of the run when each starts and ends."""
-        return await self.dispatcher.call_many(
-            calls, session=session, run_call=lambda call: self._call_and_watch(call, resources)
-        )
-
-    async def _call_and_watch(self, call: ToolCall, resources: Mapping[Any, Any] | None) -> ToolResult:
-        run = current_run.get()
-        if run is None:
-            return await self.dispatcher.call(call, resources=resources)
-        start = partial(self.call_in_time, call, run.ledger, resources)
-        run.watcher.record_start(call, self.summary_of)
-        if run.steps is None:
-            return run.watcher.record_result(call, await start())
-        key = run.steps.make_call_key(call.id)
-        run.steps.prepare(call, key)
-        call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
-        return run.watcher.record_result(call, await run.do_call_step(key, call, start))
-
-    async def call_in_time(
-        self, call: ToolCall, ledger: Ledger, resources: Mapping[Any, Any] | None, session: Session | None = None
-    ) -> ToolResult:
-        """Run *call* within the seconds that *ledger* has left now. The calls before it have used time."""
-        seconds_left = ledger.remaining_seconds()
-        if seconds_left == 0:
-            return build_unfinished_result(call, "no time is left")
-        return await self.dispatcher.call(call, session=session, resources=resources, timeout_seconds=seconds_left)
+    # Requests, and texts that were cut.
 
     def find_output_reader(self, session: Session) -> KeptOutputReader | None:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
