@@ -283,7 +283,7 @@ def _build_child(
     If the parent has steps, *key* is the key of the sub-run, and *step* the step of its call if it is new. The key is
     the id of the sub-run, so a sub-run that waited goes on with the keys that it had.
     """
-    run, steps = sub.run, None
+    run, steps = replace(sub.run, id=key or sub.run.id, session=parent.session), None
     if parent.steps is not None and key is not None:
         steps = RunSteps(parent.steps.scope, key, reply_count=run.reply_count, outer=step, shares_budget=True)
     listener, depth, ledger = parent.watcher.build_sub_run_listener(sub.call_id), parent.depth + 1, parent.ledger
@@ -300,14 +300,12 @@ def _build_child(
         options,
         toolbox,
         ledger,
-        parent.session,
-        run=run,
+        run,
         on_event=listener,
         resources=parent.resources,
         depth=depth,
         parent=(parent.run_id, sub.call_id),
         tool_names=sub.tools,
-        run_id=key,
         steps=steps,
         agent=agent,
     )
