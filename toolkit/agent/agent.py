@@ -392,7 +392,7 @@ class Agent(Generic[T]):
             count_retries(active_run.ledger.take_retry),
             count_costs(active_run.ledger.take_cost),
         ):
-            return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
+            return await run_with_lifecycle(active_run, go_on, partial(setattr, self, "last_run"))
 
 
 add_other_words(Agent, AGENT_ATTRIBUTES)

@@ -133,6 +133,7 @@ def build_active_run(agent: Any, order: RunOrder, spent: Expense, setup: StepSet
         steps=steps,
         agent=agent,
     )
+    active_run.verb = order.verb
     restore_agent(active_run, run.agent)
     return active_run
 

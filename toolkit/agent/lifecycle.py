@@ -25,15 +25,13 @@ E = TypeVar("E", RunEnded, SubRunEnded)
 
 
 async def run_with_lifecycle(
-    active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str, on_end: Callable[[Run[Any]], object]
+    active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], on_end: Callable[[Run[Any]], object]
 ) -> Run[Any]:
     """
     Call the hooks for the start, do *work* on *active_run*, and return the run. Tell the listeners both ends.
 
-    *verb* tells the hooks which method of the agent was called. *on_end* is always called with the run, also if this
-    function is cancelled or an unexpected exception is raised.
+    *on_end* is always called with the run, also if this function is cancelled or an unexpected exception is raised.
     """
-    active_run.verb = verb
     if active_run.has_listeners:
         await active_run.read_first_span()
     start, ended = active_run.describe(), list[Run[Any]]()
