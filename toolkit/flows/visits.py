@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from .._plumbing.wording import MASK
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
+from ..spec import Tool
 from ..steps.base import may_repeat
 from ..steps.notes import read_pause
 from .graph import Graph, StepNode
@@ -84,7 +85,7 @@ class ItemVisit:
         self._node = node
         self._value = value
         self._prefix = f"{caller.key}/{build_key(node.name, number, item)}"
-        self.first_key = self._build_run_key(1)
+        self.first_key = self._build_key("run", 1)
         self._passed: Passed | None = None
         self.item = item
         self.label = node.name if item == 0 else f"{node.name} (item {item})"
@@ -152,16 +153,11 @@ class ItemVisit:
         has_begun = read_pause(result) is not None  # an agent inside it waits, and may have done something before
         return has_begun or result.kind == "ok" or result.attempts > 0 or was_cut(result)
 
-    async def _find_value_before(self, attempt: int) -> FlowValue:
-        """Return the value with which an attempt ran. A hook or a person may have changed it."""
-        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt))
-        return self._value if changed is None else FlowValue(self._value.type, changed[self._node.parameter])
-
-    def _build_run_key(self, attempt: int) -> str:
-        return f"{self._prefix}/{build_key('run', attempt)}"
+    def _build_key(self, action: str, attempt: int) -> str:
+        return f"{self._prefix}/{build_key(action, attempt)}"
 
     async def _call_step(self, attempt: int, problems: Problems) -> ToolResult:
-        arguments, key = {self._node.parameter: self._value.value}, self._build_run_key(attempt)
+        arguments, key = {self._node.parameter: self._value.value}, self._build_key("run", attempt)
         # The type belongs to the value: another type may have the same fields. The name of the parameter does not.
         return await self._caller.call(
             key, self._node.tool, arguments, value=self._value.to_json(), problems=problems, finish=self._tag_value
@@ -185,14 +181,21 @@ class ItemVisit:
     async def _check(self, attempt: int, output: FlowValue) -> list[str] | Paused:
         if self._node.check is None:
             return []
-        before = await self._find_value_before(attempt)
-        arguments = {"before": before.to_json(), "after": output.to_json()}
-        result = await self._caller.call(f"{self._prefix}/{build_key('check', attempt)}", self._node.check, arguments)
+        result = await self._call_helper("check", self._node.check, attempt, output)
         if (pause := _find_pause(result)) is not None:
             return pause
         if result.kind != "ok":
             return [f"the check of `{self._node.name}` could not be made: {describe_failure(result)}"]
         return list(result.value)
+
+    async def _call_helper(self, action: str, tool: Tool, attempt: int, output: FlowValue | None) -> ToolResult:
+        """Call the check or the undo of the step with the value before and the value after an attempt."""
+        before = self._value.to_json()
+        changed = await self._caller.find_changed_arguments(self._build_key("run", attempt))
+        if changed is not None:  # a hook or a person has given the step another value
+            before["value"] = changed[self._node.parameter]
+        arguments = {"before": before, "after": None if output is None else output.to_json()}
+        return await self._caller.call(self._build_key(action, attempt), tool, arguments)
 
     async def undo(self, attempt: int, output: FlowValue | None, texts: list[str]) -> Broken | Paused | None:
         """Undo an attempt because of *texts*, and return None if that worked or if the step has no undo."""
@@ -201,9 +204,7 @@ class ItemVisit:
         if not await self._caller.wait_until_over(self._node.tool):
             reason = f"{self.label} could not be undone, because an attempt that could not be stopped still runs"
             return Broken((*texts, reason), is_final=True, left=(self.label,))
-        before = await self._find_value_before(attempt)
-        arguments = {"before": before.to_json(), "after": None if output is None else output.to_json()}
-        result = await self._caller.call(f"{self._prefix}/{build_key('undo', attempt)}", self._node.undo, arguments)
+        result = await self._call_helper("undo", self._node.undo, attempt, output)
         if (pause := _find_pause(result)) is not None:
             return pause
         if result.kind == "ok":
