@@ -214,11 +214,10 @@ async def _run_calls(
 
 async def dispatch_calls(active_run: ActiveRun, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run *calls* and return their results; *active_run* watches each call."""
-    with watch_calls(active_run):
-        active_run.session.last_prompt = active_run.conversation.last_prompt
-        return await active_run.toolbox.dispatcher.call_many(
-            calls, session=active_run.session, run_call=partial(_call_and_watch, active_run)
-        )
+    active_run.session.last_prompt = active_run.conversation.last_prompt
+    return await active_run.toolbox.dispatcher.call_many(
+        calls, session=active_run.session, run_call=partial(_call_and_watch, active_run)
+    )
 
 
 async def _call_and_watch(active_run: ActiveRun, call: ToolCall) -> ToolResult:
@@ -238,9 +237,10 @@ async def call_in_time(active_run: ActiveRun, call: ToolCall) -> ToolResult:
     seconds_left = active_run.ledger.remaining_seconds()
     if seconds_left == 0:
         return build_unfinished_result(call, "no time is left")
-    return await active_run.toolbox.dispatcher.call(
-        call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
-    )
+    with watch_calls(active_run):
+        return await active_run.toolbox.dispatcher.call(
+            call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
+        )
 
 
 @contextlib.contextmanager

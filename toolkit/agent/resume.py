@@ -170,7 +170,7 @@ async def _call_again(active_run: ActiveRun, call: ToolCall, pause: CallPause) -
     result = await active_run.do_call_step(
         f"{call_key}/again/{pause.number}",
         own_call,
-        lambda: _make_call(active_run, own_call),
+        lambda: call_in_time(active_run, own_call),
         call_key=call_key,
         pause=pause,
     )
@@ -181,12 +181,7 @@ async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolRes
     """Return the result of *call*, which is made once more in the step *key*, because its request was withdrawn."""
     assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
     active_run.steps.prepare(call, key)
-    return await _make_call(active_run, call)
-
-
-async def _make_call(active_run: ActiveRun, call: ToolCall) -> ToolResult:
-    with watch_calls(active_run):
-        return await call_in_time(active_run, call)
+    return await call_in_time(active_run, call)
 
 
 async def _resume_call(
@@ -228,7 +223,7 @@ async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: Appr
     new_call = ToolCall(call.name, call.arguments, GeneratedId(call.id), turn=active_run.ledger.spent.turns)
     new_call.former_request = request.id
     if active_run.steps is None:
-        return await _make_call(active_run, new_call)
+        return await call_in_time(active_run, new_call)
     return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
