@@ -95,7 +95,7 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
 
 async def _call_start_hooks(active_run: ActiveRun, info: RunInfo) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
-    details = {"run": info.id, **{name: getattr(info, name) for name in ("verb", "provider", "model", "mode")}}
+    details = {"run": info.id, "verb": info.verb, "provider": info.provider, "model": info.model, "mode": info.mode}
     hooks = active_run.first_toolbox.dispatcher.settings.chain.hooks
     for hook in {id(hook): hook for hook in hooks}.values():  # each hook once
         if not callable(start := getattr(hook, "agent_started", None)):
