@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from toolkit.agent import Agent, Run
+from toolkit.agent.inner_agents import read_own_session
 from toolkit.agent.stepped_runs import SteppedRun
 from toolkit.approvals import MemoryApprovals
 from toolkit.providers.base import Reply
@@ -138,7 +139,8 @@ async def run_with_steps(
     agent: Agent, prompt: str, *, run_id: str, principal: str | None = None, **options: Any
 ) -> Run:
     """Let *agent* work on *prompt* with the steps in *options*."""
-    return await SteppedRun(agent, id=run_id, **options).run(prompt, principal=principal)
+    own_principal, state = read_own_session(agent, principal)
+    return await SteppedRun(agent, id=run_id, **options).run(prompt, principal=own_principal, session_state=state)
 
 
 async def resume_with_steps(agent: Agent, run: Run, decisions: Any, **options: Any) -> Run:

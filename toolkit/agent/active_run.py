@@ -21,7 +21,6 @@ from ..providers.base import Reply
 from ..providers.input_parts import InputSplitter
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
-from ..session import Session
 from ..steps.call_step import CallStep, current_step
 from ..steps.expense import Expense
 from ..steps.notes import CallPause, StepNotes, attach_notes, detach_notes
@@ -53,7 +52,7 @@ class RunEnding:
 
 class ActiveRun:
     """
-    A run while the agent works on it.
+    A run while the agent works on it. It goes on from *run*, which has no messages if it is new.
 
     Attributes:
         sub_runs: The sub-runs that wait, by the id of the call that each belongs to.
@@ -78,15 +77,13 @@ class ActiveRun:
         options: AgentOptions,
         toolbox: Toolbox,
         ledger: Ledger,
-        session: Session,
+        run: Run[Any],
         *,
-        run: Run[Any] | None = None,
         on_event: EventListener | None = None,
         resources: Mapping[Any, Any] | None = None,
         depth: int = 0,
         parent: tuple[str, str] | None = None,
         tool_names: tuple[str, ...] | None = None,
-        run_id: str | None = None,
         steps: RunSteps | None = None,
         agent: Any = None,
     ) -> None:
@@ -94,11 +91,10 @@ class ActiveRun:
         self.toolbox = self.first_toolbox = toolbox
         self.agent = self.first_agent = agent
         self.ledger = ledger
-        self.session = session
+        self.session = run.session
         # A durable run that was cut off before it waited is done again from its start.
-        may_be_repeated = run is None and steps is not None and steps.scope.durable_id and steps.outer is None
+        may_be_repeated = not run.messages and steps is not None and steps.scope.durable_id and steps.outer is None
         self._span_note = f"{steps.key}/span" if steps is not None and may_be_repeated else None
-        run = Run(status="running", session=session) if run is None else run
         self.conversation = RunConversation(run.messages, frame_results=options.frame_results, summary=run.summary)
         self.watcher = CallWatcher(on_event)
         self.inbox = RunInbox(run.unread)
@@ -118,7 +114,7 @@ class ActiveRun:
         self.first_text_at: float | None = None
         self._waited_in = tuple(dict.fromkeys(filter(None, (request.trace_parent for request in run.requests))))
         self.tool_names = tool_names
-        self.run_id = run_id or run.id
+        self.run_id = run.id
         self.steps = steps
 
     # What happens beside the run: words of people, and changes of the catalog.
@@ -131,7 +127,6 @@ class ActiveRun:
         return messages
 
     def add_prompt(self, message: UserMessage) -> None:
-        """Append the prompt to the conversation."""
         self.conversation.add_prompt(message)
         self._untold_prompts.append(message)
 

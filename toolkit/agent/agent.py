@@ -5,10 +5,9 @@ The `Agent`: it lets a model work on a prompt with tools.
     run = await agent.run("Mend the failing test.")
     run.status, run.text
 
-A run is a value. `resume` takes a run that waits, with decisions. `execute`
-takes a run that has planned. `run` continues any run that does not wait. A run
-can be saved as JSON, and each of these also works in another process. From sync
-code, call `run_sync`, `resume_sync` and `execute_sync`.
+A run is a value. `resume` takes a run that waits, with decisions. `execute` takes a run that has planned. `run`
+continues any run that does not wait. A run can be saved as JSON, and each of these also works in another process. From
+sync code, call `run_sync`, `resume_sync` and `execute_sync`.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ from ..steps.call_step import StepSetup
 from ..steps.expense import Expense
 from ..steps.requests import name_request
 from .active_run import ActiveRun, RunEnding
-from .active_run_builder import build_active_run
 from .agent_as_tool import build_agent_tool
-from .agent_inputs import build_dispatcher, build_prompt, choose_provider, with_own_tools
+from .agent_inputs import build_active_run, build_dispatcher, build_prompt, with_own_tools
 from .conversation.run_inbox import RunInboxes
 from .events import Event, stream_events
 from .final_answers import AnswerFormat, check_name_is_free
@@ -47,6 +45,7 @@ from .hand_overs import add_hand_over, take_hand_over
 from .inner_agents import RunOrder, find_step_for, run_in_step, wait_for_run
 from .lifecycle import run_with_lifecycle
 from .loop import run_turns
+from .model_requests import choose_provider
 from .options import AGENT_ATTRIBUTES, AGENT_WORDS, RUN_WORDS, AgentKeywords, AgentOptions, RunKeywords
 from .plan_mode import check_execution, resolve_plan_tools, with_plan
 from .prompts import EXECUTE_PROMPT
@@ -393,7 +392,7 @@ class Agent(Generic[T]):
             count_retries(active_run.ledger.take_retry),
             count_costs(active_run.ledger.take_cost),
         ):
-            return await run_with_lifecycle(active_run, go_on, order.verb, partial(setattr, self, "last_run"))
+            return await run_with_lifecycle(active_run, go_on, partial(setattr, self, "last_run"))
 
 
 add_other_words(Agent, AGENT_ATTRIBUTES)

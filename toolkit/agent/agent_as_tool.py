@@ -7,7 +7,6 @@ asked. The agents are of type `Any`, because the `Agent` imports this file.
 
 from __future__ import annotations
 
-import inspect
 from typing import Annotated, Any
 
 from ..context import Context
@@ -38,20 +37,13 @@ def build_agent_tool(agent: Any, name: str, description: str, options: FactOptio
             "`mode` out, and give it the tools that it may use"
         )
 
-    async def work(**values: Any) -> Any:
-        prompt: str = values["prompt"]
+    async def work(*, prompt: Annotated[str, _PROMPT_TEXT], context: Context) -> Any:
         if not prompt.strip():
             raise BadArgs("prompt: expected a text that is not empty")
-        return await (run_agent(agent, prompt, values["context"]) if is_in_run() else _run_alone(agent, prompt))
+        return await (run_agent(agent, prompt, context) if is_in_run() else _run_alone(agent, prompt))
 
-    answer_format, kind = agent._options.output, inspect.Parameter.KEYWORD_ONLY
-    work.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter("prompt", kind, annotation=Annotated[str, _PROMPT_TEXT]),
-            inspect.Parameter("context", kind, annotation=Context),
-        ],
-        return_annotation=str if answer_format is None else answer_format.hint,
-    )
+    answer_format = agent._options.output
+    work.__annotations__["return"] = str if answer_format is None else answer_format.hint
     work.__qualname__ = f"the agent {name}"
     facts: dict[str, Any] = {
         **_derive_facts(agent, options),

@@ -1,10 +1,13 @@
 """
-The inputs of an agent in the forms that it works with: a dispatcher with the agent's own tools, a prompt, a session.
+The inputs of an agent in the forms that it works with: a dispatcher with the agent's own tools, a prompt, a run.
+
+The agent is of type `Any`, because the `Agent` imports this file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,24 +21,22 @@ from ..dispatcher import Dispatcher
 from ..errors import DuplicateTool
 from ..formats.base import SEARCH_TOOL_NAME
 from ..permissions import Permissions
-from ..providers.base import Provider
 from ..providers.messages import UserMessage
 from ..session import Session
 from ..spec import Tool
-from .events import Event, EventListener
+from ..steps.call_step import RunScope, StepSetup
+from ..steps.expense import Expense
+from ..steps.run_steps import RunSteps, escape_key
+from .active_run import ActiveRun
+from .events import combine_listeners
+from .hand_overs import restore_agent
+from .inner_agents import RunOrder
 from .plan_mode import exit_plan_tool
 from .prompts import EXIT_PLAN
 from .saved.runs import Run
 from .toolbox import Toolbox
 
-__all__ = [
-    "build_dispatcher",
-    "build_prompt",
-    "choose_provider",
-    "choose_session",
-    "combine_listeners",
-    "with_own_tools",
-]
+__all__ = ["build_active_run", "build_dispatcher", "build_prompt", "with_own_tools"]
 
 
 def build_dispatcher(tools: Any) -> Dispatcher:
@@ -48,15 +49,6 @@ def build_dispatcher(tools: Any) -> Dispatcher:
         hint = "; write [agent.as_tool(name, description)]" if hasattr(tools, "as_tool") else ""
         raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}{hint}")
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
-
-
-def choose_provider(provider: Provider | str) -> Provider:
-    """Return *provider*, or the provider of the model that it names: "anthropic:claude-sonnet-4-5"."""
-    if not isinstance(provider, str):
-        return provider
-    from ..providers.creation import create_provider  # it loads all providers, and most agents are given one
-
-    return create_provider(provider)
 
 
 def with_own_tools(catalog: CatalogView, hand_overs: CatalogView | None = None) -> CatalogView:
@@ -110,7 +102,43 @@ def build_prompt(prompt: str | UserMessage | None, toolbox: Toolbox) -> UserMess
     return message
 
 
-def choose_session(own_session: Session | None, run: Run[Any] | None) -> Session:
+def build_active_run(agent: Any, order: RunOrder, spent: Expense, setup: StepSetup | None) -> ActiveRun:
+    """
+    Return a new run of *agent*, or that of *order*, which has used *spent*.
+
+    It has steps as *setup* or the options of the agent say.
+    """
+    options, toolbox, steps = agent._options, agent._toolbox, None
+    session = _choose_session((setup and setup.session) or agent._session, order.run)
+    # A conversation that is continued keeps the mode that its host gave it.
+    if agent._mode is not None and (order.run is None or session.mode is None):
+        toolbox.set_mode(session, agent._mode)
+    if setup is None and options.steps is not None:
+        decisions = order.decisions or {}
+        setup = StepSetup(scope=RunScope(steps=options.steps, dispatcher=toolbox.dispatcher, decisions=decisions))
+    run: Run[Any] = replace(order.run or Run(status="running"), session=session)
+    if setup is not None:
+        run = replace(run, id=setup.run_id or run.id)
+        steps = RunSteps(setup.scope, setup.key or escape_key(run.id), reply_count=run.reply_count, outer=setup.outer)
+        spent = replace(spent, seconds=max(spent.seconds, setup.spent_seconds))
+        toolbox = toolbox.with_steps()
+    active_run = ActiveRun(
+        options,
+        toolbox,
+        options.build_ledger(spent, is_replayed=setup is not None),
+        run,
+        # The stream gets the event first, because `on_event` may raise.
+        on_event=combine_listeners(order.on_event, options.on_event),
+        resources=order.resources,
+        steps=steps,
+        agent=agent,
+    )
+    active_run.verb = order.verb
+    restore_agent(active_run, run.agent)
+    return active_run
+
+
+def _choose_session(own_session: Session | None, run: Run[Any] | None) -> Session:
     """
     Return *own_session*, that of *run*, or a new one if there is neither.
 
@@ -125,16 +153,3 @@ def choose_session(own_session: Session | None, run: Run[Any] | None) -> Session
         raise ValueError("the run has another principal than this agent's session")
     run.session.principal = own_session.principal
     return run.session
-
-
-def combine_listeners(*listeners: EventListener | None) -> EventListener | None:
-    """Return one listener that passes each event to all *listeners*, in order; None if there are none."""
-    own_listeners = [listener for listener in listeners if listener is not None]
-    if len(own_listeners) < 2:
-        return own_listeners[0] if own_listeners else None
-
-    def notify_all(event: Event) -> None:
-        for listener in own_listeners:
-            listener(event)
-
-    return notify_all

@@ -1,10 +1,9 @@
 """
 The limits of a run, and the count of what it has used.
 
-A budget holds from a prompt to the end of the work on it. A pause does not
-reset it, and the time that people take to answer does not count. A sub-run
-uses the budget of its parent. If it has one of its own, both count, and the
-limit that is reached first ends it.
+A budget holds from a prompt to the end of the work on it. A pause does not reset it, and the time that people take to
+answer does not count. A sub-run uses the budget of its parent. If it has one of its own, both count, and the limit that
+is reached first ends it.
 """
 
 from __future__ import annotations
@@ -143,8 +142,6 @@ class Ledger:
         self._is_replayed = is_replayed
         self._max_turns = max_turns
         self._spent = spent
-        self._retries = spent.retries
-        self._tool_cost = spent.tool_cost
         self._lock = unlock_in_children(threading.Lock())
         self._clock = clock
         self._started_at = clock()
@@ -176,7 +173,7 @@ class Ledger:
     def spent(self) -> Expense:
         """The amounts used up to this moment."""
         seconds = self._spent.seconds + max(0.0, self._clock() - self._started_at)
-        return replace(self._spent, retries=self._retries, seconds=seconds, tool_cost=self._tool_cost)
+        return replace(self._spent, seconds=seconds)
 
     @property
     def is_replayed(self) -> bool:
@@ -191,12 +188,13 @@ class Ledger:
 
     def add(self, spent: Expense) -> None:
         """Count *spent*, which a step has used in another process."""
-        self._spent += spent
-        with self._lock:
-            self._retries += spent.retries
-            self._tool_cost += spent.tool_cost
+        self._count(spent)
         if self._outer is not None:
             self._outer.add(spent)
+
+    def _count(self, spent: Expense) -> None:
+        with self._lock:  # other threads count retries and costs
+            self._spent += spent
 
     def add_reply(self, usage: Usage, model: str, *, is_turn: bool, requested_model: str = "") -> Expense:
         """
@@ -207,7 +205,7 @@ class Ledger:
         requested_model = requested_model or self.model
         cost = self._compute_cost(usage, model, requested_model)
         expense = Expense(turns=int(is_turn), usage=usage, cost=cost)
-        self._spent += expense
+        self._count(expense)
         if self._outer is None:
             return expense
         return self._outer.add_reply(usage, model, is_turn=is_turn, requested_model=requested_model)
@@ -228,30 +226,30 @@ class Ledger:
         allowed = call_count if max_calls is None else max(0, min(call_count, max_calls - self._spent.calls))
         if self._outer is not None:
             allowed = self._outer.take_calls(allowed)
-        self._spent = replace(self._spent, calls=self._spent.calls + allowed)
+        self._count(Expense(calls=allowed))
         return allowed
 
     def take_retry(self) -> str | None:
         """Count one retry, from any thread. Return the reason if no retry is left, and otherwise None."""
         max_retries = self.budget.retries
         with self._lock:
-            if max_retries is not None and self._retries >= max_retries:
+            if max_retries is not None and self._spent.retries >= max_retries:
                 return f"the run's budget of {format_count(max_retries, 'retry')} is used up"
             reason = None if self._outer is None else self._outer.take_retry()
             if reason is None:
-                self._retries += 1
+                self._spent += Expense(retries=1)
         return reason
 
     def take_cost(self, call: ToolCall, cost: float) -> str | None:
         """Count what *call* costs, from any thread. Return the reason if less than that is left, and otherwise None."""
         amount, maximum = Decimal(str(cost)), self._find_maximum("cost")
         with self._lock:
-            left = None if maximum is None else max(Decimal(0), maximum - self._spent.cost - self._tool_cost)
+            left = None if maximum is None else max(Decimal(0), maximum - self._spent.cost - self._spent.tool_cost)
             if left is not None and amount > left:
                 return f"`{call.name}` costs {amount}, and {left} of the budget of {maximum} in money is left"
             reason = None if self._outer is None else self._outer.take_cost(call, cost)
             if reason is None:
-                self._tool_cost += amount
+                self._spent += Expense(tool_cost=amount)
         return reason
 
     def remaining_seconds(self) -> float | None:

@@ -1,20 +1,18 @@
 """
 The watcher of a run's calls: it is told when a call starts, reports progress and ends.
 
-The run of a call is found in a context variable. So several runs can share one
-toolbox, and a tool can find the run that it belongs to.
+The run of a call is found in a context variable. So several runs can share one toolbox, and a tool can find the run
+that it belongs to.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Protocol
 
 from ..results import ToolCall, ToolResult
-from ..steps.run_steps import RunSteps
-from .budgets import Ledger
 from .conversation.valid_messages import build_unfinished_result
 from .events import Event, EventListener, Refused, SubRunEvent, ToolFinished, ToolStarted
 
@@ -98,14 +96,9 @@ class CallWatcher:
 
 
 class CurrentRun(Protocol):
-    """The members of an `ActiveRun` that its calls use."""
+    """The members of an `ActiveRun` that its tools use."""
 
     watcher: CallWatcher
-    ledger: Ledger
-    steps: RunSteps | None
-
-    async def do_call_step(self, key: str, call: ToolCall, start: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
-        """Return the result of the step *key*: the one that was kept, or a new one by *start*."""
 
     def accept_plan(self, plan: str) -> bool:
         """Accept *plan*. Return False if the run is not in plan mode or has a plan already."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..concurrency.futures import retrieve_exception
 from ..context import Progress
 from ..decisions import ApprovalRequest
 from ..hooks.events import CatalogChanged
@@ -41,6 +42,7 @@ __all__ = [
     "ToolStarted",
     "TurnFinished",
     "UserInput",
+    "combine_listeners",
     "stream_events",
 ]
 
@@ -189,6 +191,19 @@ Event: TypeAlias = ModelEvent | CallEvent | ConversationEvent | RunEvent
 EventListener: TypeAlias = Callable[[Event], object]
 
 
+def combine_listeners(*listeners: EventListener | None) -> EventListener | None:
+    """Return one listener that passes each event to all *listeners*, in order; None if there are none."""
+    own_listeners = [listener for listener in listeners if listener is not None]
+    if len(own_listeners) < 2:
+        return own_listeners[0] if own_listeners else None
+
+    def notify_all(event: Event) -> None:
+        for listener in own_listeners:
+            listener(event)
+
+    return notify_all
+
+
 async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, object]]) -> AsyncGenerator[Event, None]:
     """Yield the events that the coroutine of *start* passes to its listener. It ends when the generator is closed."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -202,5 +217,4 @@ async def stream_events(start: Callable[[EventListener], Coroutine[Any, Any, obj
     finally:
         task.cancel()
         await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading
+        retrieve_exception(task)  # the caller may have stopped reading

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ..approvals.records import ApprovalError
 from ..approvals.store import ApprovalStore
 from ..permissions.modes import Mode
 from ..providers.messages import UserMessage
@@ -25,7 +24,7 @@ from ..values.rendering import as_json
 from ..values.strictjson.canonical import digest_parts
 from .events import EventListener
 from .options import AgentOptions
-from .resume import Decisions, Resume, is_temporary, resume_with_decisions
+from .resume import Decisions, Resume, resume_with_decisions
 from .saved.run_seal import dump_run, load_run
 from .saved.runs import Run, read_answer
 
@@ -90,10 +89,6 @@ async def run_in_step(agent: Any, step: CallStep, order: RunOrder) -> Run[Any]:
             if run.status == "waiting":
                 await step.nested.pause(nested.number, run.requests)
             return run
-    except ApprovalError as error:
-        if is_temporary(error):
-            step.failure = error  # the outer run is given back, and goes on a little later
-        raise
     finally:
         agent.last_run = own_agent.last_run
 

@@ -25,15 +25,13 @@ E = TypeVar("E", RunEnded, SubRunEnded)
 
 
 async def run_with_lifecycle(
-    active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], verb: str, on_end: Callable[[Run[Any]], object]
+    active_run: ActiveRun, work: Callable[[], Awaitable[RunEnding]], on_end: Callable[[Run[Any]], object]
 ) -> Run[Any]:
     """
     Call the hooks for the start, do *work* on *active_run*, and return the run. Tell the listeners both ends.
 
-    *verb* tells the hooks which method of the agent was called. *on_end* is always called with the run, also if this
-    function is cancelled or an unexpected exception is raised.
+    *on_end* is always called with the run, also if this function is cancelled or an unexpected exception is raised.
     """
-    active_run.verb = verb
     if active_run.has_listeners:
         await active_run.read_first_span()
     start, ended = active_run.describe(), list[Run[Any]]()
@@ -97,23 +95,17 @@ def _publish_end(active_run: ActiveRun, ending: RunEnding, on_end: Callable[[Run
 
 async def _call_start_hooks(active_run: ActiveRun, info: RunInfo) -> RunEnding | None:
     """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
-    details = {
-        "run": info.id,
-        "verb": info.verb,
-        "provider": info.provider,
-        "model": info.model,
-        "mode": info.mode,
-    }
-    for hook in active_run.first_toolbox.find_hook_methods("agent_started"):
+    details = {"run": info.id, "verb": info.verb, "provider": info.provider, "model": info.model, "mode": info.mode}
+    hooks = active_run.first_toolbox.dispatcher.settings.chain.hooks
+    for hook in {id(hook): hook for hook in hooks}.values():  # each hook once
+        if not callable(start := getattr(hook, "agent_started", None)):
+            continue
         try:
-            outcome = await _await_if_needed(hook(active_run.session, details=details))
+            outcome = start(active_run.session, details=details)
+            outcome = await outcome if inspect.isawaitable(outcome) else outcome
         except Exception as error:  # noqa: BLE001 -- a hook that fails stops the agent
             _log.exception("a hook failed where an agent started")
             outcome = Halt(f"a hook failed, so the agent was not started: {describe_value(error)}")
         if isinstance(outcome, (Halt, Deny)):
             return RunEnding(status="stopped", stop="halt", reason=outcome.reason)
     return None
-
-
-async def _await_if_needed(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value

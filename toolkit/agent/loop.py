@@ -40,7 +40,7 @@ from .model_requests import build_request
 from .saved.run_fields import Stop
 from .summarizer import compact_conversation
 
-__all__ = ["conclude_turn", "dispatch_calls", "run_turns", "watch_calls", "withdraw_requests"]
+__all__ = ["call_in_time", "conclude_turn", "dispatch_calls", "run_turns", "watch_calls", "withdraw_requests"]
 
 _ENDING_STOPS: dict[str, tuple[Stop, str]] = {
     "length": ("length", "the model ran out of room before it had finished"),
@@ -214,9 +214,33 @@ async def _run_calls(
 
 async def dispatch_calls(active_run: ActiveRun, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run *calls* and return their results; *active_run* watches each call."""
+    active_run.session.last_prompt = active_run.conversation.last_prompt
+    return await active_run.toolbox.dispatcher.call_many(
+        calls, session=active_run.session, run_call=partial(_call_and_watch, active_run)
+    )
+
+
+async def _call_and_watch(active_run: ActiveRun, call: ToolCall) -> ToolResult:
+    toolbox, steps, watcher = active_run.toolbox, active_run.steps, active_run.watcher
+    watcher.record_start(call, toolbox.summary_of)
+    if steps is None:
+        return watcher.record_result(call, await call_in_time(active_run, call))
+    key = steps.make_call_key(call.id)
+    steps.prepare(call, key)
+    call.tool = toolbox.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
+    result = await active_run.do_call_step(key, call, partial(call_in_time, active_run, call))
+    return watcher.record_result(call, result)
+
+
+async def call_in_time(active_run: ActiveRun, call: ToolCall) -> ToolResult:
+    """Return the result of *call*, which has the seconds that are left now. The calls before it have used time."""
+    seconds_left = active_run.ledger.remaining_seconds()
+    if seconds_left == 0:
+        return build_unfinished_result(call, "no time is left")
     with watch_calls(active_run):
-        active_run.session.last_prompt = active_run.conversation.last_prompt
-        return await active_run.toolbox.call_many(calls, active_run.session, active_run.resources)
+        return await active_run.toolbox.dispatcher.call(
+            call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
+        )
 
 
 @contextlib.contextmanager

@@ -1,17 +1,26 @@
 """
-The next request to the model: the conversation, the system text, and the tools that the model is offered.
+The provider of the model, and the next request to it: the conversation, the system text, and the offered tools.
 """
 
 from __future__ import annotations
 
 from ..catalogs.views import CatalogView
-from ..providers.base import Request
+from ..providers.base import Provider, Request
 from ..providers.messages import ToolMessage
 from ..session import Session
 from .active_run import ActiveRun
 from .prompts import ANSWER_PROMPT, FRAME_PROMPT
 
-__all__ = ["build_request", "provider_structures_output"]
+__all__ = ["build_request", "choose_provider", "provider_structures_output"]
+
+
+def choose_provider(provider: Provider | str) -> Provider:
+    """Return *provider*, or the provider of the model that it names: "anthropic:claude-sonnet-4-5"."""
+    if not isinstance(provider, str):
+        return provider
+    from ..providers.creation import create_provider  # it loads all providers, and most agents are given one
+
+    return create_provider(provider)
 
 
 def build_request(active_run: ActiveRun) -> Request:

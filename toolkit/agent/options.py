@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
 from ..permissions.modes import Mode
 from ..providers.base import Provider, StructuredProvider
-from ..providers.prices import price_of
 from ..session import Session
 from ..steps.base import Steps
 from ..steps.expense import Expense
@@ -177,8 +176,7 @@ class AgentOptions:
         ):
             raise TypeError(f"steps have `reply` and `call`, and {self.steps!r:.80} has not; see toolkit.agent.Steps")
         if self.budget.prices is not None:
-            for model in getattr(provider, "models", (provider.model,)):
-                price_of(model, self.budget.prices)  # raises now, and not after the first answer has cost money
+            self.build_ledger(Expense()).check_prices(provider)  # it raises before an answer has cost money
 
     def _check_output(self) -> None:
         if self.output_retries < 0:
@@ -201,7 +199,6 @@ class AgentOptions:
         )
 
     def build_ledger(self, spent: Expense, *, is_replayed: bool = False) -> Ledger:
-        """Return the ledger for a run that has already used *spent*."""
         return Ledger(
             self.budget,
             self.max_turns,

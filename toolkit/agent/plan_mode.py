@@ -129,14 +129,11 @@ class PlanGuard(Judge):
         return Verdict("deny", "mode `plan`", f"only tools that read are used in mode `plan`, and `{tool.name}` {why}")
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
-        """Return whether a search, an error message or the definitions may show *tool*."""
         return self.visibility(session).could_allow(tool, names)
 
     def visibility(self, session: Session | None) -> Visibility:
-        """Return what `could_allow` answers in *session* as its mode is now."""
         is_planning = self._mode_of(session) == "plan"
         return Visibility(is_planning, lambda tool, names: not is_planning or self._may_use(tool))
 
     def gate(self, tool: Tool, names: frozenset[str], build_request: RequestBuilder) -> CallGate:
-        """Return a function that tells whether calls of *tool* may run in a session."""
         return lambda session, arguments: self.could_allow(tool, names, session)

@@ -1,9 +1,8 @@
 """
 Resuming a run that waits: decisions are applied, and calls that were held back are run, in order.
 
-A call that was held back runs when no call before it waits. If a request cannot
-be answered any more, the model gets a result that says so. If it can still be
-answered, but not with this decision, an `ApprovalError` is raised.
+A call that was held back runs when no call before it waits. If a request cannot be answered any more, the model gets a
+result that says so. If it can still be answered, but not with this decision, an `ApprovalError` is raised.
 
 `resume_with_decisions` goes on all the same: a decision that a person has to correct is refused, and the others count.
 If only the moment is wrong, because the store of approvals is busy or another caller runs the call, the decision is not
@@ -19,14 +18,14 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from .._plumbing.generated_ids import GeneratedId
-from ..approvals import ApprovalError
+from ..approvals.records import CORRECTABLE, ApprovalError, is_temporary
 from ..decisions import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
 from ..steps.notes import CallPause, read_pause
 from ..steps.requests import ASK_AGAIN, check_answers, withdraw_session_requests
 from .active_run import ActiveRun, RunEnding
 from .conversation.valid_messages import build_unfinished_result
-from .loop import conclude_turn, dispatch_calls, watch_calls
+from .loop import call_in_time, conclude_turn, dispatch_calls, watch_calls
 from .saved.runs import Run, check_run
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
     "Resume",
     "apply_decisions",
     "check_decisions",
-    "is_temporary",
     "resume_with_decisions",
     "try_patiently",
     "withdraw_unknown_requests",
@@ -47,8 +45,6 @@ SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[
 
 _WAITS_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
-# The host can correct these and answer again: as another principal, with another answer, or a little later.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers", "running", "store"))
 
 _log = logging.getLogger("toolkit")
 T = TypeVar("T")
@@ -174,7 +170,7 @@ async def _call_again(active_run: ActiveRun, call: ToolCall, pause: CallPause) -
     result = await active_run.do_call_step(
         f"{call_key}/again/{pause.number}",
         own_call,
-        lambda: _make_call(active_run, own_call),
+        lambda: call_in_time(active_run, own_call),
         call_key=call_key,
         pause=pause,
     )
@@ -185,17 +181,7 @@ async def _ask_again(active_run: ActiveRun, call: ToolCall, key: str) -> ToolRes
     """Return the result of *call*, which is made once more in the step *key*, because its request was withdrawn."""
     assert active_run.steps is not None  # noqa: S101 -- the caller has checked it
     active_run.steps.prepare(call, key)
-    return await _make_call(active_run, call)
-
-
-async def _make_call(active_run: ActiveRun, call: ToolCall) -> ToolResult:
-    seconds_left = active_run.ledger.remaining_seconds()
-    if seconds_left == 0:
-        return build_unfinished_result(call, "no time is left")
-    with watch_calls(active_run):
-        return await active_run.toolbox.dispatcher.call(
-            call, session=active_run.session, resources=active_run.resources, timeout_seconds=seconds_left
-        )
+    return await call_in_time(active_run, call)
 
 
 async def _resume_call(
@@ -219,7 +205,7 @@ async def _resume_call(
             session, resources = active_run.session, active_run.resources
             return await resume(request, decision, session=session, resources=resources, timeout_seconds=seconds_left)
     except ApprovalError as error:
-        if error.why in _CORRECTABLE:
+        if error.why in CORRECTABLE or is_temporary(error):  # the host can answer again
             raise
         if error.why == "changed" and decision.approved and tool is not None:
             return await _ask_about_change(active_run, call, request)
@@ -237,7 +223,7 @@ async def _ask_about_change(active_run: ActiveRun, call: ToolCall, request: Appr
     new_call = ToolCall(call.name, call.arguments, GeneratedId(call.id), turn=active_run.ledger.spent.turns)
     new_call.former_request = request.id
     if active_run.steps is None:
-        return await _make_call(active_run, new_call)
+        return await call_in_time(active_run, new_call)
     return await _ask_again(active_run, new_call, active_run.steps.make_resume_key(request.id))
 
 
@@ -253,11 +239,6 @@ def _interrupt_call(active_run: ActiveRun, index: int, error: BaseException) -> 
     for place, (call, result) in enumerate(zip(calls, results, strict=True)):
         if place > index and result.kind == "waiting":
             active_run.conversation.replace_result(place, build_unfinished_result(call, why))
-
-
-def is_temporary(error: BaseException | None) -> bool:
-    """Return whether *error* says that a decision cannot be applied now, but as it is a little later."""
-    return isinstance(error, ApprovalError) and error.why in ("store", "running")
 
 
 async def resume_with_decisions(

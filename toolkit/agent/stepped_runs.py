@@ -3,7 +3,7 @@ Runs whose steps are kept elsewhere, for code that continues them in another pro
 
     agent = with_approval_store(agent, store)        # once
     stepped = SteppedRun(agent, id="fix-417", steps=steps, secret=secret)
-    run = await stepped.run(prompt)
+    run = await stepped.run(prompt, principal=principal, session_state=session_state)
     run = await stepped.resume(run, decisions)
 
 After a crash the same call, with the same `Steps`, does the run again from its start: a step that was kept returns at
@@ -14,7 +14,6 @@ it has read are in the records of its steps.
 from __future__ import annotations
 
 import contextlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
@@ -28,9 +27,10 @@ from ..spec import Tool
 from ..steps.base import Steps
 from ..steps.call_step import RunScope, StepSetup
 from ..steps.requests import ASK_AGAIN, find_withdrawn_ids
+from ..steps.run_steps import derive_id
 from ..steps.session_changes import apply_changes
 from .agent import Agent
-from .inner_agents import RunOrder, read_own_session
+from .inner_agents import RunOrder
 from .plan_mode import check_execution
 from .resume import Decisions
 from .saved.runs import Run
@@ -60,15 +60,9 @@ class SteppedRun(Generic[T]):
     resources: Mapping[Any, Any] | None = None
 
     async def run(
-        self, prompt: str | UserMessage, *, principal: str | None = None, session_state: Mapping[str, Any] | None = None
+        self, prompt: str | UserMessage, *, principal: str | None, session_state: Mapping[str, Any]
     ) -> Run[T]:
-        """
-        Work on *prompt* as `Agent.run` does.
-
-        The session begins with *session_state*. Without it, this and the principal are the agent's own.
-        """
-        if session_state is None:
-            principal, session_state = read_own_session(self.agent, principal)
+        """Work on *prompt* as `Agent.run` does. The session begins with *session_state*."""
         session = Session(id=derive_session_id(self.id, self.secret), principal=principal)
         apply_changes(session_state, session)
         return await self._start(RunOrder("run", prompt, None), self._set_up(session))
@@ -129,8 +123,7 @@ def list_tools(agent: Agent[Any]) -> list[Tool]:
 
 
 def derive_session_id(run_id: str, secret: str) -> str:
-    """Return the id of the session of a run, which others cannot guess."""
-    return hmac.new(secret.encode(), f"toolkit session {run_id}".encode(), "sha256").hexdigest()[:32]
+    return derive_id(secret, "session", run_id)
 
 
 async def check_plan_is_open(agent: Agent[Any], run: Run[Any], mode: Mode | None) -> None:

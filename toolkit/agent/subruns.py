@@ -1,15 +1,13 @@
 """
 Sub-runs: runs that a tool starts inside its call, to let the model work on another prompt.
 
-A sub-run has the session of its parent, so the same mode, rules and grants
-hold in it. It has the system prompt of its parent unless it gets its own. It
-uses the budget of its parent, ends when its call has to end, and can call no
-tool that its parent cannot call. If a call in the sub-run waits, the parent
-waits too. Events of the sub-run are reported as `SubRunEvent`.
+A sub-run has the session of its parent, so the same mode, rules and grants hold in it. It has the system prompt of its
+parent unless it gets its own. It uses the budget of its parent, ends when its call has to end, and can call no tool
+that its parent cannot call. If a call in the sub-run waits, the parent waits too. Events of the sub-run are reported as
+`SubRunEvent`.
 
-The sub-run of an agent that is a tool of another agent has the provider, the
-prompts, the tools and the limits of that agent, besides those of its parent.
-The agents are of type `Any`, because the `Agent` imports this file.
+The sub-run of an agent that is a tool of another agent has the provider, the prompts, the tools and the limits of that
+agent, besides those of its parent. The agents are of type `Any`, because the `Agent` imports this file.
 """
 
 from __future__ import annotations
@@ -33,16 +31,17 @@ from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
 from ..spec import Tool
 from ..steps.call_step import CallStep, current_step
-from ..steps.expense import Expense
 from ..steps.notes import build_waiting_result
+from ..steps.run_steps import RunSteps
 from .active_run import ActiveRun, RunEnding
-from .agent_inputs import choose_provider, combine_listeners
 from .budgets import Budget
 from .call_watcher import current_run
+from .events import combine_listeners
 from .final_answers import AnswerFormat, check_name_is_free
 from .hand_overs import restore_agent
 from .lifecycle import tell_sub_run
 from .loop import run_turns, withdraw_requests
+from .model_requests import choose_provider
 from .options import AgentOptions
 from .resume import Decisions, apply_decisions
 from .saved.runs import Run, SubRun
@@ -156,7 +155,7 @@ async def _run_child(parent: ActiveRun, context: Context, sub: SubRun, prompt: U
     """Return the answer of a new sub-run: of *agent*, or of that of *parent*. Raise `ToolError` if it has none."""
     step = current_step.get()
     key = None if step is None or parent.steps is None else step.make_sub_run_key(context.attempt)
-    child = _build_child(parent, sub, agent, key=key, step=step)
+    child = _build_child(parent, sub, agent, key, step)
     child.conversation.add_prompt(prompt)
     parent.busy_call_ids.add(sub.call_id)
     may_wait = parent.watcher.has_started(sub.call_id)
@@ -216,8 +215,8 @@ async def _resume_sub_run(parent: ActiveRun, call: ToolCall, decisions: Decision
     agent = None if tool is None else (tool.facts.metadata or {}).get(AGENT_KEY)
     obstacle = _find_obstacle(sub, call, tool)
     # The parent has counted the tokens of the sub-run already, so the child starts with none.
-    run = replace(sub.run, usage=Usage())
-    child = _build_child(parent, sub if obstacle is None else replace(sub, provider=None), agent, run)
+    sub = replace(sub, run=replace(sub.run, usage=Usage()), provider=sub.provider if obstacle is None else None)
+    child = _build_child(parent, sub, agent, sub.run.id)
     if obstacle is not None:
         await withdraw_requests(child, obstacle)
         del parent.sub_runs[call.id]
@@ -276,23 +275,17 @@ async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, RunEnding], seco
 
 
 def _build_child(
-    parent: ActiveRun,
-    sub: SubRun,
-    agent: Any,
-    run: Run[Any] | None = None,
-    *,
-    key: str | None = None,
-    step: CallStep | None = None,
+    parent: ActiveRun, sub: SubRun, agent: Any, key: str | None, step: CallStep | None = None
 ) -> ActiveRun:
     """
-    Return the sub-run of a call of *parent*: a new one, or *run*, which waited; one of *agent* unless that is None.
+    Return *sub*, which is new or has waited, as a run: of *agent*, or of that of *parent* if it is None.
 
-    If the parent has steps, *key* is the key of a new sub-run and *step* the step of its call. A sub-run has its key as
-    its id, so a sub-run that waited goes on with the keys that it had.
+    If the parent has steps, *key* is the key of the sub-run, and *step* the step of its call if it is new. The key is
+    the id of the sub-run, so a sub-run that waited goes on with the keys that it had.
     """
-    steps = None
-    if parent.steps is not None and (own_key := key or (None if run is None else run.id)) is not None:
-        steps = parent.steps.for_sub_run(own_key, 0 if run is None else run.reply_count, step)
+    run, steps = replace(sub.run, id=key or sub.run.id, session=parent.session), None
+    if parent.steps is not None and key is not None:
+        steps = RunSteps(parent.steps.scope, key, reply_count=run.reply_count, outer=step, shares_budget=True)
     listener, depth, ledger = parent.watcher.build_sub_run_listener(sub.call_id), parent.depth + 1, parent.ledger
     if agent is None:
         options, toolbox = _choose_setup(parent, sub)
@@ -302,25 +295,22 @@ def _build_child(
         budget, max_turns = options.budget, options.max_turns
         listener = combine_listeners(listener, options.on_event)
     if agent is not None or sub.provider is not None or budget is not None:
-        spent = Expense() if run is None else run.spent
-        ledger = ledger.for_sub_run(budget, options.provider, depth=depth, spent=spent, max_turns=max_turns)
+        ledger = ledger.for_sub_run(budget, options.provider, depth=depth, spent=run.spent, max_turns=max_turns)
     child = ActiveRun(
         options,
         toolbox,
         ledger,
-        parent.session,
-        run=run,
+        run,
         on_event=listener,
         resources=parent.resources,
         depth=depth,
         parent=(parent.run_id, sub.call_id),
         tool_names=sub.tools,
-        run_id=key,
         steps=steps,
         agent=agent,
     )
     if agent is not None:
-        restore_agent(child, "" if run is None else run.agent)
+        restore_agent(child, run.agent)
     return child
 
 

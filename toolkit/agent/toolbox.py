@@ -1,16 +1,14 @@
 """
 The tools of an agent, with a dispatcher that extends the host's dispatcher.
 
-The agent adds its own tools: `exit_plan`, `tool_search` if some tools are deferred and the catalog has none, and
-`read_output` if the catalog has no tool that reads results that were cut. Every call goes through the same hooks,
-rules, approvals and log as in the host's dispatcher. The watcher of the run is told about every call.
+Every call goes through the same hooks, rules, approvals and log as in the host's dispatcher.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -38,13 +36,12 @@ from ..hooks.events import Event as LifecycleEvent
 from ..hooks.events import PersonAnswered, PersonAsked
 from ..permissions import Permissions
 from ..permissions.modes import Mode
-from ..results import ToolCall, ToolResult
+from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..steps.call_step import BEGIN_HOOK
 from ..values.visible import make_visible
 from .call_watcher import current_run
-from .conversation.valid_messages import build_unfinished_result
 from .events import ToolProgress
 from .plan_mode import PlanGuard, build_plan_request
 from .prompts import EXIT_PLAN
@@ -205,7 +202,6 @@ class Toolbox:
                 del state[_RUN_COUNT_KEY]
 
     def is_for_planning(self, tool: Tool) -> bool:
-        """Return whether *tool* may be used in mode "plan"."""
         is_own = (
             tool.name in (EXIT_PLAN, SEARCH_TOOL_NAME) or is_output_reader(tool) or find_next_agent(tool) is not None
         )
@@ -226,34 +222,7 @@ class Toolbox:
         view = CatalogView((), lambda: offered)
         return view if answer_tool is None else view.merged(Catalog(answer_tool))
 
-    # Calls.
-
-    async def call_many(
-        self, calls: Sequence[ToolCall], session: Session, resources: Mapping[Any, Any] | None
-    ) -> list[ToolResult]:
-        """Run *calls* as `Dispatcher.call_many` does, and tell the watcher of the run when each starts and ends."""
-        return await self.dispatcher.call_many(
-            calls, session=session, run_call=lambda call: self._call_and_watch(call, resources)
-        )
-
-    async def _call_and_watch(self, call: ToolCall, resources: Mapping[Any, Any] | None) -> ToolResult:
-        run = current_run.get()
-        if run is None:
-            return await self.dispatcher.call(call, resources=resources)
-
-        async def start() -> ToolResult:
-            seconds_left = run.ledger.remaining_seconds()  # asked for each call, because those before have used time
-            if seconds_left == 0:
-                return build_unfinished_result(call, "no time is left")
-            return await self.dispatcher.call(call, resources=resources, timeout_seconds=seconds_left)
-
-        run.watcher.record_start(call, self.summary_of)
-        if run.steps is None:
-            return run.watcher.record_result(call, await start())
-        key = run.steps.make_call_key(call.id)
-        run.steps.prepare(call, key)
-        call.tool = self.dispatcher.catalog.get(call.name)  # for the steps; the dispatcher looks it up itself
-        return run.watcher.record_result(call, await run.do_call_step(key, call, start))
+    # Requests, and texts that were cut.
 
     def find_output_reader(self, session: Session) -> KeptOutputReader | None:
         """Return the tool by which *session* can read results that were cut; None if there is none."""
@@ -326,7 +295,7 @@ class Toolbox:
         expand = getattr(self._source.catalog, "expanded", None)
         return str(expand(prompt)) if callable(expand) else prompt
 
-    # Summaries for people, and hooks.
+    # Summaries for people.
 
     def summary_of(self, call: ToolCall) -> str:
         """Return what *call* does in a few words of the tool's author, or the name of the tool if there are none."""
@@ -349,11 +318,6 @@ class Toolbox:
         return _shorten_summary(
             plan.redaction(decoded, call.arguments).mask_text(summary) if isinstance(summary, str) else plan.name
         )
-
-    def find_hook_methods(self, method: str) -> Iterable[Callable[..., Any]]:
-        """Return the method named *method* of every hook that has it, each hook once."""
-        unique_hooks = {id(hook): hook for hook in self.dispatcher.settings.chain.hooks}
-        return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
 
 
 class _PersonListener:

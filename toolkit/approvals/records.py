@@ -22,6 +22,7 @@ from ..questions import AnsweredQuestion, Question
 from ..values.strictjson.canonical import encode_canonical
 
 __all__ = [
+    "CORRECTABLE",
     "ApprovalError",
     "Claim",
     "Record",
@@ -31,6 +32,7 @@ __all__ = [
     "dump_record",
     "encode_record",
     "is_past",
+    "is_temporary",
     "load_record",
 ]
 
@@ -48,6 +50,9 @@ Why = Literal[
     "answers",
     "store",
 ]
+
+CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers"))
+"""Why an answer was refused that the person can correct: by answering as another principal, or in another way."""
 
 _VERSION = 1
 
@@ -68,6 +73,11 @@ class ApprovalError(ToolkitError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(ApprovalError, why=self.why, outcome=self.outcome), (str(self),)
+
+
+def is_temporary(error: BaseException | None) -> bool:
+    """Return whether *error* says that a decision cannot be applied now, but as it is a little later."""
+    return isinstance(error, ApprovalError) and error.why in ("store", "running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from ..decisions import ApprovalRequest
 from ..values.strictjson.canonical import digest_parts, encode_canonical
 from .records import ApprovalError, Record, dump_record
 
-__all__ = ["RecordSeal", "Seal"]
+__all__ = ["RecordSeal", "Seal", "is_signed", "read_keys", "sign_content"]
 
 _VERSION = "v1"
 _MIN_KEY_BYTES = 32
@@ -46,11 +46,11 @@ class Seal:
     __slots__ = ("_keys",)
 
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
-        self._keys = _read_keys(key)
+        self._keys = read_keys(key)
 
     def sign(self, request: ApprovalRequest, identity: str) -> ApprovalRequest:
         """Return *request* with its seal for the tool of this *identity*; raise `ValueError` if it is not JSON."""
-        return replace(request, seal=_sign(self._keys[0], _request_content(request, identity)))
+        return replace(request, seal=sign_content(self._keys[0], _request_content(request, identity)))
 
     def derive_id(self, *parts: str | None) -> str:
         """Return an id for a request: 128 bits that are the same for the same *parts* and cannot be guessed."""
@@ -63,7 +63,7 @@ class Seal:
             content = _request_content(request, identity)
         except ValueError:
             return False  # A request that cannot be written as JSON was never sealed.
-        return _is_signed(self._keys, content, request.seal)
+        return is_signed(self._keys, content, request.seal or "")
 
 
 class RecordSeal:
@@ -75,7 +75,7 @@ class RecordSeal:
     """
 
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
-        self._keys = _read_keys(key)
+        self._keys = read_keys(key)
         self._steps: dict[str, int] = {}
         self._lock = unlock_in_children(threading.Lock())
 
@@ -85,7 +85,7 @@ class RecordSeal:
 
     def sign(self, record: Record) -> Record:
         """Return *record* with its signature; raise `ValueError` if it is not JSON."""
-        return replace(record, seal=_sign(self._keys[0], _record_content(record)))
+        return replace(record, seal=sign_content(self._keys[0], _record_content(record)))
 
     def check(self, record: Record) -> None:
         """
@@ -118,7 +118,7 @@ class RecordSeal:
             content = _record_content(record)
         except (ValueError, RecursionError):
             return False  # A record that cannot be written as JSON was never signed.
-        return _is_signed(self._keys, content, record.seal)
+        return is_signed(self._keys, content, record.seal or "")
 
     def remember(self, record: Record) -> None:
         """Remember the state that *record*, which is in the store now, has reached."""
@@ -131,7 +131,8 @@ class RecordSeal:
                     del self._steps[next(iter(self._steps))]
 
 
-def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
+def read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
+    """Return the keys of a seal as bytes; raise `ValueError` if one of them is not good enough, or if there is none."""
     is_single = isinstance(key, (bytes, str)) or not isinstance(key, Sequence)
     keys: list[Any] = [key] if is_single else list(key)
     if not keys:
@@ -162,11 +163,13 @@ def _record_content(record: Record) -> bytes:
     return digest_parts("toolkit approval record", _VERSION, _CANONICAL.encode(fields)).encode()
 
 
-def _sign(key: bytes, content: bytes) -> str:
+def sign_content(key: bytes, content: bytes) -> str:
+    """Return the seal of *content*."""
     return f"{_VERSION}.{hmac.new(key, content, 'sha256').hexdigest()}"
 
 
-def _is_signed(keys: Sequence[bytes], content: bytes, seal: str | None) -> bool:
-    signature = (seal or "").encode(errors="surrogatepass")
+def is_signed(keys: Sequence[bytes], content: bytes, seal: str) -> bool:
+    """Return whether one of *keys* has made this *seal* of *content*."""
+    signature = seal.encode(errors="surrogatepass")
     # Every key is tried, so that the time it takes does not show which key fits.
-    return sum(hmac.compare_digest(_sign(key, content).encode(), signature) for key in keys) > 0
+    return sum(hmac.compare_digest(sign_content(key, content).encode(), signature) for key in keys) > 0

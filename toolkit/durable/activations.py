@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
-from ..agent.resume import is_temporary
+from ..approvals.records import is_temporary
 from ..concurrency.futures import retrieve_exception, run_to_end
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from .decisions import decision_from_json, describe_refusals

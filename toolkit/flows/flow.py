@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary
 
 from typing_extensions import TypeVar, Unpack
 
-from ..agent.resume import Decisions, is_temporary
-from ..approvals import ApprovalError
+from ..agent.resume import Decisions
 from ..calls.resources import check_resource_keys
 from ..catalog import Catalog, decorate
 from ..decisions import Decision
@@ -360,12 +359,7 @@ class Flow(Generic[E]):
         built = self._dispatchers.build(dispatcher, resources or {}, lambda approvals: share_store(approvals, scope))
         async with nested.open(f"the flow `{self.name}`", digest_parts(self.name, json.dumps(start.to_json()))) as run:
             caller = StepCaller(built, scope, own_session, key=run.key, outer=step)
-            try:
-                outcome = await FlowRunner(self.graph, caller, name=self.name, max_visits=self.max_visits).run(start)
-            except ApprovalError as error:
-                if is_temporary(error):
-                    step.failure = error  # the outer run is given back, and goes on a little later
-                raise
+            outcome = await FlowRunner(self.graph, caller, name=self.name, max_visits=self.max_visits).run(start)
             nested.add_spent(run.number, caller.spent)
             if isinstance(outcome, Paused):
                 await nested.pause(run.number, outcome.requests)

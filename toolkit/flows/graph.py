@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..spec import Tool
-from ..steps.base import may_repeat
 from .value_types import FlowTypes, TypeRef
 
 __all__ = ["Edge", "Graph", "Route", "StepNode"]
@@ -32,12 +31,6 @@ class StepNode:
     check: Tool | None = None
     undo: Tool | None = None
     back_to: str | None = None
-    start: bool = False
-
-    @property
-    def may_repeat(self) -> bool:
-        """Whether the step may be run again if it is not known whether it has happened."""
-        return may_repeat(self.tool)
 
 
 @dataclass(frozen=True, slots=True)

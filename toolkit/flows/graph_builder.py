@@ -67,7 +67,6 @@ def build_graph(flow: str, specs: Mapping[str, StepSpec], declared: Any, known_h
                 check=check,
                 undo=undo,
                 back_to=_find_target(spec.back_to, specs),
-                start=spec.start,
             )
     ends = _read_ends(declared, mistakes)
     graph = Graph(nodes, types, _find_starts(specs, nodes))
@@ -131,12 +130,7 @@ def _add_joined_types(graph: Graph) -> None:
     """Add the lists that no step names, because they come out of a step that runs for each item."""
     for edge in graph.list_edges():
         if edge.is_join and edge.source is not None and edge.type not in graph.types:
-            item = graph.nodes[edge.source].returns[0].item
-            graph.types.add(TypeRef(item, is_list=True), _refuse_new_class)
-
-
-def _refuse_new_class(item: type) -> Any:
-    raise AssertionError(f"{item} has a codec already, because a step returns it")  # pragma: no cover
+            graph.types.add_list(graph.nodes[edge.source].returns[0].item)
 
 
 _MAX_VALUES = 2

@@ -7,7 +7,7 @@ a check has found: a step that is run again gets them, so that it can do better.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -42,9 +42,6 @@ class Problems(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self.texts)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.texts)
 
     def __str__(self) -> str:
         return "\n".join(f"- {text}" for text in self.texts)

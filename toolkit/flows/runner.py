@@ -154,16 +154,13 @@ class FlowRunner:
         return replace(failure.outcome, problems=(*failure.outcome.problems, reason))
 
     def _prepare_visits(self, route: Route, value: FlowValue) -> list[ItemVisit]:
-        number = self._visit_counts[route.node.name]
+        node = route.node
+        build_visit = partial(ItemVisit, self.caller, self.graph, node, number=self._visit_counts[node.name])
         if not route.is_fan_out:
-            return [ItemVisit(self.caller, self.graph, route.node, number=number, item=0, value=value)]
-        name = route.node.takes.name
+            return [build_visit(item=0, value=value)]
         kept, self._kept_items = self._kept_items, {}
         return [
-            kept.get(index)
-            or ItemVisit(
-                self.caller, self.graph, route.node, number=number, item=index, value=FlowValue(name, item_value)
-            )
+            kept.get(index) or build_visit(item=index, value=FlowValue(node.takes.name, item_value))
             for index, item_value in enumerate(value.value, 1)
         ]
 

@@ -19,11 +19,13 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from ..agent.resume import is_temporary, try_patiently
-from ..approvals import ApprovalError, Approvals
+from ..agent.resume import try_patiently
+from ..approvals import Approvals
+from ..approvals.records import CORRECTABLE, ApprovalError, is_temporary
 from ..calls.resources import PER_CALL, check_resource_keys
 from ..catalog import Catalog
 from ..decisions import ApprovalRequest, Decision
@@ -43,9 +45,6 @@ from .graph import Graph
 from .outcomes import Problems
 
 __all__ = ["CallHeldBack", "StepCaller", "StepDispatchers", "build_key"]
-
-# The person who answers can correct these and answer again: as another principal, or with another answer.
-_CORRECTABLE = frozenset(("principal", "grant", "arguments", "answers"))
 
 _CHANGED = "changed"
 """The last part of the key under which the arguments of a call are kept, if a hook or a person has changed them."""
@@ -68,6 +67,16 @@ class CallHeldBack(Exception):  # noqa: N818 -- the name says what happened
 
 class _Unanswered(Exception):  # noqa: N818 -- the name says what happened
     """The request of a call has no answer yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordedCall:
+    """A call with the *digest* of its value. *finish* prepares each result of it for the record."""
+
+    call: ToolCall
+    digest: str
+    resources: Mapping[Any, Any]
+    finish: Callable[[ToolResult], ToolResult]
 
 
 class StepCaller:
@@ -114,54 +123,27 @@ class StepCaller:
         The record is good for *value*, which has a type, or else for *arguments*. *finish* prepares a result for it. A
         call that is held back, and has no record, raises `CallHeldBack`.
         """
-        resources = {Problems: problems or Problems()}
         text = json.dumps(arguments if value is None else value, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:32]
         call = ToolCall(tool.name, arguments, key, self.session, tool=tool)
         self._steps.prepare(call, key)
-
-        def prepare(result: ToolResult, spent: Expense) -> ToolResult:
-            result = finish(_count_attempt(result))
-            result.metadata = {**(result.metadata or {}), _DIGEST: digest, _EPOCH: self._steps.epoch}
-            return attach_notes(result, StepNotes(spent=spent))
-
-        async def make_call(step: CallStep) -> ToolResult:
-            await self._wait_for_same_call(call)
-            return await self._dispatcher.call(call, resources=resources)
-
-        async def resume(step: CallStep, request: ApprovalRequest, *, is_stale: bool) -> ToolResult:
-            await self._wait_for_same_call(call)
-            own = None if is_stale else await self._resume(request, resources, key)
-            if own is not None:
-                return own
-            call.request_id, call.former_request = self._steps.derive_request_id(step.key), request.id
-            return await self._dispatcher.call(call, resources=resources)
-
-        async def call_again(step: CallStep, pause: CallPause) -> ToolResult:
-            answers = [await find_answer(self._scope, request) for request in pause.requests]
-            if not any(answers):
-                raise _Unanswered
-            call.request_id = pause.request_id  # a person may have approved the step itself
-            return await make_call(step)
-
-        result = await self._do_step(key, call, make_call, prepare)
+        recorded = _RecordedCall(call, digest, {Problems: problems or Problems()}, finish)
+        result = await self._do_step(key, recorded, partial(self._make_call, recorded))
         answered: set[str] = set()
         while result.kind == "waiting" and (request := result.request) is not None:
-            is_stale = _read_digest(result, digest) != digest
-            pause = read_pause(result)
+            is_stale, pause = _read_digest(result, digest) != digest, read_pause(result)
             if is_stale and pause is not None:
                 break  # the step has begun with another value
             if pause is not None:
-                next_key, work = f"{key}/again/{pause.number}", partial(call_again, pause=pause)
+                next_key, work = f"{key}/again/{pause.number}", partial(self._call_again, recorded, pause)
             elif request.id not in answered:
                 answered.add(request.id)
-                call.request_id = request.id
                 next_key = f"{key}/{build_key('resume', request.id)}"
-                work = partial(resume, request=request, is_stale=is_stale)
+                work = partial(self._resume, recorded, request, is_stale)
             else:
                 break
             try:
-                result = await self._do_step(next_key, call, work, prepare, call_key=key, pause=pause)
+                result = await self._do_step(next_key, recorded, work, pause)
             except (_Unanswered, CallHeldBack):
                 break
         _check_digest(result, digest, key)
@@ -180,13 +162,12 @@ class StepCaller:
     async def _do_step(
         self,
         key: str,
-        call: ToolCall,
+        recorded: _RecordedCall,
         work: Callable[[CallStep], Coroutine[Any, Any, ToolResult]],
-        prepare: Callable[[ToolResult, Expense], ToolResult],
-        *,
-        call_key: str | None = None,
         pause: CallPause | None = None,
     ) -> ToolResult:
+        call = recorded.call
+
         async def keep_changed_arguments(shown: ShownCall) -> None:
             # The check and the undo of a step have to get the value with which the step really ran.
             is_own = (shown.name, shown.id) == (call.name, call.id)  # the step may make other calls
@@ -199,11 +180,72 @@ class StepCaller:
             if call.id in self.held_back:
                 raise CallHeldBack
             step.on_start = keep_changed_arguments
-            return prepare(await step.await_result(work(step)), step.nested.spent)
+            result = recorded.finish(_count_attempt(await step.await_result(work(step))))
+            result.metadata = {**(result.metadata or {}), _DIGEST: recorded.digest, _EPOCH: self._steps.epoch}
+            return attach_notes(result, StepNotes(spent=step.nested.spent))
 
-        result = await self._steps.call(key, call, work_unless_held_back, self.session, call_key=call_key, pause=pause)
+        result = await self._steps.call(key, call, work_unless_held_back, self.session, call_key=call.id, pause=pause)
         self.spent += read_spent(result)
         return result
+
+    async def _make_call(self, recorded: _RecordedCall, step: CallStep) -> ToolResult:
+        await self._wait_for_same_call(recorded.call)
+        return await self._dispatcher.call(recorded.call, resources=recorded.resources)
+
+    async def _call_again(self, recorded: _RecordedCall, pause: CallPause, step: CallStep) -> ToolResult:
+        """Make a call once more, because a run inside it has an answer."""
+        answers = [await find_answer(self._scope, request) for request in pause.requests]
+        if not any(answers):
+            raise _Unanswered
+        recorded.call.request_id = pause.request_id  # a person may have approved the step itself
+        return await self._make_call(recorded, step)
+
+    async def _resume(
+        self, recorded: _RecordedCall, request: ApprovalRequest, is_stale: bool, step: CallStep
+    ) -> ToolResult:
+        """Go on with a call after an answer to *request*. If the request is of no use any more, make the call again."""
+        call = recorded.call
+        call.request_id = request.id
+        await self._wait_for_same_call(call)
+        try:
+            answer = partial(self._answer, recorded, request)
+            result = None if is_stale else await try_patiently(answer, self.key)
+        except ApprovalError as error:
+            # The calls beside this one go on. Then the run is given back, with its decisions.
+            self.postponed = error
+            raise _Unanswered from error
+        if result is not None:
+            return result
+        call.request_id, call.former_request = self._steps.derive_request_id(step.key), request.id
+        return await self._dispatcher.call(call, resources=recorded.resources)
+
+    async def _answer(self, recorded: _RecordedCall, request: ApprovalRequest) -> ToolResult | None:
+        """
+        Return the result of the answered call; None if the request was withdrawn, or is about another tool.
+
+        Raise `ApprovalError` if that is not possible now, but may be a little later.
+        """
+        decision = await find_answer(self._scope, request)
+        if decision is None:
+            raise _Unanswered
+        if decision is ASK_AGAIN:
+            return None
+        try:
+            return await self._steps.resume(
+                self._dispatcher, request, decision, self.session, recorded.resources, call_id=recorded.call.id
+            )
+        except ApprovalError as error:
+            if is_temporary(error):
+                raise
+            if error.why in CORRECTABLE:
+                self._scope.refused[request.id] = error
+                raise _Unanswered from error
+            if error.why == "changed" and decision.approved:
+                return None
+            if error.outcome is not None:
+                return ToolResult.from_json(error.outcome)
+            reason = str(error) if decision.approved else decision.reason or "denied"
+            return ToolResult.failure("denied", reason, details={"happened": "no"})
 
     async def find_changed_arguments(self, key: str) -> Mapping[str, Any] | None:
         """Return the arguments with which the call *key* ran; None if they were those that the flow gave it."""
@@ -226,37 +268,6 @@ class StepCaller:
         for request in requests:
             with contextlib.suppress(ApprovalError):  # it was answered, or has expired
                 await self._dispatcher.resume(request, Decision.deny(reason), session=self.session)
-
-    async def _resume(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
-        """Return the result of the answered call *key*; None if the request was withdrawn, or is about another tool."""
-        try:
-            return await try_patiently(lambda: self._answer(request, resources, key), self.key)
-        except ApprovalError as error:
-            # The calls beside this one go on. Then the run is given back, with its decisions.
-            self.postponed = error
-            raise _Unanswered from error
-
-    async def _answer(self, request: ApprovalRequest, resources: Mapping[Any, Any], key: str) -> ToolResult | None:
-        """Do the work of `_resume`; raise `ApprovalError` if that is not possible now, but may be a little later."""
-        decision = await find_answer(self._scope, request)
-        if decision is None:
-            raise _Unanswered
-        if decision is ASK_AGAIN:
-            return None
-        try:
-            return await self._steps.resume(self._dispatcher, request, decision, self.session, resources, call_id=key)
-        except ApprovalError as error:
-            if is_temporary(error):
-                raise
-            if error.why in _CORRECTABLE:
-                self._scope.refused[request.id] = error
-                raise _Unanswered from error
-            if error.why == "changed" and decision.approved:
-                return None
-            if error.outcome is not None:
-                return ToolResult.from_json(error.outcome)
-            reason = str(error) if decision.approved else decision.reason or "denied"
-            return ToolResult.failure("denied", reason, details={"happened": "no"})
 
 
 def _count_attempt(result: ToolResult) -> ToolResult:

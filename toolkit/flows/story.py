@@ -8,7 +8,7 @@ happened that the flow does not have any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -182,9 +182,17 @@ def _describe_call(place: Mapping[str, Any], result: ToolResult) -> str:
     return f"{name} {result.text}{used if spent.turns else ''}"
 
 
+_Visit: TypeAlias = tuple[str, ...]
+"""A visit of a step: the step, the number of the visit, and the item."""
+
+_CallEvent: TypeAlias = tuple[_Visit, str, Mapping[str, Any] | None]
+"""What happened to a call of a flow: its visit, its action, and its result as JSON; None if the call began."""
+
+
 def list_left(events: Iterable[EventRow]) -> tuple[str, ...]:
     """Return the steps that have changed something and were not undone, in order. Those that read only are left out."""
-    return tuple(dict.fromkeys(_show(visit) + ending for visit, ending in _find_left(events).items()))
+    left = _find_left(_iterate_calls(events))
+    return tuple(dict.fromkeys(_show(visit) + ending for visit, ending in left.items()))
 
 
 def find_steps_done(events: Iterable[EventRow]) -> tuple[str, ...]:
@@ -193,29 +201,32 @@ def find_steps_done(events: Iterable[EventRow]) -> tuple[str, ...]:
 
     A step that has failed is run again after a retry, so a new program may have another step in its place.
     """
-    events = list(events)
-    failed = {visit for event in events if (visit := _read_failure(event)) is not None}
-    left = _find_left(events)
+    calls = list(_iterate_calls(events))
+    failed = {
+        visit
+        for visit, action, result in calls
+        if action == "run" and result is not None and result.get("kind", "ok") not in ("ok", "waiting")
+    }
+    left = _find_left(calls)
     return tuple(dict.fromkeys(visit[0] for visit in left if left[visit] == _MAYBE or visit not in failed))
 
 
-def _read_failure(event: EventRow) -> tuple[str, ...] | None:
-    """Return the step, the visit and the item of a run that has failed; None for any other event."""
-    parts = _read_parts(event) if event.kind == "finished" else None
-    if parts is None or parts[4] != "run" or event.data["record"]["result"].get("kind", "ok") in ("ok", "waiting"):
-        return None
-    return parts[1:4]
-
-
-def _find_left(events: Iterable[EventRow]) -> dict[tuple[str, ...], str]:
-    """Return what is left by the step, the visit and the item, each with what has to be said about it."""
-    left: dict[tuple[str, ...], str] = {}
+def _iterate_calls(events: Iterable[EventRow]) -> Iterator[_CallEvent]:
+    """Yield the calls of the flow itself that began or finished. A call in a sub-run of a step has an id of its own."""
     for event in events:
-        parts = _read_parts(event)
-        if parts is None:
+        result = event.data["record"].get("result") if event.kind == "finished" else None
+        if event.kind != "began" and result is None:
             continue
-        visit, action = parts[1:4], parts[4]
-        result = event.data["record"]["result"] if event.kind == "finished" else None
+        call_id = event.data.get("call") if result is None else result.get("call_id")
+        parts = _split_key(str(call_id or event.key))
+        if len(parts) == _KEY_PARTS:
+            yield parts[1:4], parts[4], result
+
+
+def _find_left(calls: Iterable[_CallEvent]) -> dict[_Visit, str]:
+    """Return the visits of which something is left, each with what has to be said about it."""
+    left: dict[_Visit, str] = {}
+    for visit, action, result in calls:
         if action == "undo" and result is not None and result.get("kind", "ok") == "ok":
             left.pop(visit, None)
         elif action == "run" and result is None:
@@ -228,18 +239,6 @@ def _find_left(events: Iterable[EventRow]) -> dict[tuple[str, ...], str]:
     return left
 
 
-def _read_parts(event: EventRow) -> tuple[str, ...] | None:
-    """Return the parts of the key of a call of the flow that began or finished; None for any other event."""
-    if event.kind == "began":
-        key = str(event.data.get("call") or event.key)
-    elif event.kind == "finished" and "result" in event.data["record"]:
-        key = str(event.data["record"]["result"].get("call_id") or event.key)
-    else:
-        return None
-    parts = _split_key(key)
-    return parts if len(parts) == _KEY_PARTS else None  # a call in a sub-run of a step has an id of its own
-
-
-def _show(visit: tuple[str, ...]) -> str:
+def _show(visit: _Visit) -> str:
     step, _, item = visit
     return step if item == "0" else f"{step} (item {item})"

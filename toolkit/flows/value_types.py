@@ -19,13 +19,9 @@ from ..errors import DefinitionError
 from ..values.codecs.base import Codec
 from ..values.strictjson.checks import find_flaws
 
-__all__ = ["FlowTypes", "FlowValue", "TypeRef", "UnusableHint", "read_hints"]
+__all__ = ["FlowTypes", "FlowValue", "TypeRef", "read_hints"]
 
 Resolve: TypeAlias = Callable[[Any], Any]
-
-
-class UnusableHint(DefinitionError):  # noqa: N818 -- named after what it says about the hint
-    """An annotation that a step cannot have, with what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,6 @@ class FlowValue:
     value: Any
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that is stored."""
         return {"type": self.type, "value": self.value}
 
     @classmethod
@@ -70,7 +65,7 @@ def item_name(item: type) -> str:
 
 
 def read_hints(hint: Any, resolve: Resolve) -> list[TypeRef]:
-    """Return the types that *hint* names: one, or the members of a union. Raise `UnusableHint` if it has others."""
+    """Return the types that *hint* names: one, or the members of a union. Raise `DefinitionError` if it has others."""
     hint = _resolve(hint, resolve)
     if get_origin(hint) in (Union, types.UnionType):
         return [ref for member in get_args(hint) for ref in read_hints(member, resolve)]
@@ -103,7 +98,7 @@ def _read_class(hint: Any, wanted: str) -> type:
     for applies, reason in _REMEDIES:
         if applies(hint):
             shown = "it" if hint is inspect.Parameter.empty else f"`{_show_hint(hint)}`"
-            raise UnusableHint(f"{shown} {reason}; write {wanted}, such as a dataclass with the value as a field")
+            raise DefinitionError(f"{shown} {reason}; write {wanted}, such as a dataclass with the value as a field")
     cls: type = hint
     return cls
 
@@ -120,18 +115,20 @@ class FlowTypes:
         self._refs: dict[str, TypeRef] = {}
 
     def add(self, ref: TypeRef, build_codec: Callable[[type], Codec]) -> None:
-        """Add a type, whose codec *build_codec* returns; raise `UnusableHint` if another class has its name."""
+        """Add a type, whose codec *build_codec* returns; raise `DefinitionError` if another class has its name."""
         if ref.item not in self._codecs:
             self._codecs[ref.item] = build_codec(ref.item)
         known = self._refs.setdefault(ref.name, ref)
         if known.item is not ref.item:
-            raise UnusableHint(
+            raise DefinitionError(
                 f"two classes are called `{ref.name}`, {known.item.__module__}.{known.item.__qualname__} and "
                 f"{ref.item.__module__}.{ref.item.__qualname__}, and values are stored by name; rename one"
             )
 
-    def __getitem__(self, name: str) -> TypeRef:
-        return self._refs[name]
+    def add_list(self, item: type) -> None:
+        """Add the type of lists of *item*, which is the class of a type that was added."""
+        ref = TypeRef(item, is_list=True)
+        self._refs[ref.name] = ref
 
     def __contains__(self, name: str) -> bool:
         return name in self._refs

@@ -21,6 +21,8 @@ from typing import Any, TypeAlias
 from .._plumbing.wording import MASK
 from ..decisions import ApprovalRequest
 from ..results import ToolResult
+from ..spec import Tool
+from ..steps.base import may_repeat
 from ..steps.notes import read_pause
 from .graph import Graph, StepNode
 from .outcomes import Problems
@@ -83,7 +85,7 @@ class ItemVisit:
         self._node = node
         self._value = value
         self._prefix = f"{caller.key}/{build_key(node.name, number, item)}"
-        self.first_key = self._build_run_key(1)
+        self.first_key = self._build_key("run", 1)
         self._passed: Passed | None = None
         self.item = item
         self.label = node.name if item == 0 else f"{node.name} (item {item})"
@@ -120,7 +122,7 @@ class ItemVisit:
                     return Passed(output, attempt)
             if result.kind == "halted":
                 return Broken(tuple(texts), is_final=True, left=(self.label,) if stands else ())
-            if may_have_happened(result) and not self._node.may_repeat and self._node.undo is None:
+            if may_have_happened(result) and not may_repeat(self._node.tool) and self._node.undo is None:
                 return Broken(tuple(texts), is_final=True, left=(f"{self.label}, which may or may not have happened",))
             if result.kind == "ok" or result.attempts or was_cut(result):
                 undone = await self.undo(attempt, output, texts)
@@ -151,16 +153,11 @@ class ItemVisit:
         has_begun = read_pause(result) is not None  # an agent inside it waits, and may have done something before
         return has_begun or result.kind == "ok" or result.attempts > 0 or was_cut(result)
 
-    async def _find_value_before(self, attempt: int) -> FlowValue:
-        """Return the value with which an attempt ran. A hook or a person may have changed it."""
-        changed = await self._caller.find_changed_arguments(self._build_run_key(attempt))
-        return self._value if changed is None else FlowValue(self._value.type, changed[self._node.parameter])
-
-    def _build_run_key(self, attempt: int) -> str:
-        return f"{self._prefix}/{build_key('run', attempt)}"
+    def _build_key(self, action: str, attempt: int) -> str:
+        return f"{self._prefix}/{build_key(action, attempt)}"
 
     async def _call_step(self, attempt: int, problems: Problems) -> ToolResult:
-        arguments, key = {self._node.parameter: self._value.value}, self._build_run_key(attempt)
+        arguments, key = {self._node.parameter: self._value.value}, self._build_key("run", attempt)
         # The type belongs to the value: another type may have the same fields. The name of the parameter does not.
         return await self._caller.call(
             key, self._node.tool, arguments, value=self._value.to_json(), problems=problems, finish=self._tag_value
@@ -184,14 +181,21 @@ class ItemVisit:
     async def _check(self, attempt: int, output: FlowValue) -> list[str] | Paused:
         if self._node.check is None:
             return []
-        before = await self._find_value_before(attempt)
-        arguments = {"before": before.to_json(), "after": output.to_json()}
-        result = await self._caller.call(f"{self._prefix}/{build_key('check', attempt)}", self._node.check, arguments)
+        result = await self._call_helper("check", self._node.check, attempt, output)
         if (pause := _find_pause(result)) is not None:
             return pause
         if result.kind != "ok":
             return [f"the check of `{self._node.name}` could not be made: {describe_failure(result)}"]
         return list(result.value)
+
+    async def _call_helper(self, action: str, tool: Tool, attempt: int, output: FlowValue | None) -> ToolResult:
+        """Call the check or the undo of the step with the value before and the value after an attempt."""
+        before = self._value.to_json()
+        changed = await self._caller.find_changed_arguments(self._build_key("run", attempt))
+        if changed is not None:  # a hook or a person has given the step another value
+            before["value"] = changed[self._node.parameter]
+        arguments = {"before": before, "after": None if output is None else output.to_json()}
+        return await self._caller.call(self._build_key(action, attempt), tool, arguments)
 
     async def undo(self, attempt: int, output: FlowValue | None, texts: list[str]) -> Broken | Paused | None:
         """Undo an attempt because of *texts*, and return None if that worked or if the step has no undo."""
@@ -200,9 +204,7 @@ class ItemVisit:
         if not await self._caller.wait_until_over(self._node.tool):
             reason = f"{self.label} could not be undone, because an attempt that could not be stopped still runs"
             return Broken((*texts, reason), is_final=True, left=(self.label,))
-        before = await self._find_value_before(attempt)
-        arguments = {"before": before.to_json(), "after": None if output is None else output.to_json()}
-        result = await self._caller.call(f"{self._prefix}/{build_key('undo', attempt)}", self._node.undo, arguments)
+        result = await self._call_helper("undo", self._node.undo, attempt, output)
         if (pause := _find_pause(result)) is not None:
             return pause
         if result.kind == "ok":
@@ -212,7 +214,6 @@ class ItemVisit:
 
 
 def describe_failure(result: ToolResult) -> str:
-    """Return why a call failed, in one sentence."""
     if result.kind == "waiting":
         return (
             f"`{result.tool}` waits for an answer, but has no request that a person could answer; a hook returned this"
@@ -268,19 +269,19 @@ def _read_foreign_value(form: Any, node: StepNode, types: FlowTypes) -> FlowValu
             f"its value holds a secret, and was masked as {MASK}; give secrets to the steps that need them as "
             f"resources, with `Inject[T]`"
         )
-    values: list[FlowValue] = []
+    values: dict[TypeRef, FlowValue] = {}
     problems: list[str] = []
     for ref in node.returns:
         try:
-            values.append(types.read(form, ref))
+            values[ref] = types.read(form, ref)
         except ValueError as error:
             problems.append(str(error))
     if len(values) == 1:
-        return values[0]
+        return next(iter(values.values()))
     if not values:
         raise ValueError(f"a hook replaced its value with one of another type: {'; '.join(problems)}")
     raise ValueError(
-        f"a hook replaced its value with one that can be {_name_types([types[value.type] for value in values])}; let "
+        f"a hook replaced its value with one that can be {_name_types(values)}; let "
         f"the hook change the value of the result that it got, so that the type stays"
     )
 

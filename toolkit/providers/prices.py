@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ..errors import ProviderError
 
-__all__ = ["Amount", "Price", "Prices", "price_of"]
+__all__ = ["Amount", "Price", "Prices", "parse_amount", "price_of"]
 
 Amount: TypeAlias = "Decimal | int | float | str"
 
@@ -41,7 +41,7 @@ class Price:
     def __post_init__(self) -> None:
         for field in fields(self):
             amount = getattr(self, field.name)
-            value = _parse_amount(self.input if amount is None else amount)
+            value = parse_amount(self.input if amount is None else amount)
             if value is None:
                 raise ValueError(f"Price: `{field.name}` has to be a number, 0 or more, got {amount!r}")
             object.__setattr__(self, field.name, value)
@@ -72,7 +72,8 @@ def price_of(model: str, prices: Prices) -> Price:
     raise ProviderError(f"no price is known for the model {model!r}; add it to the table: {{{model!r}: Price(...)}}")
 
 
-def _parse_amount(value: object) -> Decimal | None:
+def parse_amount(value: object) -> Decimal | None:
+    """Return *value* as an amount of money; None if it is no number, not finite, or below 0."""
     if isinstance(value, bool) or not isinstance(value, (Decimal, int, float, str)):
         return None
     try:

@@ -78,6 +78,7 @@ class StepSetup:
     is_new: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class CallStep:
     """
     A step that runs a call, while the call runs.
@@ -85,38 +86,26 @@ class CallStep:
     Attributes:
         nested: The runs that the function of the call starts itself.
         spent: What the call costs, and what its sub-runs have used, without those that its function starts itself.
-        failure: An error of the `Steps` themselves in a sub-run of the call. It ends the run.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
         is_in_tool: Whether the tool runs, and not a hook.
         on_start: Awaited with each call inside the step, with this one first, just before its tool begins.
     """
 
-    def __init__(
-        self,
-        key: str,
-        begin: Begin,
-        scope: RunScope,
-        call: ToolCall,
-        session: Session,
-        nested: NestedRuns,
-        is_kept: asyncio.Future[bool],
-    ) -> None:
-        self.key = key
-        self.scope = scope
-        self.call = call
-        self.session = session
-        self.nested = nested
-        self.is_in_tool = False
-        self.spent = Expense()
-        self.plan: str | None = None
-        self.failure: Exception | None = None
-        self.has_returned = False
-        self.on_start: Callable[[ShownCall], Awaitable[None]] | None = None
-        self._begin = begin
-        self._is_over = False
-        self._is_kept = is_kept
-        self._lock = asyncio.Lock()
-        self._sub_run_counts: dict[int, int] = {}
+    key: str
+    _begin: Begin
+    scope: RunScope
+    call: ToolCall
+    session: Session
+    nested: NestedRuns
+    _is_kept: asyncio.Future[bool]
+    is_in_tool: bool = field(init=False, default=False)
+    spent: Expense = field(init=False, default_factory=Expense)
+    plan: str | None = field(init=False, default=None)
+    has_returned: bool = field(init=False, default=False)
+    on_start: Callable[[ShownCall], Awaitable[None]] | None = field(init=False, default=None)
+    _is_over: bool = field(init=False, default=False)
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _sub_run_counts: dict[int, int] = field(init=False, default_factory=dict)
 
     async def begin(self) -> None:
         """Record that the call is about to take effect."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from ..providers.base import Usage
+from ..providers.prices import parse_amount
 
 __all__ = ["Expense"]
 
@@ -59,10 +60,7 @@ _NAMES = tuple(field.name for field in fields(Expense))
 
 
 def _parse_cost(name: str, value: Any) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, str) and len(value) < 100 else None
-    except InvalidOperation:
-        number = None
-    if number is None or not number.is_finite() or number < 0:
+    number = parse_amount(value) if isinstance(value, str) and len(value) < 100 else None
+    if number is None:
         raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
     return number

@@ -22,6 +22,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeVar
 
+from ..approvals.records import ApprovalError, is_temporary
 from ..calls.propagation import CallPaused
 from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
@@ -50,7 +51,8 @@ class NestedRuns:
 
     Attributes:
         loop: The event loop of the run that the call belongs to.
-        failure: An error of the `Steps` themselves, or `InnerRunChanged`. It ends the run that the call belongs to.
+        failure: An error of the `Steps` themselves, `InnerRunChanged`, or an answer that cannot be applied now. It ends
+            the work on the run that the call belongs to.
     """
 
     def __init__(self, steps: Steps, key: str, before: CallPause | None) -> None:
@@ -120,6 +122,10 @@ class NestedRuns:
         self._at_work.add(task)
         try:
             yield NestedRun(number, f"{self._key}/inner/{number}", is_new=is_new)
+        except ApprovalError as error:
+            if is_temporary(error):
+                self.failure = error  # the outer run is given back, and goes on a little later
+            raise
         finally:
             self._at_work.discard(task)
             self._changed.set()
@@ -156,11 +162,9 @@ class NestedRuns:
         return self._notes
 
     async def read_note(self, name: str) -> Any:
-        """Return what `write_note` has kept under *name*; None if there is nothing."""
         return await self._watch(read_note(self._steps, f"{self._key}/{name}"))
 
     async def write_note(self, name: str, text: str, value: Any) -> None:
-        """Keep *value*, which is JSON, under *name*. *text* says what it is about."""
         await self._watch(write_note(self._steps, f"{self._key}/{name}", text, value))
 
     async def _watch(self, step: Awaitable[T]) -> T:

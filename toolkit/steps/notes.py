@@ -84,7 +84,6 @@ class CallPause:
     spent: Mapping[str, Expense] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all fields as plain JSON."""
         requests = [request.to_json() for request in self.requests]
         spent = {number: spent.to_json() for number, spent in self.spent.items()}
         return {"requests": requests, "number": self.number, "request_id": self.request_id, "spent": spent}

@@ -37,7 +37,7 @@ from .nested_runs import NestedRuns
 from .notes import CallPause
 from .records import ReplyToPrompts
 
-__all__ = ["RunSteps", "escape_key"]
+__all__ = ["RunSteps", "derive_id", "escape_key"]
 
 T = TypeVar("T")
 
@@ -66,10 +66,6 @@ class RunSteps:
     def __post_init__(self) -> None:
         self.epoch: int = getattr(self.scope.steps, "epoch", 0)
 
-    def for_sub_run(self, key: str, reply_count: int, outer: CallStep | None) -> RunSteps:
-        """Return the steps of a sub-run."""
-        return RunSteps(self.scope, key, reply_count=reply_count, outer=outer, shares_budget=True)
-
     # Keys, and ids that are derived from them.
 
     def make_call_key(self, call_id: str) -> str:
@@ -82,7 +78,7 @@ class RunSteps:
 
     def derive_request_id(self, key: str) -> str | None:
         """Return the id of a request that the step *key* makes; None for a random one."""
-        return self._derive("request", key) if self.scope.secret else None
+        return derive_id(self.scope.secret, "request", key) if self.scope.secret else None
 
     def prepare(self, call: ToolCall, key: str) -> None:
         """Give *call* the ids that it has in every attempt at the step *key*."""
@@ -96,12 +92,8 @@ class RunSteps:
         A step runs its call only if no earlier attempt at it has begun, or if the tool may be run again. So it takes
         over a claim that an earlier attempt has made. The mark tells it from the claims of other callers.
         """
-        key = self._derive("idempotency key", self.make_call_key(call_id))
+        key = derive_id(self.scope.secret, "idempotency key", self.make_call_key(call_id))
         return key, f"{digest_parts('toolkit claim mark', key)[:16]}.{self.epoch}"
-
-    def _derive(self, purpose: str, key: str) -> str:
-        text = f"toolkit {purpose} {key}"
-        return hmac.new(self.scope.secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
 
     # Steps.
 
@@ -174,8 +166,8 @@ class RunSteps:
                 current_step.reset(token)
                 current_run_id.reset(id_token)
                 await step.end()
-            if (failure := step.failure or nested.failure) is not None:
-                raise failure
+            if nested.failure is not None:
+                raise nested.failure
             return result
 
         kept_work = self.scope.steps.call(key, call, do_call, may_repeat=repeats, session=session)
@@ -216,11 +208,9 @@ class RunSteps:
         )
 
     async def read_note(self, key: str) -> Any:
-        """Return the JSON that `write_note` has kept under *key*; None if there is none."""
         return await self._report(read_note(self.scope.steps, key))
 
     async def write_note(self, key: str, text: str, value: Any) -> None:
-        """Keep *value*, which is JSON, under *key*. *text* says what it is about."""
         await self._report(write_note(self.scope.steps, key, text, value))
 
     async def _report(self, step: Awaitable[T], work_errors: Sequence[BaseException] = ()) -> T:
@@ -230,7 +220,7 @@ class RunSteps:
         except Exception as error:
             # The call of the sub-run would turn the error into a result, and the run would go on without its steps.
             if self.outer is not None and not any(error is work_error for work_error in work_errors):
-                self.outer.failure = error
+                self.outer.nested.failure = error
             raise
 
 
@@ -240,6 +230,12 @@ async def _note_error(work: Callable[[], Awaitable[T]], errors: list[BaseExcepti
     except BaseException as error:
         errors.append(error)
         raise
+
+
+def derive_id(secret: str, purpose: str, key: str) -> str:
+    """Return an id for this *purpose*, which is the same in every process, and which others cannot guess."""
+    text = f"toolkit {purpose} {key}"
+    return hmac.new(secret.encode(), text.encode(errors="surrogatepass"), "sha256").hexdigest()[:32]
 
 
 def escape_key(text: str) -> str:

@@ -10,11 +10,13 @@ import pytest
 
 from tests.agent.kit import Shed, call
 from toolkit.agent import Run, RunSeal, SealError
+from toolkit.approvals.seal import sign_content
 from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
 from toolkit.session import Session
+from toolkit.values.strictjson.canonical import digest_parts
 
 pytestmark = pytest.mark.anyio
 
@@ -112,10 +114,8 @@ async def test_a_seal_can_be_too_old():
 
 async def test_a_version_nobody_knows_is_refused():
     """Also if it is signed."""
-    from toolkit.agent.saved import run_seal as sealing
-
     text = json.dumps({"version": 99})
-    sealed = json.dumps({"content": text, "seal": sealing._sign_text(KEY, text)})
+    sealed = json.dumps({"content": text, "seal": sign_content(KEY, digest_parts("toolkit run", text).encode())})
     with pytest.raises(SealError, match="version 99"):
         RunSeal(KEY).open(sealed)
 

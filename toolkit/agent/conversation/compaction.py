@@ -1,12 +1,10 @@
 """
 Shortens a long conversation by replacing old results with a note that they were cut.
 
-The oldest results are cut first; the last two turns stay whole. A conversation
-that is too long is cut to about half of the limit at once. It is not cut a
-little in every turn, because each cut loses the provider's prompt cache.
+The oldest results are cut first; the last two turns stay whole. A conversation that is too long is cut to about half of
+the limit at once. It is not cut a little in every turn, because each cut loses the provider's prompt cache.
 
-What is cut can be kept, so that the model can read it again. The note then names
-the call that does so.
+What is cut can be kept, so that the model can read it again. The note then names the call that does so.
 """
 
 from __future__ import annotations

@@ -50,7 +50,6 @@ class RunConversation:
         self._framed_messages = MessageCache(frame_message)
 
     def add_prompt(self, prompt: UserMessage) -> None:
-        """Append the user's message."""
         self.messages.append(prompt)
         self.last_prompt = prompt.text
 
@@ -89,7 +88,6 @@ class RunConversation:
         return mark_result(result_copy) if self.frame_results else with_metadata(result_copy, _MARK_KEY, None)
 
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
-        """Return the calls of the last turn, and their results."""
         message, answer = self.messages[-2:]
         assert isinstance(message, AssistantMessage) and isinstance(answer, ToolMessage)  # noqa: S101, PT018 -- own data
         return message.calls, answer.results

@@ -48,7 +48,6 @@ class RunInbox:
             return self._is_open
 
     def take_all(self) -> list[UserMessage]:
-        """Return the messages in order, and remove them."""
         with self._lock:
             messages, self._messages = self._messages, []
             return messages

@@ -61,7 +61,6 @@ def is_empty(message: AssistantMessage) -> bool:
 
 
 def collect_call_ids(messages: Iterable[Message]) -> set[str]:
-    """Return the ids of all calls in *messages*."""
     return {call.id for message in messages if isinstance(message, AssistantMessage) for call in message.calls}
 
 

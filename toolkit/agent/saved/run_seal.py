@@ -9,13 +9,12 @@ old sealed run restores the grants of that time.
 
 from __future__ import annotations
 
-import hmac
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from ...approvals.seal import Seal
+from ...approvals.seal import is_signed, read_keys, sign_content
 from ...errors import ToolkitError
 from ...steps.records import VERSION, as_strict_json, read_fields
 from ...steps.session_changes import apply_changes, describe_changes, read_state
@@ -63,9 +62,7 @@ class RunSeal:
     """
 
     def __init__(self, key: bytes | str | Sequence[bytes | str], *, clock: Callable[[], float] = time.time) -> None:
-        Seal(key)  # raises if a key is not good enough
-        keys = [key] if isinstance(key, (bytes, str)) else list(key)
-        self._keys = [one_key.encode() if isinstance(one_key, str) else one_key for one_key in keys]
+        self._keys = read_keys(key)
         self._clock = clock
 
     def seal(self, run: Run[Any]) -> str:
@@ -74,7 +71,7 @@ class RunSeal:
         record["session"] = {name: change for name, change in record["session"].items() if name in _AUTHORITY}
         # The text itself is signed and sent, so the reader need not produce exactly the same JSON again.
         text = json.dumps({**record, "sealed_at": self._clock()})
-        return json.dumps({"content": text, "seal": _sign_text(self._keys[0], text)})
+        return json.dumps({"content": text, "seal": sign_content(self._keys[0], _digest_text(text))})
 
     @overload
     def open(self, text: str | bytes, *, max_age_seconds: float | None = None, output: None = None) -> Run: ...
@@ -101,9 +98,8 @@ class RunSeal:
     def _verify_content(self, text: str | bytes) -> dict[str, Any]:
         try:
             envelope = json.loads(text)
-            signed_text, seal = envelope["content"], envelope["seal"].encode()
-            # Every key is tried, so that the time does not tell which key fits.
-            is_ours = sum(hmac.compare_digest(_sign_text(key, signed_text).encode(), seal) for key in self._keys) > 0
+            signed_text = envelope["content"]
+            is_ours = is_signed(self._keys, _digest_text(signed_text), envelope["seal"])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SealError("this is no sealed run") from None
         if not is_ours:
@@ -114,5 +110,5 @@ class RunSeal:
         return content
 
 
-def _sign_text(key: bytes, text: str) -> str:
-    return f"v1.{hmac.new(key, digest_parts('toolkit run', text).encode(), 'sha256').hexdigest()}"
+def _digest_text(text: str) -> bytes:
+    return digest_parts("toolkit run", text).encode()

@@ -1,11 +1,10 @@
 """
 A run as a value: the conversation, how it ended, and what it waits for.
 
-A run can be written as JSON with a version, and read back. A run that was read
-back is data, not authority: it has no mode, no grants and no principal, and
-nothing in it says what a tool may do. (`run_seal.py` restores the authority.)
-The messages, the plan and the amounts spent are those that the data states, so
-seal a run if untrusted users can write to the place where it is stored.
+A run can be written as JSON with a version, and read back. A run that was read back is data, not authority: it has no
+mode, no grants and no principal, and nothing in it says what a tool may do. (`run_seal.py` restores the authority.) The
+messages, the plan and the amounts spent are those that the data states, so seal a run if untrusted users can write to
+the place where it is stored.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ __all__ = ["Run", "SubRun", "check_run", "read_answer"]
 
 _VERSION = 1
 _MAX_NESTING = 32
+_PLAIN_FIELDS = ("id", "status", "reason", "stop", "plan", "refused_answers", "reply_count", "agent")
 _log = logging.getLogger("toolkit")
 
 H = TypeVar("H")
@@ -345,23 +345,16 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
     try:
         messages = tuple(read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session
-        run = Run(
-            id=data["id"],
-            status=data["status"],
-            reason=data["reason"],
-            stop=data["stop"],
+        run: Run[Any] = Run(
+            **{name: data[name] for name in _PLAIN_FIELDS},
             messages=messages,
             spent=Expense.from_json(data["spent"]),
             usage=Usage.from_json(data["usage"]),
-            plan=data["plan"],
             answer=None if data["answer"] is None else FinalAnswer(data["answer"]["json"]),
-            refused_answers=data["refused_answers"],
             unread=tuple(read_items(data["unread"], read_user_message, "unread")),
             subs=tuple(read_items(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
             session=own_session,
             summary=None if data["summary"] is None else Summary.from_json(data["summary"]),
-            reply_count=data["reply_count"],
-            agent=data["agent"],
         )
     except RecursionError:
         raise ValueError("not a run: it is nested too deeply") from None
