@@ -78,7 +78,7 @@ ORDER = {
     "values/patterns": "charsets syntax_tree automaton backtracking pattern __init__",
     "values/schemas": "vocabulary drafts text_forms member_names union_tags keywords engine messages repair metaschema validator draft_index draft_rewriting __init__",
     "values/strictjson": "checks canonical digests __init__",
-    "web_server": "request_guard web_protocol running __init__",
+    "web_server": "request_guard running __init__",
     "workspace": "open_beneath borders entries os_errors writing space __init__",
 }
 """The files and sub-folders of each folder, in the order in which they may import each other. A slash marks a folder."""
