@@ -24,7 +24,7 @@ from ..decisions import ApprovalRequest
 from ..values.strictjson.canonical import digest_parts, encode_canonical
 from .records import ApprovalError, Record, dump_record
 
-__all__ = ["RecordSeal", "Seal"]
+__all__ = ["RecordSeal", "Seal", "read_keys"]
 
 _VERSION = "v1"
 _MIN_KEY_BYTES = 32
@@ -46,7 +46,7 @@ class Seal:
     __slots__ = ("_keys",)
 
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
-        self._keys = _read_keys(key)
+        self._keys = read_keys(key)
 
     def sign(self, request: ApprovalRequest, identity: str) -> ApprovalRequest:
         """Return *request* with its seal for the tool of this *identity*; raise `ValueError` if it is not JSON."""
@@ -75,7 +75,7 @@ class RecordSeal:
     """
 
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
-        self._keys = _read_keys(key)
+        self._keys = read_keys(key)
         self._steps: dict[str, int] = {}
         self._lock = unlock_in_children(threading.Lock())
 
@@ -131,7 +131,8 @@ class RecordSeal:
                     del self._steps[next(iter(self._steps))]
 
 
-def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
+def read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
+    """Return one key or several, each checked; raise `ValueError` for one that others could guess."""
     is_single = isinstance(key, (bytes, str)) or not isinstance(key, Sequence)
     keys: list[Any] = [key] if is_single else list(key)
     if not keys:
