@@ -23,7 +23,7 @@ from ...catalogs.foreign_text import clean_text
 from ...errors import Safety
 from ...policies.classify import parse_retry_after
 from .call_errors import Happened, build_local_error
-from .login_hosts import LoginHosts
+from .login_hosts import LoginHosts, read_whole
 from .logins import Logins, StoredLogin
 from .private_json import PrivateFileError
 from .remote_server import RemoteServer
@@ -95,23 +95,14 @@ class McpHttpClient(httpx2.AsyncClient):
 
     async def _read_body(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
         """Read the whole body of *response*, within limits. Return an error if it cannot be used."""
-        stream: Any = response.stream
         max_bytes = self._server.limits.max_message_bytes
-        chunks, size = [], 0
         try:
-            async for chunk in stream:
-                size += len(chunk)
-                if size > max_bytes:
-                    limit = format_count(max_bytes, "byte")
-                    return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
-                chunks.append(chunk)
+            if not await read_whole(response, max_bytes):
+                limit = format_count(max_bytes, "byte")
+                return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
         except (httpx2.HTTPError, OSError) as error:
             return build_local_error(_describe(error, request), happened="maybe")
-        finally:
-            await stream.aclose()
-        body = b"".join(chunks)
-        response.stream = httpx2.ByteStream(body)
-        return _find_body_refusal(request, response, body)
+        return _find_body_refusal(request, response, await response.aread())
 
     def _find_refusal(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
         """Return the error for an answer whose status the SDK would hide, or None."""

@@ -21,7 +21,7 @@ from ...errors import Safety, ToolError
 from ...safety.hosts import check_url, unreachable
 from .remote_server import RemoteServer
 
-__all__ = ["LoginHosts"]
+__all__ = ["LoginHosts", "read_whole"]
 
 _LOOPBACK, _PRIVATE = unreachable(IPv4Address("127.0.0.1")), unreachable(IPv4Address("10.0.0.1"))
 _MAX_ANSWER_BYTES = 1_000_000
@@ -106,19 +106,28 @@ class LoginHosts:
             return  # a message of the protocol, whose client has limits of its own, and whose answer may be a stream
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError(f"the answer of {request.url.host} is compressed, which was not asked for")
-        stream: Any = response.stream
-        body = b""
         try:
             async with asyncio.timeout(self._seconds):
-                async for chunk in stream:
-                    body += chunk
-                    if len(body) > _MAX_ANSWER_BYTES:
-                        limit = f"{_MAX_ANSWER_BYTES:,} bytes"
-                        raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {limit}")
+                is_whole = await read_whole(response, _MAX_ANSWER_BYTES)
         except TimeoutError:
             raise httpx2.ReadTimeout(f"the answer of {request.url.host} took too long", request=request) from None
+        if not is_whole:
+            raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {_MAX_ANSWER_BYTES:,} bytes")
+
+
+async def read_whole(response: httpx2.Response, max_bytes: int) -> bool:
+    """Read the body of *response* into memory. Return False, and stop, if it has more than *max_bytes*."""
+    stream: Any = response.stream
+    body = bytearray()
+    try:
+        async for chunk in stream:
+            body += chunk
+            if len(body) > max_bytes:
+                return False
+    finally:
         await stream.aclose()
-        response.stream = httpx2.ByteStream(body)
+    response.stream = httpx2.ByteStream(bytes(body))
+    return True
 
 
 def _kind_of_server(host: str) -> str | None:
