@@ -34,7 +34,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ValidationError
 
-from ...approvals.records import ApprovalError, Record
+from ...approvals.records import ApprovalError
 from ...context import current_host
 from ...decisions import ApprovalRequest, Decision
 from ...dispatcher import Dispatcher
@@ -312,10 +312,7 @@ class ToolCaller:
     async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
         if not isinstance(question.request, str):
             return ApprovalRequest.from_json(question.request)
-        name: str = question.request
-        record: Record | None = await self._dispatcher.settings.store_runner.run(
-            "find request", name, lambda store: store.get(name)
-        )
+        record = await self._dispatcher.settings.store_runner.find_record(question.request)
         if record is None:
             raise ApprovalError(
                 "the question is not known here: it was removed, or another process of the server asked it; let all "

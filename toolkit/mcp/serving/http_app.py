@@ -222,7 +222,7 @@ class HttpApp:
         if self._draining.is_set():
             return "stopping"
         try:
-            await self.server.waiting_calls.find_record("ready")
+            await self.server.waiting_calls.dispatcher.settings.store_runner.find_record("ready")
         except ApprovalError:
             _log.exception("the server is not ready, because its store of approvals does not work")
             return "the store of approvals does not work"

@@ -68,7 +68,8 @@ class RequestPage:
         await response(scope, receive, send)
 
     async def _build_response(self, request: Request) -> Response:
-        record = await self._waiting.find_record(request.url.path.rpartition("/")[2])
+        store_runner = self._waiting.dispatcher.settings.store_runner
+        record = await store_runner.find_record(request.url.path.rpartition("/")[2])
         if record is None:
             return _build_page("<p>There is no such request. It may be over.</p>", 404)
         if record.state != "pending":
