@@ -8,13 +8,13 @@ another site cannot send the token, and is refused by its origin and by the name
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Iterable
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..web_server.request_guard import RequestGuard, is_loopback, refuse, replay, split_authority
+from ..safety.hosts import is_ip_address
+from ..web_server.request_guard import RequestGuard, add_headers, is_loopback, refuse, replay, split_authority
 
 __all__ = ["InspectorGuard"]
 
@@ -30,6 +30,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+# They keep other sites and scripts out.
 _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 
 
@@ -58,7 +59,7 @@ class InspectorGuard(RequestGuard):
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        send = _add_headers(send)
+        send = add_headers(send, _RAW_HEADERS)
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refusal = self._check_repetition(scope["headers"], headers) or self._check_addresses(headers)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -77,7 +78,7 @@ class InspectorGuard(RequestGuard):
         if host is None:
             return False
         name = host.lower().strip("[]")
-        return is_loopback(name) or name in self._hosts or (self._any_address and _is_address(name))
+        return is_loopback(name) or name in self._hosts or (self._any_address and is_ip_address(name))
 
     def _is_allowed_page(self, authority: str, host: str) -> bool:
         return authority.lower() == host.lower()
@@ -94,22 +95,3 @@ class InspectorGuard(RequestGuard):
             return refuse(403, "only the page of the inspector may do this; the request has no Origin")
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         return None if kind == b"application/json" else refuse(415, "send JSON, with Content-Type: application/json")
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _add_headers(send: Send) -> Send:
-    """Return a *send* that adds to each response what keeps other sites and scripts out."""
-
-    async def send_guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *_RAW_HEADERS]}
-        await send(message)
-
-    return send_guarded

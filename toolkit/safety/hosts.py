@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 from .._option_checks import require_list
 from ..verdicts import Finding
 
-__all__ = ["AllowedHosts", "check_url", "unreachable"]
+__all__ = ["AllowedHosts", "check_url", "is_ip_address", "unreachable"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -78,6 +78,15 @@ def check_url(url: str, allowed: AllowedHosts = _NO_HOSTS) -> Finding | None:
     except ValueError as error:
         reason = str(error)
     return Finding("deny", _BY, reason, "check") if reason else None
+
+
+def is_ip_address(host: str) -> bool:
+    """Return whether *host* is an IP address, and no name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def unreachable(address: Address) -> str | None:

@@ -13,11 +13,20 @@ import re
 from collections.abc import Iterable
 
 from starlette.responses import JSONResponse, Response
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 from .._plumbing.wording import format_seconds
 
-__all__ = ["SINGLE_HEADERS", "RequestGuard", "is_loopback", "names_this_machine", "refuse", "replay", "split_authority"]
+__all__ = [
+    "SINGLE_HEADERS",
+    "RequestGuard",
+    "add_headers",
+    "is_loopback",
+    "names_this_machine",
+    "refuse",
+    "replay",
+    "split_authority",
+]
 
 _MAX_LENGTH_DIGITS = 20
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -142,6 +151,17 @@ def replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay_body
+
+
+def add_headers(send: Send, headers: Iterable[tuple[bytes, bytes]]) -> Send:
+    """Return a *send* that adds *headers* to each response."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        await send(message)
+
+    return send_with_headers
 
 
 def refuse(status: int, text: str, headers: dict[str, str] | None = None) -> Response:

@@ -18,7 +18,7 @@ import httpx2
 
 from ...builtin.web.addresses import Address, ReachableHosts, Resolve, WebTarget, resolve_by_system
 from ...errors import Safety, ToolError
-from ...safety.hosts import check_url, unreachable
+from ...safety.hosts import check_url, is_ip_address, unreachable
 from .remote_server import RemoteServer
 
 __all__ = ["LoginHosts", "read_whole"]
@@ -66,7 +66,7 @@ class LoginHosts:
             names = [] if self._kind is None else [_quote_host(urlsplit(url).hostname or "")]
             hosts = ReachableHosts(private_hosts=names, resolve=self._resolve, judge=self._judge)
             target = replace(hosts.check_url(url), may_be_private=False)
-            needs_lookup = self._looks_up or _is_address(target.host)
+            needs_lookup = self._looks_up or is_ip_address(target.host)
             return target, await hosts.resolve_addresses(target) if needs_lookup else []
         except (Safety, ValueError) as error:
             reason = str(error).partition(";")[0]
@@ -136,15 +136,7 @@ def _kind_of_server(host: str) -> str | None:
         return None
     if f".{host.removesuffix('.')}".endswith(".localhost"):
         return _LOOPBACK
-    return unreachable(ip_address(host)) if _is_address(host) else _PRIVATE
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return unreachable(ip_address(host)) if is_ip_address(host) else _PRIVATE
 
 
 def _quote_host(host: str) -> str:
