@@ -42,12 +42,7 @@ _MAX_NAMED_RESOURCES = 10
 
 
 def check_results(results: Iterable[ToolResult]) -> list[ToolResult]:
-    """
-    Return the results of a turn as a list.
-
-    Raises:
-        TypeError: *results* is not a list of results.
-    """
+    """Return the results of a turn as a list; raise `TypeError` if they are no list of results."""
     items = require_list(results, "results", "ToolResult")
     for place, item in enumerate(items):
         if not isinstance(item, ToolResult):

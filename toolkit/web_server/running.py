@@ -46,12 +46,7 @@ _Protocol: Any = AutoHTTPProtocol  # uvicorn chooses the class when it is loaded
 
 
 class ImpatientProtocol(_Protocol):  # type: ignore[misc]
-    """
-    One connection of a client.
-
-    Attributes:
-        head_seconds: How long a client may take to send the head of a request.
-    """
+    """One connection of a client, which may take `head_seconds` to send the head of a request."""
 
     head_seconds = 30.0
     _timer: asyncio.TimerHandle | None = None

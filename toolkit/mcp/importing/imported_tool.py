@@ -38,12 +38,7 @@ SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaita
 
 
 def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCall, pins: Pins, *, defer: bool) -> Tool:
-    """
-    Return the tool called *name* that stands for *remote*.
-
-    Raises:
-        DefinitionError: The schema cannot be enforced, or is too large.
-    """
+    """Return the tool *name* for *remote*; raise `DefinitionError` if its schema cannot be enforced or is too large."""
     if remote.problem is not None:
         raise DefinitionError(remote.problem)
     identity = server.identity
@@ -116,12 +111,9 @@ def _describe_change(pins: Pins, identity: str, remote: RemoteTool) -> str | Non
 
 def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool = False) -> ToolResult:
     """
-    Return the result for *answer*, which the server *server* sent.
+    Return the result for *answer*, which *server* sent; raise `UnusableAnswer` if some content cannot be read.
 
     If *is_wrapped*, the schema of the tool says that the structured content wraps the value. The answer may say so too.
-
-    Raises:
-        UnusableAnswer: Some content cannot be read.
     """
     parts = [read_block(block, server) for block in answer.content]
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))

@@ -54,13 +54,7 @@ class LoginHosts:
         return {"request": [self._pin], "response": [self._read]}
 
     async def check(self, url: str) -> tuple[WebTarget, list[str]]:
-        """
-        Return the place that *url* leads to, and its addresses.
-
-        Raises:
-            Safety: The login may not reach it.
-            ToolError: The name cannot be looked up.
-        """
+        """Return where *url* leads to, and the addresses; raise `Safety` if the login may not reach them."""
         try:
             # What the text of a private name may stand for is decided by its addresses.
             names = [] if self._kind is None else [_quote_host(urlsplit(url).hostname or "")]

@@ -35,12 +35,7 @@ class PrivateJson:
         self._key = key
 
     def read(self) -> dict[str, Any]:
-        """
-        Return the object; an empty one if there is no file.
-
-        Raises:
-            PrivateFileError: The file cannot be read, is no such file, or can be opened by others.
-        """
+        """Return the object; an empty one if there is no file. Raise `PrivateFileError` if the file cannot be used."""
         try:
             check_private(str(self.path))
             _, data = split_version(json.loads(self.path.read_text(encoding="utf-8")), self._what, (_VERSION,))

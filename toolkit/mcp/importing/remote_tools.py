@@ -37,10 +37,7 @@ class RemoteTool:
     A tool as its server defines it.
 
     Attributes:
-        name: The name by which the server knows the tool.
         description: The description, cleaned and cut.
-        input_schema: The schema of the arguments.
-        output_schema: The schema of the value; None if the server gives none.
         hints: What the server says about the tool, by the protocol's names (`readOnlyHint`).
         digest: A digest of the whole definition, as the server sent it.
         problem: Why the tool cannot be used; None if nothing is known against it.

@@ -64,12 +64,9 @@ async def open_stdio(
     server: RemoteServer, errors: ErrorTail, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
     """
-    Start the process of *server*, and yield the streams that a client of the SDK reads from and writes to.
+    Start the process of *server*, and yield the streams for a client of the SDK; raise `ToolError` if it cannot start.
 
     *errors* receives the error output of the process. *on_end* is called as soon as it has closed its output.
-
-    Raises:
-        ToolError: The process cannot be started.
     """
     process = await _start_process(server)
     watch = None if sys.platform == "win32" else ProcessWatch(process.pid)

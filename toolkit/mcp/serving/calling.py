@@ -123,12 +123,7 @@ class ToolCaller:
         self._unusable = UnusableAnswers()
 
     async def call(self, context: RequestContext, params: CallToolRequestParams) -> dict[str, Any]:
-        """
-        Return the result of one request.
-
-        Raises:
-            MCPError: There is no such tool, or the answer to a question cannot be accepted.
-        """
+        """Return the result of one request; raise `MCPError` for an unknown tool, or an answer that is not accepted."""
         with self._hosting(context):
             return await self._call(Exchange(context, params, self._conversations.principal_of(context)))
 
@@ -268,13 +263,7 @@ class ToolCaller:
         }
 
     async def _continue(self, exchange: Exchange) -> ToolResult | dict[str, Any]:
-        """
-        Return the result of the call that the state of the request belongs to, or the question again if it has no
-        answer.
-
-        Raises:
-            MCPError: The state or the answer cannot be accepted.
-        """
+        """Return the result of a call whose question came back, or the question; raise `MCPError` for a wrong state."""
         params, principal = exchange.params, exchange.principal
         try:
             question = self._seal.open(params.request_state or "", digest=self._digest(params), principal=principal)
@@ -346,12 +335,7 @@ class ToolCaller:
         return build_error_answer(f"error: denied: {denial}")
 
     async def _refuse_to_ask(self, exchange: Exchange, request: ApprovalRequest) -> dict[str, Any]:
-        """
-        Return the answer to a call that had to ask a client that cannot be asked.
-
-        Raises:
-            MCPError: The newer revision has an error for this, which names the capability that is missing.
-        """
+        """Return the answer to a call whose client cannot be asked. The newer revision has an `MCPError` for that."""
         stateless = is_stateless(exchange.context)
         if stateless and self._waiting is not None:
             answer = self._waiting.build_answer(exchange.context, request)

@@ -105,12 +105,7 @@ def http_app(
 
 
 class HttpApp:
-    """
-    An ASGI application for one server. `http_app` makes it, with the options of `HttpGuard`.
-
-    Attributes:
-        server: The server.
-    """
+    """An ASGI application for one server. `http_app` makes it, with the options of `HttpGuard`."""
 
     def __init__(
         self,

@@ -69,12 +69,9 @@ def build_prompt(
     catalog: CatalogView, name: str, texts: Mapping[str, str] | None, *, other_names: Sequence[str] = ()
 ) -> dict[str, Any]:
     """
-    Return the result of `prompts/get` for the skill *name* with the arguments *texts*.
+    Return the result of `prompts/get` for a skill; raise `MCPError` if there is none, or if *texts* do not fit it.
 
     The error about an unknown prompt names the skills, and the prompts with *other_names*.
-
-    Raises:
-        MCPError: There is no such skill, or the arguments do not fit it.
     """
     tool = find_skill(catalog, name)
     skill = None if tool is None else skill_of(tool)
@@ -117,12 +114,7 @@ class FunctionCaller(ToolCaller):
         name: str,
         texts: Mapping[str, str],
     ) -> dict[str, Any]:
-        """
-        Return the answer of the function *name*, or the question that it asks first.
-
-        Raises:
-            MCPError: There is no such function, the arguments do not fit, or the function failed.
-        """
+        """Return the answer of the function *name*, or the question that it asks; raise `MCPError` if it fails."""
         plan = self._dispatcher.find_plan(name)
         call = CallToolRequestParams(
             name=name,

@@ -97,9 +97,7 @@ class RequestPage:
         """
         Return the result of the call with the answer in *fields*; None if there is no answer.
 
-        Raises:
-            AuthError: The token is not that of the user who made the call.
-            ApprovalError: The answer cannot be accepted.
+        Raise `AuthError` for the token of another user, and `ApprovalError` for an answer that cannot be accepted.
         """
         header = f"Bearer {fields.get('token', [''])[0]}"
         user = None if self._auth is None else await self._auth.find_user(header)

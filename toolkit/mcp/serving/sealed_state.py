@@ -63,7 +63,6 @@ class StateSeal:
         key: At least 32 random bytes, or several keys: the first one seals, and all of them open states. Without a key
             the process makes one of its own, and only this process can open its states.
         max_age_seconds: How long a state can be used.
-        clock: The function that returns the time in seconds since 1970.
     """
 
     def __init__(
@@ -82,12 +81,7 @@ class StateSeal:
         return self._codec.seal(json.dumps(content, separators=(",", ":")).encode())
 
     def open(self, state: str, *, digest: str, principal: str | None) -> OpenQuestion:
-        """
-        Return the question whose state comes back with a call that has this *digest* and *principal*.
-
-        Raises:
-            StateError: The state was forged or altered, is too old, or belongs to another call or another user.
-        """
+        """Return the question of *state*; raise `StateError` if it is forged, too old, or of another call or user."""
         content = self._read(state)
         if not self._clock() < content["expires_at"]:
             raise StateError("this answer comes too late: the question has expired; call the tool again", "expired")
@@ -122,10 +116,5 @@ class StateSeal:
 
 
 def digest_request(kind: str, name: str, arguments: Mapping[str, Any] | None) -> str:
-    """
-    Return the digest of a call as the client sent it, to a tool or to a function of another *kind*.
-
-    Raises:
-        ValueError: The arguments have no canonical form, so they are not JSON.
-    """
+    """Return the digest of a call of a tool, or of another *kind*; raise `ValueError` if its arguments are not JSON."""
     return digest_parts("toolkit mcp call", kind, name, encode_canonical(dict(arguments or {})))

@@ -154,12 +154,7 @@ class ToolTasks(ToolCaller):
     # The requests about a task.
 
     async def get(self, context: RequestContext, params: GetTaskRequestParams) -> dict[str, Any]:
-        """
-        Return the state of a task, with its result if it has one.
-
-        Raises:
-            MCPError: There is no such task, or the client lacks the extension.
-        """
+        """Return the state of a task, and its result; raise `MCPError` if the client may not know it."""
         task = self._find(context, params.task_id)
         status, further = await self._read(task, context)
         return {**_describe(task, status), **further}

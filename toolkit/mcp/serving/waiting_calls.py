@@ -35,7 +35,6 @@ class WaitingCalls:
         expires_seconds: How long a request can be answered.
 
     Attributes:
-        dispatcher: The dispatcher.
         path: The path of the MCP server, below which the pages are; None if there are no pages.
     """
 
