@@ -155,7 +155,6 @@ class SpanHook(ABC):
     # What is told.
 
     def on_event(self, event: events.Event) -> None:
-        """Record *event*."""
         self._handlers[type(event)](event)
 
     def trace_parent(self) -> str | None:

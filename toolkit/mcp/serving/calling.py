@@ -187,7 +187,6 @@ class ToolCaller:
         return result
 
     def _arguments_of(self, exchange: Exchange) -> dict[str, Any] | None:
-        """Return the arguments that the call runs with."""
         return exchange.params.arguments
 
     def _finish(self, exchange: Exchange, result: ToolResult) -> dict[str, Any]:

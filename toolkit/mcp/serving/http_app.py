@@ -163,7 +163,6 @@ class HttpApp:
         self.server.end_subscriptions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection of a web server."""
         if scope["type"] == "lifespan":
             await self._handle_lifespan(receive, send)
         elif scope["type"] != "http":
@@ -255,7 +254,6 @@ class HttpApp:
 
 
 def _check_headers(names: Sequence[str]) -> list[str]:
-    """Return *names* in small letters."""
     lowered = [str(name).lower() for name in require_list(names, "request_headers", "names")]
     for name in lowered:
         if _HEADER.fullmatch(name) is None:

@@ -61,7 +61,6 @@ class HttpGuard(RequestGuard):
         self._find_tool = find_tool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refusal = self._check_repetition(scope["headers"], headers) or self._check_addresses(headers)
         if refusal is None and (origin := headers.get(b"origin")):

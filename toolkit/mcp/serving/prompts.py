@@ -45,12 +45,10 @@ _MAX_VALUES = 100
 
 
 def list_skills(catalog: CatalogView) -> list[Tool]:
-    """Return the tools of *catalog* that are skills."""
     return [tool for tool in catalog if skill_of(tool) is not None]
 
 
 def find_skill(catalog: CatalogView, name: str) -> Tool | None:
-    """Return the skill *name* of *catalog*; None if there is none."""
     tool = catalog.get(name)
     return None if tool is None or skill_of(tool) is None else tool
 

@@ -60,7 +60,6 @@ class RequestPage:
         self._guard = PageGuard(self._answer, auth=None, **guard_options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request."""
         await self._guard(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
