@@ -17,7 +17,7 @@ from mcp import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
 
 from ...catalogs.views import CatalogView
-from ...content import JsonPart, Part, TextPart
+from ...content import Part, TextPart
 from ...errors import BadArgs, ToolError
 from ...formats.mcp import build_block
 from ...formats.schemas.merging import types_of
@@ -25,7 +25,7 @@ from ...results import ToolResult
 from ...skills.prompts import prompt_of
 from ...skills.records import skill_of
 from ...spec import Tool
-from ...values.rendering import as_text
+from ...values.part_texts import render_part
 from ...values.strictjson.checks import loads
 from .calling import ToolCaller
 from .conversations import RequestContext
@@ -92,14 +92,8 @@ def _build_messages(description: str, parts: Iterable[Part], roles: Iterable[str
 
 
 def _build_content(part: Part) -> dict[str, Any]:
-    match part:
-        case TextPart(text=text):
-            return {"type": "text", "text": text}
-        case JsonPart(value=value):
-            return {"type": "text", "text": as_text(value)}
-        case _:
-            block = build_block(part)
-            return {"type": "text", "text": ""} if block is None else block
+    block = build_block(part)
+    return {"type": "text", "text": render_part(part)} if block is None else block
 
 
 class FunctionCaller(ToolCaller):
