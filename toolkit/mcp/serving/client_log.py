@@ -22,6 +22,7 @@ from mcp_types import (
 
 from ...calls.tool_logger import LOGGER_PREFIX, listen_to_tools
 from ...policies.redaction import Redaction
+from ...values.rendering import replace_surrogates
 from .conversations import RequestContext, connection_of, is_modern
 from .progress import MessageQueue
 
@@ -106,9 +107,7 @@ class ClientLog:
         except Exception:  # noqa: BLE001 -- the arguments of the record may be of any kind
             _log.exception("a record that `%s` logged cannot be sent", record.name)
             return None
-        # A lone surrogate, such as the name of a file may have, cannot be sent.
-        text = text[:_MAX_CHARS].encode(errors="replace").decode()
-        logger = record.name.removeprefix(LOGGER_PREFIX)
-        return LoggingMessageNotification(
-            params=LoggingMessageNotificationParams(level=level, logger=logger, data=text)
+        params = LoggingMessageNotificationParams(
+            level=level, logger=record.name.removeprefix(LOGGER_PREFIX), data=replace_surrogates(text[:_MAX_CHARS])
         )
+        return LoggingMessageNotification(params=params)
