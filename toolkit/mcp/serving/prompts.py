@@ -20,7 +20,7 @@ from ...catalogs.views import CatalogView
 from ...content import Part, TextPart
 from ...errors import BadArgs, ToolError
 from ...formats.mcp import build_block
-from ...formats.schemas.merging import types_of
+from ...formats.schemas.merging import definition_of, types_of
 from ...results import ToolResult
 from ...skills.prompts import prompt_of
 from ...skills.records import skill_of
@@ -167,9 +167,7 @@ def _read_text(tool: Tool, name: str, text: str) -> Any:
 def _find_parameter(tool: Tool, name: str) -> Mapping[str, Any]:
     """Return the schema of the parameter *name* of *tool*; an empty one if there is none."""
     schema: Mapping[str, Any] = tool.schema.get("properties", {}).get(name, {})
-    if "$ref" in schema:
-        schema = tool.schema.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
-    return schema
+    return definition_of(schema.get("$ref"), tool.schema.get("$defs", {})) or schema
 
 
 def build_completion(tool: Tool | None, name: str, text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..._plumbing.wording import format_count
 from ...catalog import Catalog
 from ...errors import BadArgs, CatalogError, DefinitionError
 from ...formats import FORMATS, definitions_for
+from ...formats.schemas.merging import definition_of
 from ...spec import Tool
 from ...values.schemas.keywords import equality_key
 from ...values.schemas.validator import check_schema
@@ -176,8 +177,8 @@ def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
         return False
     if schema.get("description"):
         return True
-    target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    return bool(isinstance(definitions.get(target), Mapping) and definitions[target].get("description"))
+    target = definition_of(schema.get("$ref"), definitions)
+    return isinstance(target, Mapping) and bool(target.get("description"))
 
 
 LAWS: tuple[Law, ...] = (
