@@ -156,9 +156,7 @@ class StoredLogin(httpx2.Auth):
         context = provider.context
         try:
             context.current_tokens = OAuthToken.model_validate(login["tokens"])
-            context.client_info = (
-                OAuthClientInformationFull.model_validate(login["client"]) if "client" in login else None
-            )
+            context.client_info = OAuthClientInformationFull.model_validate(login.get("client"))
             if login.get("metadata") is not None:
                 context.oauth_metadata = OAuthMetadata.model_validate(login["metadata"])
             context.token_expiry_time = login.get("expires_at")
