@@ -2,15 +2,15 @@
 
 import pytest
 
-from toolkit._plumbing.versioned_json import check_field_types, split_version
+from toolkit._plumbing.versioned_json import check_field_types, remove_version
 
 TYPES = {"count": (int,), "cut": (bool,), "value": (object,), "note": (str, type(None))}
 
 
-def test_the_version_is_split_off():
+def test_the_version_is_left_out():
     """The other fields are a new dictionary."""
     data = {"version": 2, "count": 1}
-    assert split_version(data, "a note", (1, 2)) == (2, {"count": 1})
+    assert remove_version(data, "a note", 2) == {"count": 1}
     assert data == {"version": 2, "count": 1}
 
 
@@ -18,13 +18,7 @@ def test_the_version_is_split_off():
 def test_another_version_cannot_be_read(data):
     """Only an integer is a version, so that `true` is not taken for 1."""
     with pytest.raises(ValueError, match=r"^a note of version .* cannot be read; version 1 can$"):
-        split_version(data, "a note", (1,))
-
-
-def test_several_versions_are_named():
-    """The message names each version that can be read."""
-    with pytest.raises(ValueError, match="version 9 cannot be read; versions 1 and 2 can"):
-        split_version({"version": 9}, "a note", (1, 2))
+        remove_version(data, "a note", 1)
 
 
 @pytest.mark.parametrize("fields", [{}, {"count": 3}, {"cut": True}, {"value": False}, {"note": None}, {"note": "n"}])

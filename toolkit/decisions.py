@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ._option_checks import OptionTypes, add_other_words, check_option_types
 from ._plumbing.records import record
-from ._plumbing.versioned_json import check_field_types, split_version
+from ._plumbing.versioned_json import check_field_types, remove_version
 from .errors import ToolError
 from .questions import AnsweredQuestion, Question
 
@@ -212,7 +212,7 @@ class ApprovalRequest:
         Raises:
             ValueError: *data* has an unknown version or an unknown shape.
         """
-        _, values = split_version(data, "an approval request", (_VERSION,))
+        values = remove_version(data, "an approval request", _VERSION)
         check_field_types(values, "an approval request", _FIELD_TYPES)
         if missing := {"id", "tool", "call_id", "reason", "created_at"} - values.keys():
             # A request without its id would get a new one, and then an answer to the old id would not find it.

@@ -15,7 +15,7 @@ from ._plumbing.generated_ids import GeneratedId
 from ._plumbing.markdown import show_result
 from ._plumbing.result_attributes import NoError, WrittenWhenRead
 from ._plumbing.tracebacks import drop_own_traceback
-from ._plumbing.versioned_json import check_field_types, split_version
+from ._plumbing.versioned_json import check_field_types, remove_version
 from ._plumbing.wording import MASK
 from .content import Part, part_from_json
 from .errors import DefinitionError, ErrorInfo, Problem, ToolkitError, UnknownTool, find_nearest, rebuild_error
@@ -353,7 +353,7 @@ class ToolResult:
         Raises:
             ValueError: *data* has an unknown version or an unknown shape.
         """
-        _, fields = split_version(data, "a result", (_VERSION,))
+        fields = remove_version(data, "a result", _VERSION)
         check_field_types(fields, "a result", _FIELD_TYPES)
         if fields.get("kind") not in KINDS:
             raise ValueError(f"not a result: unknown kind {fields.get('kind')!r}")

@@ -76,7 +76,7 @@ async def test_an_approved_call_without_an_outcome_is_not_run_again_by_another_t
     server = Server("mcp:shed", idempotent=True)
     request = (await server.dispatcher("Cut wood.").call("cut", {"wood": "pine"})).request
     server.approvals.store.settle(request.id, Settlement("claimed", by="ada", owner=owner(), now=request.created_at))
-    server.approvals.lost.add(request.id)
+    server.approvals.lost[request.id] = True
     result = await server.dispatcher("Cut anything.").resume(request.id, Decision.approve())
     assert "may or may not have happened" in result.text
     assert server.ran == []

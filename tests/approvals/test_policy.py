@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from toolkit._plumbing.newest_items import NewestItems
 from toolkit.approvals import ApprovalError, Approvals, Callback, DenyAll, MemoryApprovals, TerminalPrompt
-from toolkit.approvals.policy import NewestNames
 from toolkit.approvals.records import Record
 from toolkit.approvals.store import Settlement
 from toolkit.decisions import ApprovalRequest, Decision
@@ -85,9 +85,9 @@ def test_what_may_not_be_shown_cannot_travel():
 
 def test_of_the_lost_requests_the_newest_are_remembered():
     """A store that fails for months does not fill the memory."""
-    names = NewestNames(3)
+    names = NewestItems(3)
     for name in "abcd":
-        names.add(name)
+        names[name] = True
     names.pop("c", None)
     names.pop("x", None)
     assert (list(names), len(names), "a" in names) == (["b", "d"], 2, False)

@@ -66,7 +66,7 @@ async def test_lost_outcomes_are_remembered_up_to_a_bound():
         ran.append(n)
 
     approvals = Approvals(NeverFinishing(), ask=lambda request: True)
-    approvals.lost._size = 3
+    approvals.lost._max_items = 3
     dispatcher = Dispatcher(catalog, permissions=Permissions(), approvals=approvals)
     for n in range(5):
         await dispatcher.call("cut", {"n": n})

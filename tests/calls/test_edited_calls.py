@@ -298,7 +298,7 @@ async def test_a_lost_call_is_reported_with_the_arguments_that_it_had(desk):
     edited = {"to": "carol", "text": "hello", "copies": 1, "key": "hunter1"}
     store, now = approvals.store, approvals.clock()
     assert store.settle(request.id, Settlement("claimed", by="ada", owner=owner(), now=now, arguments=edited))
-    approvals.lost.add(request.id)
+    approvals.lost[request.id] = True
     result = await dispatcher.resume(request.id, Decision.approve())
     assert "may or may not have happened" in result.text
     assert (result.text.startswith(NOTE), result.metadata) == (True, {"edits": [EDIT]})

@@ -11,7 +11,7 @@ import uvicorn
 
 from toolkit import Catalog, Context, Dispatcher, Permissions
 from toolkit.inspector import Inspector
-from toolkit.web_server.web_protocol import ImpatientProtocol
+from toolkit.web_server.running import ImpatientProtocol
 
 __all__ = ["Browser", "build_catalog", "build_inspector", "read_events", "serving"]
 

@@ -221,8 +221,11 @@ def test_a_credential_with_a_line_break_is_not_shown(scheme, caplog):
     assert call(secured({scheme: []}), "list", auth={scheme: "s3cret\n"}).kind == "ok"
 
 
-def test_a_login_page_of_the_document_is_an_address():
-    flow = {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "javascript:alert(1)"}}}
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "https://login.example@evil.example/", "https://лogin.example/"]
+)
+def test_a_login_page_of_the_document_shows_where_it_leads(url):
+    flow = {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": url}}}
     data = document(
         {"get /pets": {"operationId": "list"}}, components={"securitySchemes": {"o": flow}}, security=[{"o": []}]
     )

@@ -9,6 +9,8 @@ from toolkit.settings.mcp_servers import find_server_mistakes
 
 NO_NAME = "is no name for a server; use at most 32 letters, digits, `_` and `-`, with a letter first"
 
+NO_SECONDS = "timeout_seconds: has to be a number of seconds above 0"
+
 
 @pytest.mark.parametrize(
     ("name", "table", "mistakes"),
@@ -28,10 +30,9 @@ NO_NAME = "is no name for a server; use at most 32 letters, digits, `_` and `-`,
         ("a", {"url": "http://[x"}, [("url", 'url: has to be an address: "https://example.com/mcp"')]),
         ("a", {"command": "x", "args": "y"}, [("args", 'args: has to be a list of texts: ["--verbose"]')]),
         ("a", {"command": "x", "env": {"A": 1}}, [("env", 'env: has to be a table of texts: { NAME = "value" }')]),
-        (
-            "a",
-            {"command": "x", "timeout_seconds": True},
-            [("timeout_seconds", "timeout_seconds: has to be a number of seconds above 0")],
+        *(
+            ("a", {"command": "x", "timeout_seconds": number}, [("timeout_seconds", NO_SECONDS)])
+            for number in (True, 0, float("inf"), 10**400)
         ),
         ("a", {"command": "x", "enabled": 1}, [("enabled", "enabled: has to be true or false")]),
     ],

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["check_field_types", "split_version"]
+__all__ = ["check_field_types", "remove_version"]
 
 
-def split_version(data: Any, subject: str, readable: Sequence[int]) -> tuple[int, dict[str, Any]]:
+def remove_version(data: Any, subject: str, version: int) -> dict[str, Any]:
     """
-    Return the version of *data* and its other fields.
-
-    Args:
-        data: A record as JSON.
-        subject: The record in words for messages, such as "a result".
-        readable: The versions that can be read.
+    Return the fields of *data* besides its version.
 
     Raises:
-        ValueError: *data* has another version or none.
+        ValueError: *data*, a record as JSON, has another version than *version*, or none. The message names *subject*.
     """
-    version = data.get("version") if isinstance(data, Mapping) else None
-    if type(version) is not int or version not in readable:
-        noun = "version" if len(readable) == 1 else "versions"
-        versions = f"{noun} {' and '.join(map(str, readable))}"
-        raise ValueError(f"{subject} of version {version!r} cannot be read; {versions} can")
-    return version, {name: value for name, value in data.items() if name != "version"}
+    actual = data.get("version") if isinstance(data, Mapping) else None
+    if type(actual) is not int or actual != version:
+        raise ValueError(f"{subject} of version {actual!r} cannot be read; version {version} can")
+    return {name: value for name, value in data.items() if name != "version"}
 
 
 def check_field_types(fields: Mapping[str, Any], subject: str, types: Mapping[str, tuple[type, ...]]) -> None:

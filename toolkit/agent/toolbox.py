@@ -233,7 +233,7 @@ class Toolbox:
         settings = self.dispatcher.settings
         if settings.approvals.seal is not None:
             return  # a seal is checked when the request is resumed
-        record = await self._find_record(request.id)
+        record = await self.dispatcher.settings.store_runner.find_record(request.id)
         if record is None and not is_past(request.expires_at, settings.approvals.clock()):
             raise ApprovalError(
                 f"the store of this agent's approvals does not know request {request.id} of the run, so it cannot be "
@@ -284,11 +284,7 @@ class Toolbox:
 
     async def is_plan_claimed(self, run: Run[Any]) -> bool:
         """Return whether the plan of *run* was carried out already, or is being carried out."""
-        return await self._find_record(build_plan_request(run).id) is not None
-
-    async def _find_record(self, request_id: str) -> Record | None:
-        runner = self.dispatcher.settings.store_runner
-        return await runner.run("find request", request_id, lambda store: store.get(request_id))
+        return await self.dispatcher.settings.store_runner.find_record(build_plan_request(run).id) is not None
 
     def expand_skills(self, prompt: str) -> str:
         """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""

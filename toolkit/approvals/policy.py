@@ -4,17 +4,16 @@ The settings of a dispatcher for asking people and for keeping their answers.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._option_checks import OptionTypes, check_option_types
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.newest_items import NewestItems
 from ..decisions import ApprovalRequest, Decision
 from .askers import Asker, Callback
 from .memory_store import MemoryApprovals
@@ -22,7 +21,7 @@ from .records import ApprovalError, Record
 from .seal import RecordSeal, Seal
 from .store import ApprovalStore
 
-__all__ = ["Approvals", "NewestNames", "RequestHolders"]
+__all__ = ["Approvals", "RequestHolders"]
 
 _DAY_SECONDS = 24 * 60 * 60.0
 _MAX_REMEMBERED = 10_000
@@ -95,7 +94,7 @@ class Approvals:
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
         if key is not None and store is not None:
             _sign(store, key)
-        self.lost = NewestNames(_MAX_REMEMBERED)
+        self.lost: NewestItems[str, bool] = NewestItems(_MAX_REMEMBERED)
         self.holders = RequestHolders()
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
@@ -153,21 +152,6 @@ class Approvals:
         return decision
 
 
-class NewestNames(OrderedDict[str, None]):
-    """A set of the newest names, at most *size* of them, as the keys of a dictionary."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self._size = size
-
-    def add(self, name: str) -> None:
-        """Add *name*, and remove the oldest name if there are too many."""
-        self[name] = None
-        while len(self) > self._size:
-            with contextlib.suppress(KeyError):  # Another thread may just have removed the last name.
-                self.popitem(last=False)
-
-
 class RequestHolders:
     """
     Counts the calls of this process that hold each of the newest requests, and knows which a person is asked about.
@@ -177,17 +161,15 @@ class RequestHolders:
     """
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._counts: NewestItems[str, int] = NewestItems(_MAX_REMEMBERED)
         self._asked: set[str] = set()
-        self._digests: dict[str, str] = {}
+        self._digests: NewestItems[str, str] = NewestItems(_MAX_REMEMBERED)
         self._lock = unlock_in_children(threading.Lock())
 
     def add_maker(self, request_id: str) -> None:
         """Count a call that has made a request. Several calls may make the same sealed request."""
         with self._lock:
             self._counts[request_id] = self._counts.get(request_id, 0) + 1
-            if len(self._counts) > _MAX_REMEMBERED:
-                del self._counts[next(iter(self._counts))]
 
     def add(self, request_id: str) -> None:
         """Count another call. The calls that hold a request of another process are not counted."""
@@ -208,10 +190,7 @@ class RequestHolders:
     def reserve(self, request_id: str, digest: str) -> bool:
         """Return whether the id of a sealed request, which its caller has chosen, is free or has the same *digest*."""
         with self._lock:
-            known = self._digests.setdefault(request_id, digest)
-            if len(self._digests) > _MAX_REMEMBERED:
-                del self._digests[next(iter(self._digests))]
-            return known == digest
+            return self._digests.setdefault(request_id, digest) == digest
 
     def begin_question(self, request_id: str) -> bool:
         """Return whether the caller may ask a person about a request: no other call is asking about it."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from .._plumbing.versioned_json import check_field_types, split_version
+from .._plumbing.versioned_json import check_field_types, remove_version
 from ..decisions import ApprovalRequest, to_json_value
 from ..errors import ToolkitError
 from ..questions import AnsweredQuestion, Question
@@ -168,7 +168,7 @@ class Record:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """Return the record that `to_json` wrote; raise `ValueError` if the version or the shape is unknown."""
-        _, fields = split_version(data, "an approval record", (_VERSION,))
+        fields = remove_version(data, "an approval record", _VERSION)
         if fields.keys() != _FIELD_TYPES.keys():
             differing_names = ", ".join(sorted(map(str, fields.keys() ^ _FIELD_TYPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {differing_names}")

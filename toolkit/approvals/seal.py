@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.newest_items import NewestItems
 from ..decisions import ApprovalRequest
 from ..values.strictjson.canonical import digest_parts, encode_canonical
 from .records import ApprovalError, Record, dump_record
@@ -76,7 +77,7 @@ class RecordSeal:
 
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
         self._keys = read_keys(key)
-        self._steps: dict[str, int] = {}
+        self._steps: NewestItems[str, int] = NewestItems(_MAX_REMEMBERED)
         self._lock = unlock_in_children(threading.Lock())
 
     def has_same_keys(self, other: RecordSeal) -> bool:
@@ -125,10 +126,7 @@ class RecordSeal:
         step = _STEPS[record.state]
         if step:
             with self._lock:
-                self._steps.pop(record.request.id, None)
                 self._steps[record.request.id] = step
-                if len(self._steps) > _MAX_REMEMBERED:
-                    del self._steps[next(iter(self._steps))]
 
 
 def read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:

@@ -18,7 +18,7 @@ from .._plumbing.wording import format_seconds
 from ..concurrency.futures import retrieve_exception
 from ..concurrency.thread_pool import ThreadPool
 from .policy import Approvals
-from .records import ApprovalError
+from .records import ApprovalError, Record
 from .store import ApprovalStore
 
 __all__ = ["StoreRunner", "StoreTimeoutError"]
@@ -67,6 +67,10 @@ class StoreRunner:
         self._approvals = approvals
         self._threads = threads
         self._cleanup_seconds = cleanup_seconds
+
+    async def find_record(self, request_id: str) -> Record | None:
+        """Return the record of a request; None if there is none."""
+        return await self.run("find request", request_id[:64], lambda store: store.get(request_id))
 
     async def run(
         self,

@@ -1,5 +1,5 @@
 """
-An event loop in its own thread, for code that has no event loop.
+An event loop in its own thread, for code that has no event loop, and for connections that callers in any loop use.
 
 The loop lives as long as the dispatchers that share it, so a client or a lock that one call creates in it still works
 in the next call. `close` ends the loop, waits for its end, and frees every caller. A loop that is never closed ends
@@ -32,10 +32,17 @@ _inherited_loops: list[object] = []
 
 
 class BackgroundLoop:
-    """Runs coroutines for threads that wait for their results. The first of them starts the loop."""
+    """
+    Runs coroutines for threads that wait for their results. The first of them starts the loop.
 
-    def __init__(self, *, cleanup_seconds: float) -> None:
+    Args:
+        cleanup_seconds: How long the coroutines may take to end when the loop is closed.
+        name: The name of the thread.
+    """
+
+    def __init__(self, *, cleanup_seconds: float, name: str = "toolkit-loop") -> None:
         self._cleanup_seconds = cleanup_seconds
+        self._name = name
         self._is_closed = False
         self._forget_loop()
         renew_in_children(self)
@@ -60,11 +67,20 @@ class BackgroundLoop:
             raise RuntimeError("the dispatcher is closed")
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="toolkit-loop", daemon=True)
+            self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name=self._name, daemon=True)
             self._thread.start()
             self._finalizer = weakref.finalize(self, _schedule_end, self._loop, self._cleanup_seconds)
             self._finalizer.atexit = False
         return self._loop
+
+    def submit(self, start: Callable[[], Coroutine[Any, Any, T]]) -> concurrent.futures.Future[T]:
+        """Run the coroutine that *start* makes, and return its future. Cancelling the future cancels the coroutine."""
+        with self._lock:
+            loop = self._start_loop()
+            future = asyncio.run_coroutine_threadsafe(start(), loop)
+            self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        return future
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """
@@ -135,7 +151,7 @@ class BackgroundLoop:
         # tool blocks the loop.
         self._thread.join(2 * self._cleanup_seconds + 1)
         if self._thread.is_alive():
-            _log.warning("a tool blocks the background loop of a dispatcher, which was closed without it")
+            _log.warning("a tool or a connection blocks a background loop, which was closed without it")
         with self._lock:
             waiting = list(self._waiting)
         for outcome in waiting:

@@ -154,6 +154,5 @@ def _block(result: ToolResult, names: Sequence[str]) -> dict[str, Any]:
 
 
 def build_media_block(media: ResultMedia) -> dict[str, Any]:
-    """Return the block for an image or a document."""
     source = {"type": "base64", "media_type": media.media_type, "data": media.base64}
     return {"type": media.kind, "source": source}

@@ -193,10 +193,7 @@ def list_offered_tools(catalog: Offering, session: Session | None, naming: Namin
     """
     Return the tools that are not deferred, then those that *session* has loaded.
 
-    A deferred tool whose name the provider cannot take is left out, and *notes* gets a note on it.
-
-    Raises:
-        CatalogError: The provider cannot take the name of a tool that is not deferred.
+    A deferred tool whose name the provider cannot take is left out with a note. Any other one is a `CatalogError`.
     """
     check_offering(catalog)
     check_option_types({"session": session}, _OPTION_TYPES)

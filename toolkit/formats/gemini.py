@@ -118,5 +118,4 @@ def _answer(result: ToolResult) -> dict[str, Any]:
 
 
 def build_media_part(media: ResultMedia) -> dict[str, Any]:
-    """Return the part for an image, sound or a document."""
     return {"inlineData": {"mimeType": media.media_type, "data": media.base64}}

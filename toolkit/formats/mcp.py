@@ -209,16 +209,22 @@ def read_content(blocks: Iterable[Any]) -> list[Part]:
     """
     parts = []
     for index, block in enumerate(blocks):
-        kind = get_field(block, "type")
-        if not isinstance(kind, str) or kind not in _READERS:
-            raise ProviderError(
-                f"mcp: content[{index}]: a block of type {kind!r} cannot be read; known are {', '.join(_READERS)}"
-            )
         try:
-            parts.append(_READERS[kind](block))
-        except (TypeError, ValueError) as error:
-            raise ProviderError(f"mcp: content[{index}]: a block of type {kind!r} is not valid: {error}") from error
+            parts.append(read_block(block))
+        except ValueError as error:
+            raise ProviderError(f"mcp: content[{index}]: {error}") from error
     return parts
+
+
+def read_block(block: Any) -> Part:
+    """Return the part that *block* describes, or raise `ValueError` that says why it is not valid."""
+    kind = get_field(block, "type")
+    if not isinstance(kind, str) or kind not in _READERS:
+        raise ValueError(f"a block of type {kind!r} cannot be read; known are {', '.join(_READERS)}")
+    try:
+        return _READERS[kind](block)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"a block of type {kind!r} is not valid: {error}") from error
 
 
 def _read_resource(block: Any) -> ResourcePart:

@@ -50,12 +50,7 @@ IMAGE_FORMATS = frozenset(name for name, media_format in _FORMATS.items() if med
 
 @dataclass(frozen=True, slots=True)
 class ResultMedia:
-    """
-    An image, sound or a document that providers can give to a model.
-
-    Attributes:
-        name: The name of its format, such as "png", "mp3" or "pdf", as its first bytes say.
-    """
+    """An image, sound or a document for a model. *name* is its format, such as "png", as its first bytes say."""
 
     data: bytes
     name: str

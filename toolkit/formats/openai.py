@@ -71,7 +71,6 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
 
 
 def build_media_part(media: ResultMedia) -> dict[str, Any]:
-    """Return the part of a user message for an image, sound or a document."""
     match media.kind:
         case "image":
             return {"type": "image_url", "image_url": {"url": media.url}}

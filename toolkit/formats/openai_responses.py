@@ -165,7 +165,6 @@ def _output(result: ToolResult) -> str | list[dict[str, Any]]:
 
 
 def build_media_item(media: ResultMedia) -> dict[str, Any]:
-    """Return the item of a content for an image or a document."""
     if media.kind == "document":
         return {"type": "input_file", "filename": f"document.{media.name}", "file_data": media.url}
     return {"type": "input_image", "image_url": media.url}

@@ -40,12 +40,7 @@ def has_field(record: Any, *names: str) -> bool:
 
 
 def get_list(record: Any, name: str, provider: str) -> list[Any]:
-    """
-    Return the list under *name*, or an empty list if there is no value.
-
-    Raises:
-        ProviderError: The value is not a list.
-    """
+    """Return the list under *name*; an empty one if there is no value. Raise `ProviderError` if it is no list."""
     value = get_field(record, name)
     if value is None:
         return []

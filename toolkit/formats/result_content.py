@@ -16,7 +16,7 @@ from .._option_checks import require_list
 from ..content import AudioPart, ImagePart, Part, ResourcePart
 from ..results import ToolResult
 from ..values.part_texts import describe_resource
-from ..values.rendering import as_text
+from ..values.rendering import as_text, replace_surrogates
 from ..values.strictjson.checks import is_plain_json, loads
 from .call_ids import sent_id
 from .media import IMAGE_FORMATS, ResultMedia, explain_accepted, find_media
@@ -42,12 +42,7 @@ _MAX_NAMED_RESOURCES = 10
 
 
 def check_results(results: Iterable[ToolResult]) -> list[ToolResult]:
-    """
-    Return the results of a turn as a list.
-
-    Raises:
-        TypeError: *results* is not a list of results.
-    """
+    """Return the results of a turn as a list; raise `TypeError` if they are no list of results."""
     items = require_list(results, "results", "ToolResult")
     for place, item in enumerate(items):
         if not isinstance(item, ToolResult):
@@ -63,8 +58,7 @@ def text_of(result: ToolResult, accepted: Collection[str] | None = IMAGE_FORMATS
 
     The text says what is missing, because its format is none of *accepted*. None stands for all formats.
     """
-    # A hook may leave half of a surrogate pair in the text, and no client could send that.
-    text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
+    text = replace_surrogates(result.text) if result.text.strip() else _NOTHING  # a hook may leave some
     if result.parts and accepted is not None:
         text = "\n".join([text, *_find_missing(result.parts, accepted), *_name_resources(result.parts, text)])
     return f"{text}\n{_WAITING_TEXT}" if result.kind == "waiting" else text

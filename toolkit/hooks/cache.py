@@ -6,11 +6,11 @@ import asyncio
 import copy
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.newest_items import NewestItems
 from ..results import ToolCall, ToolResult
 from .base import Run
 
@@ -44,11 +44,10 @@ class Cache:
     ) -> None:
         if size < 1 or seconds <= 0:
             raise ValueError("a cache needs room for one result, and a time above 0")
-        self._size = size
         self._seconds = seconds
         self._extra_key = key
         self._clock = clock
-        self._results: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
+        self._results: NewestItems[_Key, tuple[float, ToolResult]] = NewestItems(size)
         self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
         # A dispatcher serves several event loops: those of its callers, and the one behind `call_sync`.
         self._lock = unlock_in_children(threading.Lock())
@@ -104,9 +103,6 @@ class Cache:
     def _store(self, key: _Key, result: ToolResult) -> None:
         with self._lock:
             self._results[key] = (self._clock() + self._seconds, result)
-            self._results.move_to_end(key)
-            while len(self._results) > self._size:
-                self._results.popitem(last=False)
 
     def _drop_session(self, session: str) -> None:
         with self._lock:

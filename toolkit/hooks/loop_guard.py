@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
+from .._plumbing.newest_items import NewestItems
 from ..results import ToolCall
 from .base import Deny, Outcome, Proceed
 
@@ -24,15 +23,13 @@ class LoopGuard:
         if max_repeats < 1:
             raise ValueError(f"max_repeats has to be at least 1, got {max_repeats}")
         self._max_repeats = max_repeats
-        self._last_calls: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._last_calls: NewestItems[str, tuple[str, int]] = NewestItems(_MAX_SESSIONS)
 
     def before(self, call: ToolCall) -> Outcome:
         digest, key = call.digest(), call.session_key
-        last, times = self._last_calls.pop(key, ("", 0))
+        last, times = self._last_calls.get(key, ("", 0))
         times = times + 1 if digest == last else 1
         self._last_calls[key] = (digest, times)
-        if len(self._last_calls) > _MAX_SESSIONS:
-            self._last_calls.popitem(last=False)
         if times > self._max_repeats:
             return Deny(f"`{call.name}` was called {times} times in a row with the same arguments; try something else")
         return Proceed()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from .._plumbing.newest_items import NewestItems
 from ..results import ToolCall, ToolResult
 from .base import Run
 
@@ -50,7 +50,7 @@ class RateLimit:
         self._wait_max = wait_max
         self._clock = clock
         self._sleep = sleep
-        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+        self._buckets: NewestItems[tuple[str, str], tuple[float, float]] = NewestItems(_MAX_BUCKETS)
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         key = self._key(call)
@@ -77,11 +77,9 @@ class RateLimit:
         The token is taken before the wait, so that later calls queue behind this one.
         """
         now = self._clock()
-        tokens, updated = self._buckets.pop(key, (self._capacity, now))
+        tokens, updated = self._buckets.get(key, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self._per_second)
         self._buckets[key] = (tokens - 1, now)
-        if len(self._buckets) > _MAX_BUCKETS:
-            self._buckets.popitem(last=False)
         return max(0.0, (1 - tokens) / self._per_second)
 
     def _return_token(self, key: tuple[str, str]) -> None:

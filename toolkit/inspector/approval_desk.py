@@ -14,7 +14,7 @@ from typing import Any
 from starlette.requests import Request
 
 from ..approvals.askers import find_user
-from ..approvals.records import ApprovalError, Record
+from ..approvals.records import ApprovalError
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
@@ -101,7 +101,7 @@ class ApprovalDesk:
         for row, request in await self._find_in_runs():
             if request.id == request_id and self._database is not None:
                 return await self._answer_run(self._database, row, request, _read_decision(body, request))
-        record = await self._find_record(request_id)
+        record = await self._dispatcher.settings.store_runner.find_record(request_id)
         if record is None:
             raise ApiError(404, f"there is no open request {request_id[:64]!r}; it may be over", why="unknown")
         request = record.request
@@ -130,15 +130,11 @@ class ApprovalDesk:
         decided = self._history.add_decision(**_describe_decision(request, decision), run=row.id)
         return {"decided": decided, "result": None, "run": row_to_json(changed)}
 
-    async def _find_record(self, request_id: str) -> Record | None:
-        runner = self._dispatcher.settings.store_runner
-        return await runner.run("find request", request_id, lambda store: store.get(request_id))
-
     async def _explain(self, error: ApprovalError, request_id: str) -> ApiError:
         """Return *error*, with who has answered before, if it was answered."""
         refusal = ApiError.of(error)
         with contextlib.suppress(ToolkitError):
-            record = await self._find_record(request_id)
+            record = await self._dispatcher.settings.store_runner.find_record(request_id)
             if record is not None and record.decided_at is not None:
                 first = _describe_first(record.decided_by, record.state != "denied", record.decided_at)
                 return ApiError(refusal.status, f"{error}: {first}", **refusal.fields)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.newest_items import NewestItems
 from ..policies.audit import decode_line
 from .history import History
 
@@ -39,7 +39,7 @@ class AuditHistory:
         self._follows = follows
         self._offset: int | None = None
         self._unreadable = 0
-        self._open: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+        self._open: NewestItems[tuple[Any, ...], dict[str, Any]] = NewestItems(_MAX_OPEN)
         self._lock = unlock_in_children(threading.Lock())
 
     def refresh(self) -> None:
@@ -97,8 +97,6 @@ class AuditHistory:
                 call["arguments"] = entry.get("arguments")
             case "outcome":
                 self._finish(self._open.pop(key), entry, at)
-        while len(self._open) > _MAX_OPEN:
-            self._open.popitem(last=False)
 
     def _finish(self, call: dict[str, Any], entry: Mapping[str, Any], at: float) -> None:
         kind = str(entry.get("kind"))[:40]

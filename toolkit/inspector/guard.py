@@ -11,10 +11,10 @@ import hmac
 from collections.abc import Iterable
 
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..safety.hosts import is_ip_address
-from ..web_server.request_guard import RequestGuard, is_loopback, refuse, replay, split_authority
+from ..web_server.request_guard import RequestGuard, add_headers, is_loopback, refuse, replay, split_authority
 
 __all__ = ["InspectorGuard"]
 
@@ -30,6 +30,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+# They keep other sites and scripts out.
 _RAW_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 
 
@@ -58,7 +59,7 @@ class InspectorGuard(RequestGuard):
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        send = _add_headers(send)
+        send = add_headers(send, _RAW_HEADERS)
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refusal = self._check_repetition(scope["headers"], headers) or self._check_addresses(headers)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -94,14 +95,3 @@ class InspectorGuard(RequestGuard):
             return refuse(403, "only the page of the inspector may do this; the request has no Origin")
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         return None if kind == b"application/json" else refuse(415, "send JSON, with Content-Type: application/json")
-
-
-def _add_headers(send: Send) -> Send:
-    """Return a *send* that adds to each response what keeps other sites and scripts out."""
-
-    async def send_guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *_RAW_HEADERS]}
-        await send(message)
-
-    return send_guarded

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .._plumbing.forks import unlock_in_children
+from .._plumbing.newest_items import NewestItems
 from ..context import Progress
 from ..hooks.events import (
     AttemptStarted,
@@ -75,7 +76,7 @@ class History:
         self._live: dict[str, list[LiveCall]] = {}
         self._details: OrderedDict[int, bytes] = OrderedDict()
         self._free_bytes = max_bytes
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: NewestItems[str, Session] = NewestItems(_MAX_SESSIONS)
         self._lock = unlock_in_children(threading.RLock())
 
     # What a dispatcher tells. No method waits.
@@ -233,9 +234,6 @@ class History:
     def remember(self, session: Session) -> None:
         """Keep *session*, so that the page can make calls in it."""
         self._sessions[session.id] = session
-        self._sessions.move_to_end(session.id)
-        while len(self._sessions) > _MAX_SESSIONS:
-            self._sessions.popitem(last=False)
 
     # What a page reads.
 

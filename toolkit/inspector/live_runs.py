@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._plumbing.newest_items import NewestItems
 from ..hooks.events import (
     ConversationSummarized,
     FlowEnded,
@@ -57,7 +58,7 @@ class LiveRuns:
     """The newest runs, by their ids. The history that owns it keeps other threads out."""
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[str, LiveRun] = OrderedDict()
+        self._runs: NewestItems[str, LiveRun] = NewestItems(_MAX_RUNS)
 
     def get(self, run_id: str) -> LiveRun | None:
         """Return the run with this id, or None."""
@@ -125,8 +126,6 @@ class LiveRuns:
                 "model": getattr(about, "model", ""),
             }
             run = self._runs[about.id] = LiveRun(row)
-            while len(self._runs) > _MAX_RUNS:
-                self._runs.popitem(last=False)
         return run
 
 

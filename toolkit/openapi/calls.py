@@ -61,7 +61,6 @@ class Caller:
     is_signed: bool
 
     async def call(self, arguments: dict[str, Any]) -> Any:
-        """Send the request for *arguments*, and return the result."""
         parts = build_request_parts(self.operation.path, self.inputs, arguments)
         auth = None if self.is_signed else await self.credentials.apply(self.requirements, parts)
         client = await self.clients.get()

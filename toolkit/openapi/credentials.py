@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
-from ..catalogs.foreign_text import clean_text, explain_address
+from ..catalogs.foreign_text import clean_text, is_plain_link
 from ..decisions import AuthNeeded, AuthRequest
 from ..errors import DefinitionError, ToolError
 from .documents import ApiDocument, Operation
@@ -114,7 +114,7 @@ class Credentials:
         return AuthRequest(
             provider=self._title,
             scopes=tuple(clean_text(str(scope), 200) for scopes in requirement.values() for scope in scopes),
-            url=next(filter(_is_address, addresses), None),
+            url=next((url for url in addresses if isinstance(url, str) and is_plain_link(url)), None),
             reason=f"{self._title} needs credentials; give them as `auth={{{name!r}: ...}}`",
         )
 
@@ -126,10 +126,6 @@ def _read_schemes(document: ApiDocument) -> dict[str, Mapping[str, Any]]:
     items = schemes.items() if isinstance(schemes, Mapping) else ()
     followed = {name: document.follow(scheme) for name, scheme in items}
     return {name: scheme for name, scheme in followed.items() if isinstance(scheme, Mapping)}
-
-
-def _is_address(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith(("https://", "http://")) and explain_address(value) is None
 
 
 async def _obtain(name: str, credential: Any) -> Any:

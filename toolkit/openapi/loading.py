@@ -172,7 +172,6 @@ class _ToolBuilder:
         self._origin = f"openapi:{re.sub(r'[^A-Za-z0-9_.-]+', '-', document.title).strip('-')[:100] or 'api'}"
 
     def build(self, operation: Operation, name: str) -> Tool:
-        """Return the tool of *operation*."""
         caller = Caller(
             operation=operation,
             inputs=read_inputs(self._document, operation, self._requests, self._credentials.hidden_parameters),

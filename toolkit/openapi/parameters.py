@@ -351,6 +351,5 @@ def choose_media_type(media_types: list[str]) -> str:
 
 
 def is_json(media_type: str) -> bool:
-    """Return whether a body of *media_type* is JSON."""
     plain = media_type.partition(";")[0].strip().lower()
     return plain == "application/json" or plain.endswith("+json") or plain in ("*/*", "application/*")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from ..catalogs.foreign_text import clean_schema
 from ..errors import DefinitionError
-from ..formats.schemas.merging import definition_name
+from ..formats.schemas.merging import definition_name, iter_definition_names
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS, is_mapping
 from .documents import ApiDocument, split_pointer
 from .patterns import translate_pattern
@@ -62,7 +62,7 @@ class SchemaConverter:
 
     def add_definitions(self, schema: Json, max_definitions: int | None = None) -> Json:
         """Return *schema* with the definitions that it uses, directly or through others: at most *max_definitions*."""
-        uses = Counter(_find_names(schema))
+        uses = Counter(iter_definition_names(schema))
         names: set[str] = set()
         open_names = list(uses)
         while open_names:
@@ -96,7 +96,7 @@ class SchemaConverter:
         """Return *schema*, or the definition that it names if it is a plain reference."""
         visited: set[str] = set()
         while isinstance(schema, Mapping) and schema.keys() == {"$ref"}:
-            (name,) = _find_names(schema)
+            (name,) = iter_definition_names(schema)
             if name in visited:
                 raise DefinitionError(f"the schema {name!r} is defined by itself")
             visited.add(name)
@@ -109,7 +109,7 @@ class SchemaConverter:
         if name not in self._definitions:
             reference = self._reference_by_name[name]
             self._definitions[name] = schema = self.convert(self._document.find(reference), reference)
-            self._uses[name] = Counter(_find_names(schema))
+            self._uses[name] = Counter(iter_definition_names(schema))
 
     def _convert(self, schema: Json, place: str) -> Json:
         if isinstance(schema, bool):
@@ -181,19 +181,6 @@ class SchemaConverter:
 def is_binary(schema: Json) -> bool:
     """Return whether *schema*, which was converted, describes bytes that are sent as they are."""
     return is_mapping(schema) and schema.items() >= BINARY.items()
-
-
-def _find_names(schema: Json) -> Iterator[str]:
-    """Yield the names of the definitions that *schema* refers to."""
-    open_nodes: list[Json] = [[schema]]
-    while open_nodes:
-        node = open_nodes.pop()
-        if is_mapping(node):
-            reference = node.get("$ref")
-            if isinstance(reference, str) and reference.startswith("#/$defs/"):
-                yield definition_name(reference)
-            node = node.values()
-        open_nodes += [value for value in node if isinstance(value, dict | list)]
 
 
 def _insert(node: Json, definitions: Mapping[str, Json]) -> Json:

@@ -19,7 +19,7 @@ from .._plumbing.records import record
 from .._plumbing.wording import format_count, format_seconds
 from ..errors import Transient
 
-__all__ = ["RetryPolicy", "count_retries", "retrying"]
+__all__ = ["RetryPolicy", "count_retries", "random_chance", "retrying"]
 
 T = TypeVar("T")
 

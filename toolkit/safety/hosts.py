@@ -80,6 +80,15 @@ def check_url(url: str, allowed: AllowedHosts = _NO_HOSTS) -> Finding | None:
     return Finding("deny", _BY, reason, "check") if reason else None
 
 
+def is_ip_address(host: str) -> bool:
+    """Return whether *host*, without brackets, is an IP address and not a name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def unreachable(address: Address) -> str | None:
     """Return the kind of *address*, such as "a private address", or None if it is public."""
     kind = _kind_of_address(address)
@@ -166,15 +175,6 @@ def _suggest_ascii(authority: str) -> str:
 
 
 # The functions below find out what kind of host a name or an address is.
-
-
-def is_ip_address(host: str) -> bool:
-    """Return whether *host*, without brackets, is an IP address and not a name."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 class _HostKind(NamedTuple):

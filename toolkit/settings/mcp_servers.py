@@ -15,9 +15,9 @@ The entries are read and checked here. `Servers.from_settings` in `toolkit.mcp` 
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -157,7 +157,7 @@ def _are_texts(values: Any) -> bool:
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
 
 
 _TEXT = (lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value, "a text, and not empty")

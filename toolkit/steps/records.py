@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, cast, get_args
 
-from .._plumbing.versioned_json import check_field_types, split_version
+from .._plumbing.versioned_json import check_field_types, remove_version
 from ..providers.base import Reply, StopReason, Usage
 from ..providers.messages import AssistantMessage, UserMessage, message_from_json
 from ..results import ToolResult
@@ -133,7 +133,7 @@ def read_fields(
     record: Mapping[str, Any], subject: str, types: Mapping[str, tuple[type, ...]], needed: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the fields of *record*; raise `ValueError` if one is missing, or of a type that is not in *types*."""
-    _, data = split_version(record, subject, (VERSION,))
+    data = remove_version(record, subject, VERSION)
     check_field_types(data, subject, types)
     if missing_names := [name for name in needed if name not in data]:
         raise ValueError(f"not {subject}: `{missing_names[0]}` is missing")

@@ -59,17 +59,14 @@ class Activity:
     What has started and not ended.
 
     Attributes:
-        owner: The hook that has started it.
         key: Tells it from other activities of the hook. A start and its end have the same key.
         outer: The activity around this one.
-        agent: The name of the agent that it belongs to.
         attributes: Those that are known at the start.
         span: Its span; None if only metrics are recorded.
         context: What the hook needs to make the span around it the current one again.
         started: When it has started, by `time.perf_counter_ns`.
         start_time: The same in nanoseconds since 1970. Later times are counted from it, because the clock of the
             machine may be set back.
-        attempted: When its first attempt started.
         usage: The tokens of the replies of models inside it, if it is a run; None before the first reply.
     """
 
@@ -158,7 +155,6 @@ class SpanHook(ABC):
     # What is told.
 
     def on_event(self, event: events.Event) -> None:
-        """Record *event*."""
         self._handlers[type(event)](event)
 
     def trace_parent(self) -> str | None:

@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .._plumbing.versioned_json import split_version
+from .._plumbing.versioned_json import remove_version
 from ..catalogs.views import CatalogView
 from ..errors import CatalogError, find_nearest
 from ..providers.base import Provider, Request, Usage
@@ -161,7 +161,7 @@ class Evaluation:
     @classmethod
     def from_json(cls, data: Any) -> Evaluation:
         """Return the evaluation that `to_json` wrote. Raise `ValueError` if *data* is something else."""
-        _, fields = split_version(data, "an evaluation", (1,))
+        fields = remove_version(data, "an evaluation", 1)
         try:
             results = tuple(CaseResult(**result) for result in fields["results"])  # lists in place of tuples do no harm
             return cls(model=fields["model"], results=results, usage=Usage.from_json(fields["usage"]))

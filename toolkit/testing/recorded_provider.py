@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from .._plumbing.versioned_json import split_version
+from .._plumbing.versioned_json import remove_version
 from .._plumbing.wording import MASK, format_count
 from ..approvals.comparisons import equals_except_masks
 from ..builtin.memory.notes import SECRET_PATTERNS
@@ -276,7 +276,7 @@ def _read_recording(path: Path) -> tuple[str, str, list[_Exchange]]:
     __tracebackhide__ = True
     exchanges: list[_Exchange] = []
     try:
-        _, data = split_version(json.loads(path.read_text(encoding="utf-8")), "a recording", (_VERSION,))
+        data = remove_version(json.loads(path.read_text(encoding="utf-8")), "a recording", _VERSION)
         for item in data["exchanges"]:
             request, reply = {**(exchanges[-1][0] if exchanges else {}), **item["request"]}, item["reply"]
             if number := request.pop("after", 0):

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable
 
 from starlette.responses import JSONResponse, Response
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Send
 
 from .._plumbing.wording import format_seconds
 
-__all__ = ["SINGLE_HEADERS", "RequestGuard", "is_loopback", "names_this_machine", "refuse", "replay", "split_authority"]
+__all__ = ["SINGLE_HEADERS", "RequestGuard", "add_headers", "is_loopback", "refuse", "replay", "split_authority"]
 
 _MAX_LENGTH_DIGITS = 20
 _AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -43,7 +43,7 @@ def split_authority(authority: str) -> str | None:
     return None if match is None else match[1]
 
 
-def names_this_machine(authority: str) -> bool:
+def _names_this_machine(authority: str) -> bool:
     """Return whether *authority* is a name of this machine, with or without a port, and nothing else."""
     host = split_authority(authority)
     return host is not None and is_loopback(host)
@@ -96,11 +96,11 @@ class RequestGuard:
         return refuse(403, f"web pages of {origin[:100]!r} may not use this server; allow them with origins=[...]")
 
     def _is_own_host(self, authority: str) -> bool:
-        return not self._is_local or names_this_machine(authority)
+        return not self._is_local or _names_this_machine(authority)
 
     def _is_allowed_page(self, authority: str, host: str) -> bool:
         """Return whether pages of the host *authority*, which `origins` does not name, may use the server at *host*."""
-        return self._is_local and names_this_machine(authority)
+        return self._is_local and _names_this_machine(authority)
 
     def _check_length(self, headers: dict[bytes, bytes]) -> Response | None:
         length = headers.get(b"content-length", b"")
@@ -142,6 +142,17 @@ def replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay_body
+
+
+def add_headers(send: Send, headers: Iterable[tuple[bytes, bytes]]) -> Send:
+    """Return a *send* that adds *headers* to each response."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *headers]}
+        await send(message)
+
+    return send_with_headers
 
 
 def refuse(status: int, text: str, headers: dict[str, str] | None = None) -> Response:

@@ -269,8 +269,8 @@ async def test_an_unknown_token_of_a_function_is_refused(dispatcher):
         ({"page_size": "1"}, "page_size cannot be"),
         ({"pagesize": 1}, "did you mean `page_size`"),
         ({"key": b"short"}, "a key needs at least 32 bytes, got 5"),
-        ({"key": []}, "a list of keys cannot be empty"),
-        ({"key": 5}, "a key is bytes or text"),
+        ({"key": []}, "a seal needs a key; make one with secrets.token_bytes(32)"),
+        ({"key": 5}, "a key has to be bytes or text, got int"),
         ({"answer_seconds": 0}, "more than 0 seconds"),
     ],
 )

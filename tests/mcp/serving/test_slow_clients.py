@@ -10,7 +10,7 @@ import uvicorn
 
 from toolkit import Catalog, Dispatcher
 from toolkit.mcp import Auth, http_app
-from toolkit.web_server.web_protocol import ImpatientProtocol
+from toolkit.web_server.running import ImpatientProtocol
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from typing_extensions import TypeVar
 
 from ..._option_checks import add_other_words
 from ..._plumbing.markdown import show_run
-from ..._plumbing.versioned_json import split_version
+from ..._plumbing.versioned_json import remove_version
 from ..._plumbing.wording import format_count
 from ...decisions import ApprovalRequest
 from ...errors import BadArgs
@@ -341,7 +341,7 @@ def _read_run(data: Any, session: Session | None = None, depth: int = 0) -> Run[
     """Return the run in *data*. A sub-run gets the *session* of its parent."""
     if depth > _MAX_NESTING:
         raise ValueError(f"not a run: sub-runs are nested deeper than {_MAX_NESTING}")
-    data = check_run_fields(split_version(data, "a run", (_VERSION,))[1])
+    data = check_run_fields(remove_version(data, "a run", _VERSION))
     try:
         messages = tuple(read_items(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session

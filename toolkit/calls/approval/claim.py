@@ -244,11 +244,11 @@ async def _store_outcome(case: ApprovalCase, record: Record, result: ToolResult,
         await case.store_runner.run("keep the outcome of request", name, close, seconds=seconds, must_happen=True)
     except asyncio.CancelledError:
         if not problems:
-            case.approvals.lost.add(name)  # a thread that stores the outcome later removes the name again
+            case.approvals.lost[name] = True  # a thread that stores the outcome later removes the name again
         raise
     except Exception as error:  # noqa: BLE001 -- the call has happened; a store error must not lose its result
         _log.error("the outcome of request %s could not be kept: %s", name, error)
-        case.approvals.lost.add(name)
+        case.approvals.lost[name] = True
         return str(error)
     return problems[0]
 
@@ -299,7 +299,7 @@ def _write_outcome(case: ApprovalCase, store: ApprovalStore, record: Record, res
                 return ""
             _log.error("the outcome of request %s was not kept: %s", name, _TAKEN_OVER)
             return _TAKEN_OVER
-    case.approvals.lost.add(name)
+    case.approvals.lost[name] = True
     return problem
 
 

@@ -8,12 +8,19 @@ schema is visited only once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...values.schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, UNION_KEYWORDS, stated_types
+from ...values.schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, UNION_KEYWORDS, is_mapping, stated_types
 
-__all__ = ["definition_name", "definition_of", "flatten_top_level", "merge_schemas", "types_of"]
+__all__ = [
+    "definition_name",
+    "definition_of",
+    "flatten_top_level",
+    "iter_definition_names",
+    "merge_schemas",
+    "types_of",
+]
 
 _PREFIX = "#/$defs/"
 
@@ -28,6 +35,19 @@ def definition_of(reference: Any, definitions: Mapping[str, Any]) -> Any:
 def definition_name(reference: str) -> str:
     """Return the key in `$defs` that *reference* names."""
     return reference.removeprefix(_PREFIX).replace("~1", "/").replace("~0", "~")
+
+
+def iter_definition_names(schema: Any) -> Iterator[str]:
+    """Yield the keys in `$defs` that *schema* refers to, at any depth."""
+    waiting: list[Any] = [[schema]]
+    while waiting:
+        node = waiting.pop()
+        if is_mapping(node):
+            reference = node.get("$ref")
+            if isinstance(reference, str) and reference.startswith(_PREFIX):
+                yield definition_name(reference)
+            node = node.values()
+        waiting += [value for value in node if isinstance(value, dict | list)]
 
 
 def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...values.schemas.vocabulary import KEYWORDS_FOR_SAME_VALUE, iter_subschemas, stated_types
 from .dialects import Dialect
-from .merging import definition_name, definition_of
+from .merging import definition_name, definition_of, iter_definition_names
 
 __all__ = [
     "count_optional_parameters",
@@ -94,7 +94,7 @@ def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 def find_recursive_definition(definitions: Mapping[str, Any]) -> str | None:
     """Return the name of a definition that contains itself at any depth, or None if there is none."""
-    uses = {name: set(_references(schema)) for name, schema in definitions.items()}
+    uses = {name: set(iter_definition_names(schema)) for name, schema in definitions.items()}
     for name in uses:
         reached, waiting = set[str](), [name]
         while waiting:
@@ -104,18 +104,6 @@ def find_recursive_definition(definitions: Mapping[str, Any]) -> str | None:
             reached |= new_names
             waiting += new_names
     return None
-
-
-def _references(schema: Any) -> Iterator[str]:
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            if isinstance(part.get("$ref"), str):
-                yield definition_name(part["$ref"])
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
 
 
 def find_exceeded_limits(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:

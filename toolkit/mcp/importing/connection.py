@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -29,6 +28,7 @@ from ..._plumbing.distribution import DISTRIBUTION
 from ..._plumbing.wording import format_seconds
 from ...catalogs.foreign_text import clean_text
 from ...errors import ToolError, Transient
+from ...policies.retry import RetryPolicy, random_chance
 from .call_errors import UnusableAnswer, explain_validation, read_call_error
 from .flood_guard import guard_transport
 from .http_client import McpHttpClient
@@ -165,7 +165,10 @@ class Connection:
         if server.kind == "command":
             target = open_stdio(server, self._errors, self._note_loss)
         elif server.kind == "address" and server.transport == "sse":
-            target = sse_client(server.target, httpx_client_factory=self._build_http_client)
+            # The client has the headers, the time limits and the login of the server, and not those of the SDK.
+            target = sse_client(
+                server.target, httpx_client_factory=lambda *_, **__: McpHttpClient(server, self._note_loss)
+            )
         elif server.kind == "address":
             http = await stack.enter_async_context(McpHttpClient(server, self._note_loss))
             max_bytes = int(self._limits.max_message_bytes)
@@ -180,10 +183,6 @@ class Connection:
             elicitation_callback=self._questions.answer,
             message_handler=watcher.handle_message,
         )
-
-    def _build_http_client(self, headers: Any = None, timeout: Any = None, auth: Any = None) -> McpHttpClient:
-        """Return the client for SSE. It has the headers, the limits and the login of the server, and none of these."""
-        return McpHttpClient(self.server, self._note_loss)
 
     def _check_result(self, result: dict[str, Any]) -> None:
         """Leave the tools out of *result* that are no tools, if it is a list of tools."""
@@ -259,13 +258,12 @@ class Connection:
 
     async def _wait_before_attempt(self, failures: int) -> None:
         """Wait longer after each failure, or until a call asks for the connection."""
-        # The exponent is capped because a float times 2**1024 overflows.
-        seconds = min(self._limits.wait_max, self._limits.wait_initial * 2 ** min(failures - 1, 32))
+        waits = RetryPolicy(wait_initial=self._limits.wait_initial, wait_max=self._limits.wait_max)
         self._wake.clear()
         if self._is_closing or self._is_wanted:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), random.uniform(seconds / 2, seconds))  # noqa: S311 -- no secret
+            await asyncio.wait_for(self._wake.wait(), waits.wait_before(failures + 1, chance=random_chance()))
 
     # Calls.
 

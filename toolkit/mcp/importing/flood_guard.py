@@ -82,7 +82,6 @@ class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message that is not dropped."""
         while True:
             try:
                 item: SessionMessage | Exception = await self._stream.receive()
@@ -97,5 +96,4 @@ class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
             self._on_dropped(message.method)
 
     async def aclose(self) -> None:
-        """Close the stream."""
         await self._stream.aclose()

@@ -18,13 +18,12 @@ import httpx2
 from mcp_types.jsonrpc import JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from ..._plumbing.decompression import read_limited
 from ..._plumbing.wording import format_count
 from ...catalogs.foreign_text import clean_text
 from ...errors import Safety
 from ...policies.classify import parse_retry_after
 from .call_errors import Happened, build_local_error
-from .login_hosts import LoginHosts
+from .login_hosts import LoginHosts, read_whole
 from .logins import Logins, StoredLogin
 from .private_json import PrivateFileError
 from .remote_server import RemoteServer
@@ -96,19 +95,14 @@ class McpHttpClient(httpx2.AsyncClient):
 
     async def _read_body(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
         """Read the whole body of *response*, within limits. Return an error if it cannot be used."""
-        stream: Any = response.stream
         max_bytes = self._server.limits.max_message_bytes
         try:
-            body, is_longer = await read_limited(stream, max_bytes)
+            if not await read_whole(response, max_bytes):
+                limit = format_count(max_bytes, "byte")
+                return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
         except (httpx2.HTTPError, OSError) as error:
             return build_local_error(_describe(error, request), happened="maybe")
-        finally:
-            await stream.aclose()
-        if is_longer:
-            limit = format_count(max_bytes, "byte")
-            return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
-        response.stream = httpx2.ByteStream(body)
-        return _find_body_refusal(request, response, body)
+        return _find_body_refusal(request, response, await response.aread())
 
     def _find_refusal(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
         """Return the error for an answer whose status the SDK would hide, or None."""

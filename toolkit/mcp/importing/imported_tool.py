@@ -7,20 +7,18 @@ begins with the server, is legal, and is never one that another tool holds.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import mcp_types as types
 
 from ...catalogs.foreign_names import fold_name, make_legal_name, reason_against
 from ...catalogs.foreign_text import clean_text, explain_address
-from ...content import AudioPart, FilePart, ImagePart, Part, ResourcePart, TextPart
+from ...content import FilePart, Part, TextPart
 from ...context import Context
 from ...errors import DefinitionError
 from ...facts import FactOptions
-from ...formats.mcp import unwrap_value
+from ...formats import mcp as mcp_format
 from ...results import ToolResult
 from ...spec import Tool
 from .call_errors import UnusableAnswer
@@ -31,8 +29,6 @@ from .remote_tools import RemoteTool
 
 __all__ = ["NameBook", "SendCall", "build_result", "build_tool", "read_block", "read_facts"]
 
-LabelT = TypeVar("LabelT", str, "str | None")
-
 _MAX_TITLE_CHARS = 300
 _ADVICE = "What it does is done, so do not call it again for that; tell the user."
 _CHANGED = "its server has changed its definition since it was last used"
@@ -42,12 +38,7 @@ SendCall: TypeAlias = Callable[[RemoteTool, Mapping[str, Any], CallLink], Awaita
 
 
 def build_tool(server: RemoteServer, remote: RemoteTool, name: str, send: SendCall, pins: Pins, *, defer: bool) -> Tool:
-    """
-    Return the tool called *name* that stands for *remote*.
-
-    Raises:
-        DefinitionError: The schema cannot be enforced, or is too large.
-    """
+    """Return the tool *name* for *remote*; raise `DefinitionError` if its schema cannot be enforced or is too large."""
     if remote.problem is not None:
         raise DefinitionError(remote.problem)
     identity = server.identity
@@ -120,12 +111,9 @@ def _describe_change(pins: Pins, identity: str, remote: RemoteTool) -> str | Non
 
 def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool = False) -> ToolResult:
     """
-    Return the result for *answer*, which the server *server* sent.
+    Return the result for *answer*, which *server* sent; raise `UnusableAnswer` if some content cannot be read.
 
     If *is_wrapped*, the schema of the tool says that the structured content wraps the value. The answer may say so too.
-
-    Raises:
-        UnusableAnswer: Some content cannot be read.
     """
     parts = [read_block(block, server) for block in answer.content]
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
@@ -134,53 +122,28 @@ def build_result(answer: types.CallToolResult, server: str, *, is_wrapped: bool 
         return ToolResult.failure("failed", text or f"the server {server} gives no reason", parts=kept)
     has_value = "structured_content" in answer.model_fields_set and answer.structured_content is not None
     if has_value:
-        value = unwrap_value(answer.structured_content, answer.meta, is_wrapped=is_wrapped)
+        value = mcp_format.unwrap_value(answer.structured_content, answer.meta, is_wrapped=is_wrapped)
         return ToolResult(text, value, parts=kept)
     # Without a text of its own, a result has the text of all its parts.
     return ToolResult("", None, parts=parts) if kept else ToolResult(text, text)
 
 
 def read_block(block: Any, server: str) -> Part:
-    """Return the content in *block* that *server* sent; raise `UnusableAnswer` if it cannot be read."""
-    reader = _READERS.get(type(block))
-    if reader is None:
-        raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r:.60}, which is not known")
+    """Return the content in *block*, an object of the SDK; raise `UnusableAnswer` if it cannot be read."""
     try:
-        return reader(block)
-    except ValueError as error:  # no base64, no media type or no URI
-        reason = "it is not base64" if isinstance(error, binascii.Error) else clean_text(str(error), 200)
-        raise UnusableAnswer(f"the server {server} sent content of the type {block.type!r}: {reason}") from None
+        _check_labels(getattr(block, "resource", block))
+        if isinstance(block, types.ResourceLink):
+            return FilePart(block.uri, block.mime_type, clean_text(block.title or block.name, _MAX_TITLE_CHARS))
+        return mcp_format.read_block(block)
+    except ValueError as error:
+        raise UnusableAnswer(f"the server {server} sent unusable content: {clean_text(str(error), 200)}") from None
 
 
-def _decode(data: str) -> bytes:
-    return base64.b64decode(data, validate=True)
-
-
-def _read_resource(block: types.EmbeddedResource) -> Part:
-    resource = block.resource
-    body = resource.text if isinstance(resource, types.TextResourceContents) else _decode(resource.blob)
-    return ResourcePart(_check_label(str(resource.uri)), body, _check_label(resource.mime_type))
-
-
-def _read_link(block: types.ResourceLink) -> Part:
-    title = clean_text(block.title or block.name, _MAX_TITLE_CHARS)
-    return FilePart(_check_label(str(block.uri)), _check_label(block.mime_type), title)
-
-
-def _check_label(label: LabelT) -> LabelT:
-    """Return a URI or a media type as it is. Raise `ValueError` if it is not clean."""
-    if label is not None and (problem := explain_address(label)):
-        raise ValueError(f"its address or its media type {problem}")
-    return label
-
-
-_READERS: dict[type, Callable[[Any], Part]] = {
-    types.TextContent: lambda block: TextPart(block.text),
-    types.ImageContent: lambda block: ImagePart(_decode(block.data), _check_label(block.mime_type)),
-    types.AudioContent: lambda block: AudioPart(_decode(block.data), _check_label(block.mime_type)),
-    types.EmbeddedResource: _read_resource,
-    types.ResourceLink: _read_link,
-}
+def _check_labels(holder: Any) -> None:
+    """Raise `ValueError` unless the URI and the media type of *holder* are clean. They are passed on as they are."""
+    for label in (getattr(holder, "uri", None), getattr(holder, "mime_type", None)):
+        if label is not None and (problem := explain_address(label)):
+            raise ValueError(f"its address or its media type {problem}")
 
 
 class NameBook:

@@ -22,7 +22,7 @@ from ...errors import Safety, ToolError
 from ...safety.hosts import Address, check_url, is_ip_address, unreachable
 from .remote_server import RemoteServer
 
-__all__ = ["LoginHosts"]
+__all__ = ["LoginHosts", "read_whole"]
 
 _LOOPBACK, _PRIVATE = unreachable(IPv4Address("127.0.0.1")), unreachable(IPv4Address("10.0.0.1"))
 _MAX_ANSWER_BYTES = 1_000_000
@@ -55,13 +55,7 @@ class LoginHosts:
         return {"request": [self._pin], "response": [self._read]}
 
     async def check(self, url: str) -> tuple[WebTarget, list[str]]:
-        """
-        Return the place that *url* leads to, and its addresses.
-
-        Raises:
-            Safety: The login may not reach it.
-            ToolError: The name cannot be looked up.
-        """
+        """Return where *url* leads to, and the addresses; raise `Safety` if the login may not reach them."""
         try:
             # What the text of a private name may stand for is decided by its addresses.
             names = [] if self._kind is None else [_quote_host(urlsplit(url).hostname or "")]
@@ -107,16 +101,26 @@ class LoginHosts:
             return  # a message of the protocol, whose client has limits of its own, and whose answer may be a stream
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError(f"the answer of {request.url.host} is compressed, which was not asked for")
-        stream: Any = response.stream
         try:
             async with asyncio.timeout(self._seconds):
-                body, is_longer = await read_limited(stream, _MAX_ANSWER_BYTES)
+                is_whole = await read_whole(response, _MAX_ANSWER_BYTES)
         except TimeoutError:
             raise httpx2.ReadTimeout(f"the answer of {request.url.host} took too long", request=request) from None
-        if is_longer:
+        if not is_whole:
             raise httpx2.ReadError(f"the answer of {request.url.host} is larger than {_MAX_ANSWER_BYTES:,} bytes")
+
+
+async def read_whole(response: httpx2.Response, max_bytes: int) -> bool:
+    """Read the body of *response* into memory. Return False, and stop, if it has more than *max_bytes*."""
+    stream: Any = response.stream
+    try:
+        body, is_longer = await read_limited(stream, max_bytes)
+    finally:
         await stream.aclose()
-        response.stream = httpx2.ByteStream(body)
+    if is_longer:
+        return False
+    response.stream = httpx2.ByteStream(body)
+    return True
 
 
 def _kind_of_server(host: str) -> str | None:

@@ -79,7 +79,6 @@ class LoginStorage:
         self._save = save
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the tokens; None if there are none."""
         tokens = self._read().get("tokens")
         return None if tokens is None else OAuthToken.model_validate(tokens)
 
@@ -91,12 +90,10 @@ class LoginStorage:
         self._save(tokens=tokens.model_dump(mode="json", exclude_none=True), expires_at=expires_at)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the registration; None if there is none."""
         client = self._read().get("client")
         return None if client is None else OAuthClientInformationFull.model_validate(client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep the registration."""
         self._save(client=client_info.model_dump(mode="json", exclude_none=True))
 
 
@@ -159,9 +156,7 @@ class StoredLogin(httpx2.Auth):
         context = provider.context
         try:
             context.current_tokens = OAuthToken.model_validate(login["tokens"])
-            context.client_info = (
-                OAuthClientInformationFull.model_validate(login["client"]) if "client" in login else None
-            )
+            context.client_info = OAuthClientInformationFull.model_validate(login.get("client"))
             if login.get("metadata") is not None:
                 context.oauth_metadata = OAuthMetadata.model_validate(login["metadata"])
             context.token_expiry_time = login.get("expires_at")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..._plumbing.versioned_json import split_version
+from ..._plumbing.versioned_json import remove_version
 from ...errors import ToolkitError
 from ...storage.private_files import UnsafeFileError, check_folder, check_private
 from ...storage.shared_files import hold_lock, write_atomically
@@ -35,15 +35,10 @@ class PrivateJson:
         self._key = key
 
     def read(self) -> dict[str, Any]:
-        """
-        Return the object; an empty one if there is no file.
-
-        Raises:
-            PrivateFileError: The file cannot be read, is no such file, or can be opened by others.
-        """
+        """Return the object; an empty one if there is no file. Raise `PrivateFileError` if the file cannot be used."""
         try:
             check_private(str(self.path))
-            _, data = split_version(json.loads(self.path.read_text(encoding="utf-8")), self._what, (_VERSION,))
+            data = remove_version(json.loads(self.path.read_text(encoding="utf-8")), self._what, _VERSION)
             content = data[self._key]
         except FileNotFoundError:
             return {}

@@ -106,12 +106,7 @@ class QuestionRouter:
         return _DECLINE
 
     async def answer_all(self, requests: Mapping[str, Any], link: CallLink) -> dict[str, Any]:
-        """
-        Return the answers to the questions that came as the result of a call, by their keys.
-
-        Raises:
-            ToolError: The server asks for something other than an answer of a person.
-        """
+        """Return the answers to the questions in the result of a call; raise `ToolError` if one is not for a person."""
         answers: dict[str, Any] = {}
         for key, request in requests.items():  # one after the other, as a person answers them
             if not isinstance(request, types.ElicitRequest):

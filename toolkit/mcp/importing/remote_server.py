@@ -136,12 +136,7 @@ class RemoteServer:
 
 
 def read_servers(mapping: Mapping[str, Any] | None, named: Mapping[str, Any]) -> list[RemoteServer]:
-    """
-    Return the servers that a program gives, by name.
-
-    Raises:
-        DefinitionError: A name or a server cannot be used. The message describes the mistake of each.
-    """
+    """Return the servers that a program gives; raise `DefinitionError` with the mistake of each that cannot be used."""
     if not (mapping is None or isinstance(mapping, Mapping)):
         raise DefinitionError(
             f"Servers: give servers by name, as in `Servers(catalog, github=[...])`, got {type(mapping).__name__}"

@@ -37,10 +37,7 @@ class RemoteTool:
     A tool as its server defines it.
 
     Attributes:
-        name: The name by which the server knows the tool.
         description: The description, cleaned and cut.
-        input_schema: The schema of the arguments.
-        output_schema: The schema of the value; None if the server gives none.
         hints: What the server says about the tool, by the protocol's names (`readOnlyHint`).
         digest: A digest of the whole definition, as the server sent it.
         problem: Why the tool cannot be used; None if nothing is known against it.
@@ -67,25 +64,24 @@ class RemoteTool:
         title = tool.title or annotations.get("title") or ""
         text = clean_text(tool.description or "", max_chars) or clean_text(str(title), max_chars)
         is_task = tool.execution is not None and tool.execution.task_support == "required"
-        definition = [tool.name, tool.title, tool.description, tool.input_schema, tool.output_schema, annotations]
-        if is_task:  # the digests of all other tools stay as they were before tasks were known here
-            definition.append("task")
+        schemas = [tool.input_schema, tool.output_schema]
+        definition = [tool.name, tool.title, tool.description, *schemas, annotations, is_task]
         max_bytes = int(limits.max_schema_bytes)
         if problem := explain_name(tool.name):
             return cls(tool.name, text, {}, problem=f"its name {problem}")
         try:
-            size = len(json.dumps([tool.input_schema, tool.output_schema]))
+            size = len(json.dumps(schemas))
             if size > max_bytes:  # it is not read any further, because that would take long
                 return cls(
                     tool.name, text, {}, problem=f"its schema has {size:,} bytes; at most {max_bytes:,} are read"
                 )
             output_schema, is_wrapped = unwrap_output_schema(tool.output_schema)
-            schemas, digest = (clean_schema(tool.input_schema), clean_schema(output_schema)), _digest(definition)
+            cleaned, digest = (clean_schema(tool.input_schema), clean_schema(output_schema)), _digest(definition)
         except RecursionError:
             return cls(tool.name, text, {}, problem="its schema is nested too deeply to be enforced")
         except DefinitionError as error:
             return cls(tool.name, text, {}, problem=str(error), digest=_digest(definition))
-        return cls(tool.name, text, *schemas, hints, digest, is_task=is_task, is_wrapped=is_wrapped)
+        return cls(tool.name, text, *cleaned, hints, digest, is_task=is_task, is_wrapped=is_wrapped)
 
     def describe_definition(self) -> str:
         """Return the definition as text with short lines, so that two of them can be compared."""

@@ -81,12 +81,7 @@ class ServerFile:
 
 
 def read_server_file(path: str | os.PathLike[str], environ: Mapping[str, str] | None = None) -> ServerFile:
-    """
-    Return the servers that the file at *path* names. No server is started.
-
-    Raises:
-        ServerFileError: The file cannot be read, or has another form.
-    """
+    """Return the servers that the file at *path* names, and start none; raise `ServerFileError` if it is unreadable."""
     # The links are followed once. If they change later, the file that was read is still the one that trust is about.
     where = Path(os.path.realpath(Path(path).expanduser()))
     try:
@@ -184,12 +179,7 @@ def _find_type_mistakes(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _expand_variables(value: Any, environ: Mapping[str, str], place: str) -> Any:
-    """
-    Return *value* with the variables in its texts replaced.
-
-    Raises:
-        DefinitionError: A variable is not set; the message begins with *place*.
-    """
+    """Return *value* with its variables replaced; raise `DefinitionError` that names the *place* if one is not set."""
     if isinstance(value, (list, tuple)):
         return type(value)(_expand_variables(item, environ, place) for item in value)
     if isinstance(value, dict):
@@ -213,10 +203,7 @@ def read_settings_servers(
     """
     Return the servers that *settings* name, by name, and what is wrong with those that are left out.
 
-    Args:
-        settings: The settings.
-        names: Only these servers, also if they are switched off; all that are switched on unless given.
-        environ: The variables; those of the process unless given.
+    Only those in *names* are read, also if they are switched off; by default all that are switched on.
     """
     servers: dict[str, RemoteServer] = {}
     problems: list[str] = []

@@ -35,13 +35,7 @@ _MAX_PROBLEMS = 50
 
 
 class ServerTools:
-    """
-    The tools of one server.
-
-    Attributes:
-        server: Where the server is, and the limits for it.
-        tools: The tools that can be used, by the name that the server has for them.
-    """
+    """The tools of *server* that can be used, by the name that the server has for them, and what is wrong with it."""
 
     def __init__(self, server: RemoteServer) -> None:
         self.server = server

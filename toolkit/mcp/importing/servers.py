@@ -10,10 +10,8 @@ The view follows the servers. One server never makes it fail: what is wrong with
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import logging
 import os
-import threading
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -24,6 +22,7 @@ from ...catalog import Catalog
 from ...catalogs.foreign_names import fold_name
 from ...catalogs.snapshot import Table
 from ...catalogs.views import CatalogView
+from ...concurrency.background_loop import BackgroundLoop
 from ...errors import CatalogError, DefinitionError, ToolError
 from ...settings.records import MergedSettings
 from ...settings.trust import Trust
@@ -45,7 +44,6 @@ T = TypeVar("T")
 
 _CLOSE_SECONDS = 15.0
 _CANCEL_SECONDS = 2.0
-_JOIN_SECONDS = 10.0
 
 
 class Servers(CatalogView):
@@ -85,7 +83,9 @@ class Servers(CatalogView):
         self._names = NameBook()
         self._name_problems: tuple[str, ...] = ()
         self._file_problems: tuple[str, ...] = ()
-        self._thread: _LoopThread | None = None
+        # A call may come from any event loop, or from a thread without one. The connections go on in their own loop.
+        self._loop: BackgroundLoop | None = None
+        self._process = 0
         self._connections: dict[str, Connection] = {}
         self._runs: list[asyncio.Task[None]] = []
 
@@ -173,7 +173,7 @@ class Servers(CatalogView):
 
     async def __aenter__(self) -> Self:
         try:
-            await self._start_thread().run(self._open_all())
+            await asyncio.wrap_future(self._start_loop().submit(self._open_all))
         except BaseException:
             await asyncio.shield(asyncio.to_thread(self.close))
             raise
@@ -184,7 +184,7 @@ class Servers(CatalogView):
 
     def __enter__(self) -> Self:
         try:
-            self._start_thread().submit(self._open_all()).result()
+            self._start_loop().submit(self._open_all).result()
         except BaseException:
             self.close()
             raise
@@ -195,18 +195,18 @@ class Servers(CatalogView):
 
     def close(self) -> None:
         """End all connections, and the processes behind them. The tools stay in the view, and their calls fail."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.submit(self._close_all()).result()
-            thread.close()
+        loop, self._loop = self._loop, None
+        if loop is not None and self._process == os.getpid():
+            loop.submit(self._close_all).result()
+            loop.close()  # it cancels the calls that still wait: for a person, they would wait for ever
 
-    def _start_thread(self) -> _LoopThread:
-        if self._thread is not None:
+    def _start_loop(self) -> BackgroundLoop:
+        if self._loop is not None:
             raise RuntimeError(
                 "these servers are open already; leave the first `with` block, or make another `Servers`"
             )
-        self._thread = _LoopThread()
-        return self._thread
+        self._loop, self._process = BackgroundLoop(cleanup_seconds=_CANCEL_SECONDS, name="toolkit-mcp"), os.getpid()
+        return self._loop
 
     async def _open_all(self) -> None:
         """Start all connections, and wait until each has been tried once."""
@@ -222,12 +222,6 @@ class Servers(CatalogView):
             connection.close()
         if self._runs:
             await asyncio.wait(self._runs, timeout=_CLOSE_SECONDS)
-        # A call that waits for a person would wait for ever.
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        if others:
-            await asyncio.wait(others, timeout=_CANCEL_SECONDS)
 
     # The tools.
 
@@ -258,11 +252,13 @@ class Servers(CatalogView):
         return await self._run_in(server, lambda connection: connection.request(request, result_type))
 
     async def _run_in(self, server: str, start: Callable[[Connection], Coroutine[Any, Any, T]]) -> T:
-        thread = self._thread
-        if thread is None:
+        loop = self._loop
+        if loop is None:
             raise ToolError("`Servers` is closed; call its tools inside the `async with` block")
+        if self._process != os.getpid():
+            raise ToolError("the connections to MCP servers belong to another process; open `Servers` in this one")
         # The servers may have been opened again since the tool was made.
-        return await thread.run(start(self._connections[server]))
+        return await asyncio.wrap_future(loop.submit(lambda: start(self._connections[server])))
 
     def _combine(self, own: Table, imported: Table) -> Table:
         """Return the program's own tools, and those of the servers whose names the program does not use."""
@@ -292,42 +288,3 @@ class _ImportedTools(Catalog):
         with self._change() as (content, _):
             content.clear()
             content.update({tool.name: tool for tool in tools})
-
-
-class _LoopThread:
-    """
-    An event loop in a thread of its own, in which the connections to servers live.
-
-    A call may come from any event loop, or from a thread without one. The connections go on in their own loop
-    meanwhile, also while the loop of the caller stands still.
-    """
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._process = os.getpid()
-        self._thread = threading.Thread(target=self._run, name="toolkit-mcp", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
-
-    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Start *work* in the loop, and return the future of its outcome. Cancelling the future cancels the work."""
-        if self._process != os.getpid():  # a child process has no such thread, and would wait for ever
-            work.close()
-            raise ToolError("the connections to MCP servers belong to another process; open `Servers` in this one")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await *work*, which runs in the loop of this thread. If the caller is cancelled, so is the work."""
-        return await asyncio.wrap_future(self.submit(work))
-
-    def close(self) -> None:
-        """End the loop and its thread. All work in it has to be over."""
-        if self._thread.is_alive() and self._process == os.getpid():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_JOIN_SECONDS)

@@ -49,9 +49,10 @@ class ErrorTail:
     def __init__(self) -> None:
         self._text = b""
 
-    def add(self, chunk: bytes) -> None:
-        """Add *chunk*, and forget what is too old to be shown."""
-        self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
+    async def read(self, stream: Any) -> None:
+        """Read *stream* to its end, and forget what is too old to be shown."""
+        async for chunk in _iter_chunks(stream):
+            self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
 
     def __str__(self) -> str:
         text = clean_text(self._text.decode(errors="replace"), 4 * _TAIL_CHARS)
@@ -63,65 +64,74 @@ async def open_stdio(
     server: RemoteServer, errors: ErrorTail, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
     """
-    Start the process of *server*, and yield the streams that a client of the SDK reads from and writes to.
+    Start the process of *server*, and yield the streams for a client of the SDK; raise `ToolError` if it cannot start.
 
     *errors* receives the error output of the process. *on_end* is called as soon as it has closed its output.
-
-    Raises:
-        ToolError: The process cannot be started.
     """
     process = await _start_process(server)
     watch = None if sys.platform == "win32" else ProcessWatch(process.pid)
     # There is no `await` before the task group is entered, so a cancellation cannot leave the process behind.
-    received, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    write_stream, to_send = anyio.create_memory_object_stream[SessionMessage](0)
-    is_written = anyio.Event()
-
-    async def read_output() -> None:
-        lines = MessageLines(server.limits.max_message_bytes)
-        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
-            async with received:
-                async for chunk in _iter_chunks(process.stdout):
-                    for message in lines.feed(chunk):
-                        await received.send(SessionMessage(message))
-                on_end()
-        # A process that cannot write its output does not read its input either, so the rest is read and dropped.
-        async for _ in _iter_chunks(process.stdout):
-            pass
-
-    async def read_errors() -> None:
-        async for chunk in _iter_chunks(process.stderr):
-            errors.add(chunk)
-
-    async def write_input() -> None:
-        try:
-            async with to_send:
-                async for message in to_send:
-                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.stdin.send(f"{text}\n".encode())
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            on_end()
-            await received.aclose()
-        finally:
-            is_written.set()
-
+    pipes = _ServerPipes(process, server.limits.max_message_bytes, on_end)
     async with anyio.create_task_group() as tasks:
-        for task in (read_output, read_errors, write_input):
-            tasks.start_soon(task)
+        tasks.start_soon(pipes.read_output)
+        tasks.start_soon(pipes.write_input)
+        tasks.start_soon(errors.read, process.stderr)
         try:
-            yield read_stream, write_stream
+            yield pipes.read_stream, pipes.write_stream
         finally:
             with anyio.CancelScope(shield=True):
-                read_stream.close()
-                write_stream.close()
-                with anyio.move_on_after(_FLUSH_SECONDS):
-                    await is_written.wait()
+                await pipes.flush()
                 await _end_process(process)
                 if watch is not None:
                     watch.release()
-                for stream in (read_stream, write_stream, received, to_send):
-                    await stream.aclose()
+                await pipes.close()
             tasks.cancel_scope.cancel()
+
+
+class _ServerPipes:
+    """The messages from and to *process*, as streams of the SDK. *on_end* is called when no more can come."""
+
+    def __init__(self, process: Any, max_bytes: int, on_end: Callable[[], None]) -> None:
+        self._process = process
+        self._lines = MessageLines(max_bytes)
+        self._on_end = on_end
+        self._received, self.read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self.write_stream, self._to_send = anyio.create_memory_object_stream[SessionMessage](0)
+        self._is_written = anyio.Event()
+
+    async def read_output(self) -> None:
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
+            async with self._received:
+                async for chunk in _iter_chunks(self._process.stdout):
+                    for message in self._lines.feed(chunk):
+                        await self._received.send(SessionMessage(message))
+                self._on_end()
+        # A process that cannot write its output does not read its input either, so the rest is read and dropped.
+        async for _ in _iter_chunks(self._process.stdout):
+            pass
+
+    async def write_input(self) -> None:
+        try:
+            async with self._to_send:
+                async for message in self._to_send:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await self._process.stdin.send(f"{text}\n".encode())
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            self._on_end()
+            await self._received.aclose()
+        finally:
+            self._is_written.set()
+
+    async def flush(self) -> None:
+        """Take no more messages, and wait a moment until those that were taken are written."""
+        self.read_stream.close()
+        self.write_stream.close()
+        with anyio.move_on_after(_FLUSH_SECONDS):
+            await self._is_written.wait()
+
+    async def close(self) -> None:
+        for stream in (self.read_stream, self.write_stream, self._received, self._to_send):
+            await stream.aclose()
 
 
 async def _start_process(server: RemoteServer) -> Any:

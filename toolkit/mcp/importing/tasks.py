@@ -49,15 +49,10 @@ class TaskCaller:
 
     async def call(self, client: Client, params: types.CallToolRequestParams, link: CallLink) -> types.CallToolResult:
         """
-        Return the result of a call. If this is cancelled, so is the task.
+        Return the result of a call. If this is cancelled, so is the task. *link* gets messages about it as progress.
 
-        *link*, the call in the dispatcher, gets the messages about the task as its progress.
-
-        Raises:
-            MCPError: The server answered one of the requests with an error.
-            ValidationError: An answer is not valid MCP.
-            UnusableAnswer: The server does not know the task that it has started.
-            ToolError: The server has cancelled the task.
+        Besides the errors of the SDK, it raises `UnusableAnswer` if the server no longer knows the task, and
+        `ToolError` if the server has cancelled it.
         """
         params.task = types.TaskMetadata(ttl=self._keep_milliseconds)
         answer = await _start(client, types.CallToolRequest(params=params), link)

@@ -19,22 +19,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import anyio
+import mcp_types as types
 from mcp import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types import (
-    INVALID_PARAMS,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    CallToolRequestParams,
-    CreateMessageRequest,
-    CreateMessageResult,
-    ElicitRequest,
-    ElicitResult,
-    ListRootsRequest,
-    ListRootsResult,
-)
 from pydantic import BaseModel, ValidationError
 
-from ...approvals.records import ApprovalError, Record
+from ...approvals.records import ApprovalError
 from ...context import current_host
 from ...decisions import ApprovalRequest, Decision
 from ...dispatcher import Dispatcher
@@ -69,9 +59,9 @@ its own, which would take a tenth more of the processor time of a call in memory
 """
 
 _REQUESTS: Mapping[str, tuple[Any, Any]] = {
-    "elicitation/create": (ElicitRequest, ElicitResult),
-    "sampling/createMessage": (CreateMessageRequest, CreateMessageResult),
-    "roots/list": (ListRootsRequest, ListRootsResult),
+    "elicitation/create": (types.ElicitRequest, types.ElicitResult),
+    "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResult),
+    "roots/list": (types.ListRootsRequest, types.ListRootsResult),
 }
 """The requests to a client in an older revision, and their results."""
 
@@ -84,7 +74,7 @@ class Exchange:
     """A request of a client, for whom it is made, and the conversation that it belongs to."""
 
     context: RequestContext
-    params: CallToolRequestParams
+    params: types.CallToolRequestParams
     principal: str | None
     session: Session | None = None
 
@@ -122,13 +112,8 @@ class ToolCaller:
         self._waiting = waiting
         self._unusable = UnusableAnswers()
 
-    async def call(self, context: RequestContext, params: CallToolRequestParams) -> dict[str, Any]:
-        """
-        Return the result of one request.
-
-        Raises:
-            MCPError: There is no such tool, or the answer to a question cannot be accepted.
-        """
+    async def call(self, context: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """Return the result of one request; raise `MCPError` for an unknown tool, or an answer that is not accepted."""
         with self._hosting(context):
             return await self._call(Exchange(context, params, self._conversations.principal_of(context)))
 
@@ -192,7 +177,6 @@ class ToolCaller:
         return result
 
     def _arguments_of(self, exchange: Exchange) -> dict[str, Any] | None:
-        """Return the arguments that the call runs with."""
         return exchange.params.arguments
 
     def _finish(self, exchange: Exchange, result: ToolResult) -> dict[str, Any]:
@@ -202,7 +186,7 @@ class ToolCaller:
     def _answer(self, name: str, result: ToolResult) -> dict[str, Any]:
         if result.kind == "not_found":
             message = result.text if result.error is None else result.error.message
-            raise MCPError(INVALID_PARAMS, message)
+            raise MCPError(types.INVALID_PARAMS, message)
         plan = self._dispatcher.find_plan(name)
         if plan is None:  # the tool was removed while it ran
             return build_error_answer(result.text)
@@ -268,13 +252,7 @@ class ToolCaller:
         }
 
     async def _continue(self, exchange: Exchange) -> ToolResult | dict[str, Any]:
-        """
-        Return the result of the call that the state of the request belongs to, or the question again if it has no
-        answer.
-
-        Raises:
-            MCPError: The state or the answer cannot be accepted.
-        """
+        """Return the result of a call whose question came back, or the question; raise `MCPError` for a wrong state."""
         params, principal = exchange.params, exchange.principal
         try:
             question = self._seal.open(params.request_state or "", digest=self._digest(params), principal=principal)
@@ -283,9 +261,11 @@ class ToolCaller:
             outcome = await self._take_answers(exchange, request, _responses_of(params))
             return outcome or self._ask_later(exchange, request)
         except (StateError, ApprovalError) as error:
-            raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
+            raise MCPError(types.INVALID_PARAMS, str(error), {"reason": error.why}) from error
         except ValueError as error:
-            raise MCPError(INVALID_PARAMS, f"the arguments are no JSON: {error}", {"reason": "arguments"}) from error
+            raise MCPError(
+                types.INVALID_PARAMS, f"the arguments are no JSON: {error}", {"reason": "arguments"}
+            ) from error
 
     async def _use_answers(self, exchange: Exchange, result: ToolResult) -> ToolResult:
         """
@@ -299,23 +279,20 @@ class ToolCaller:
             try:
                 outcome = await self._take_answers(exchange, _request_of(result), _responses_of(exchange.params))
             except ApprovalError as error:
-                raise MCPError(INVALID_PARAMS, str(error), {"reason": error.why}) from error
+                raise MCPError(types.INVALID_PARAMS, str(error), {"reason": error.why}) from error
             if not isinstance(outcome, ToolResult):
                 break
             result = outcome
         return result
 
-    def _digest(self, params: CallToolRequestParams) -> str:
+    def _digest(self, params: types.CallToolRequestParams) -> str:
         """Return the digest of a call. A caller of another kind, with a function of the same name, has another one."""
         return digest_request(self.kind, params.name, params.arguments)
 
     async def _find_request(self, question: OpenQuestion) -> ApprovalRequest:
         if not isinstance(question.request, str):
             return ApprovalRequest.from_json(question.request)
-        name: str = question.request
-        record: Record | None = await self._dispatcher.settings.store_runner.run(
-            "find request", name, lambda store: store.get(name)
-        )
+        record = await self._dispatcher.settings.store_runner.find_record(question.request)
         if record is None:
             raise ApprovalError(
                 "the question is not known here: it was removed, or another process of the server asked it; let all "
@@ -349,12 +326,7 @@ class ToolCaller:
         return build_error_answer(f"error: denied: {denial}")
 
     async def _refuse_to_ask(self, exchange: Exchange, request: ApprovalRequest) -> dict[str, Any]:
-        """
-        Return the answer to a call that had to ask a client that cannot be asked.
-
-        Raises:
-            MCPError: The newer revision has an error for this, which names the capability that is missing.
-        """
+        """Return the answer to a call whose client cannot be asked. The newer revision has an `MCPError` for that."""
         stateless = is_stateless(exchange.context)
         if stateless and self._waiting is not None:
             answer = self._waiting.build_answer(exchange.context, request)
@@ -365,7 +337,7 @@ class ToolCaller:
         if is_modern(exchange.context) and not (request.auth is not None and request.auth.url is None):
             needed = find_needed_capability(request, exchange.context.session.client_capabilities)
             data: dict[str, Any] = {"requiredCapabilities": needed}
-            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
         return build_error_answer(text)
 
     async def _resume(self, exchange: Exchange, request: ApprovalRequest, decision: Decision) -> ToolResult:
@@ -396,5 +368,5 @@ def _request_of(result: ToolResult) -> ApprovalRequest:
     return result.request
 
 
-def _responses_of(params: CallToolRequestParams) -> dict[str, Any]:
+def _responses_of(params: types.CallToolRequestParams) -> dict[str, Any]:
     return {key: response.model_dump(by_alias=True) for key, response in (params.input_responses or {}).items()}

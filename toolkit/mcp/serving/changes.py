@@ -97,12 +97,7 @@ class ChangeNotifier:
         self._find_subscriptions(context)
 
     async def subscribe(self, context: RequestContext, params: SubscribeRequestParams) -> dict[str, Any]:
-        """
-        Subscribe the connection of *context* to a resource, until it unsubscribes or ends.
-
-        Raises:
-            MCPError: There is no such resource, the connection has too many subscriptions, or there are no connections.
-        """
+        """Subscribe the connection to a resource, until it unsubscribes or ends; raise `MCPError` if it may not."""
         if is_stateless(context):
             raise MCPError(METHOD_NOT_FOUND, "this server is stateless, so it cannot tell a client of changes")
         uri, uris = str(params.uri), self._find_subscriptions(context)

@@ -13,15 +13,11 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from mcp_types import (
-    LOG_LEVEL_META_KEY,
-    LoggingMessageNotification,
-    LoggingMessageNotificationParams,
-    SetLevelRequestParams,
-)
+import mcp_types as types
 
 from ...calls.tool_logger import LOGGER_PREFIX, listen_to_tools
 from ...policies.redaction import Redaction
+from ...values.rendering import replace_surrogates
 from .conversations import RequestContext, connection_of, is_modern
 from .progress import MessageQueue
 
@@ -52,7 +48,7 @@ class ClientLog:
         self._redaction = redaction
         self.is_on = is_on
 
-    async def set_level(self, context: RequestContext, params: SetLevelRequestParams) -> dict[str, Any]:
+    async def set_level(self, context: RequestContext, params: types.SetLevelRequestParams) -> dict[str, Any]:
         """Remember the level that a client of an older revision chooses for its connection."""
         connection_of(context).state[_STATE_KEY] = params.level
         return {}
@@ -66,7 +62,7 @@ class ClientLog:
             return
         loop = asyncio.get_running_loop()
 
-        async def send(message: LoggingMessageNotification) -> None:
+        async def send(message: types.LoggingMessageNotification) -> None:
             try:
                 await context.session.send_notification(message, related_request_id=context.request_id)
             except Exception:  # noqa: BLE001 -- the tool may have run, and its result is worth more than its log
@@ -96,9 +92,9 @@ class ClientLog:
         if not is_modern(context):
             return _LEVELS.get(connection_of(context).state.get(_STATE_KEY, ""))
         meta: Mapping[str, Any] = context.meta or {}
-        return _LEVELS.get(meta.get(LOG_LEVEL_META_KEY, ""))
+        return _LEVELS.get(meta.get(types.LOG_LEVEL_META_KEY, ""))
 
-    def _build_message(self, record: logging.LogRecord) -> LoggingMessageNotification | None:
+    def _build_message(self, record: logging.LogRecord) -> types.LoggingMessageNotification | None:
         """Return the notification about *record*; None if the record has a mistake, which must not fail the tool."""
         level: Any = [name for name, number in _LEVELS.items() if number <= max(record.levelno, 0)][-1]
         try:
@@ -106,9 +102,7 @@ class ClientLog:
         except Exception:  # noqa: BLE001 -- the arguments of the record may be of any kind
             _log.exception("a record that `%s` logged cannot be sent", record.name)
             return None
-        # A lone surrogate, such as the name of a file may have, cannot be sent.
-        text = text[:_MAX_CHARS].encode(errors="replace").decode()
-        logger = record.name.removeprefix(LOGGER_PREFIX)
-        return LoggingMessageNotification(
-            params=LoggingMessageNotificationParams(level=level, logger=logger, data=text)
+        params = types.LoggingMessageNotificationParams(
+            level=level, logger=record.name.removeprefix(LOGGER_PREFIX), data=replace_surrogates(text[:_MAX_CHARS])
         )
+        return types.LoggingMessageNotification(params=params)

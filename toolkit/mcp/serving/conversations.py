@@ -8,7 +8,6 @@ call is a conversation of its own.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, TypeAlias
 
 from mcp.server import ServerRequestContext
@@ -17,6 +16,7 @@ from mcp.server.auth.provider import principal_components
 from mcp.server.connection import Connection
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ..._plumbing.newest_items import NewestItems
 from ...catalogs.foreign_text import clean_text
 from ...session import Session
 from .sealed_state import StateSeal
@@ -61,7 +61,7 @@ class Conversations:
     def __init__(self, seal: StateSeal, principal: str | None = None) -> None:
         self._seal = seal
         self._principal = principal
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: NewestItems[str, Session] = NewestItems(_MAX_PRINCIPALS)
 
     def principal_of(self, context: RequestContext) -> str | None:
         """Return the authenticated user of the request; the fixed principal of the server if there is none."""
@@ -101,8 +101,6 @@ class Conversations:
         return self._find(session_id, principal)
 
     def _find(self, session_id: str, principal: str) -> Session:
-        session = self._sessions.pop(session_id, None)
-        self._sessions[session_id] = session or Session(id=session_id, principal=principal)
-        if len(self._sessions) > _MAX_PRINCIPALS:
-            self._sessions.popitem(last=False)
-        return self._sessions[session_id]
+        session = self._sessions.get(session_id) or Session(id=session_id, principal=principal)
+        self._sessions[session_id] = session
+        return session

@@ -105,12 +105,7 @@ def http_app(
 
 
 class HttpApp:
-    """
-    An ASGI application for one server. `http_app` makes it, with the options of `HttpGuard`.
-
-    Attributes:
-        server: The server.
-    """
+    """An ASGI application for one server. `http_app` makes it, with the options of `HttpGuard`."""
 
     def __init__(
         self,
@@ -168,7 +163,6 @@ class HttpApp:
         self.server.end_subscriptions()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection of a web server."""
         if scope["type"] == "lifespan":
             await self._handle_lifespan(receive, send)
         elif scope["type"] != "http":
@@ -222,7 +216,7 @@ class HttpApp:
         if self._draining.is_set():
             return "stopping"
         try:
-            await self.server.waiting_calls.find_record("ready")
+            await self.server.waiting_calls.dispatcher.settings.store_runner.find_record("ready")
         except ApprovalError:
             _log.exception("the server is not ready, because its store of approvals does not work")
             return "the store of approvals does not work"
@@ -260,7 +254,6 @@ class HttpApp:
 
 
 def _check_headers(names: Sequence[str]) -> list[str]:
-    """Return *names* in small letters."""
     lowered = [str(name).lower() for name in require_list(names, "request_headers", "names")]
     for name in lowered:
         if _HEADER.fullmatch(name) is None:

@@ -13,10 +13,10 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp_types import INVALID_REQUEST
 from starlette.authentication import AuthCredentials
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...spec import Tool
-from ...web_server.request_guard import SINGLE_HEADERS, RequestGuard, refuse, replay
+from ...web_server.request_guard import SINGLE_HEADERS, RequestGuard, add_headers, refuse, replay
 from .auth import Auth, build_user
 from .issuer_pages import AuthError
 from .strict_messages import build_error_message, find_message_id, has_wrong_id, parse_message
@@ -29,6 +29,7 @@ _REQUEST_HEADERS = (
 )
 """The headers that clients send, besides those that a browser lets every page send."""
 
+_READING_HEADERS = ((b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate"), (b"vary", b"Origin"))
 _SINGLE_HEADERS = SINGLE_HEADERS.union(b"mcp-method mcp-name mcp-protocol-version mcp-session-id".split())
 
 
@@ -60,11 +61,11 @@ class HttpGuard(RequestGuard):
         self._find_tool = find_tool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         refusal = self._check_repetition(scope["headers"], headers) or self._check_addresses(headers)
         if refusal is None and (origin := headers.get(b"origin")):
-            send = _allow_reading(send, origin)
+            # Pages of this origin may use the server, so they may also read the response.
+            send = add_headers(send, [(b"access-control-allow-origin", origin), *_READING_HEADERS])
             if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
                 await self._build_preflight(headers)(scope, receive, send)  # a browser asks without the token
                 return
@@ -125,19 +126,3 @@ def _find_tool_name(message: Any) -> str:
     params = message.get("params") if isinstance(message, dict) and message.get("method") == "tools/call" else None
     name = params.get("name") if isinstance(params, dict) else None
     return name if isinstance(name, str) else ""
-
-
-def _allow_reading(send: Send, origin: bytes) -> Send:
-    """Return a *send* that lets pages of *origin*, which may use the server, read the response in a browser."""
-    further = [
-        (b"access-control-allow-origin", origin),
-        (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate"),
-        (b"vary", b"Origin"),
-    ]
-
-    async def send_readable(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *further]}
-        await send(message)
-
-    return send_readable

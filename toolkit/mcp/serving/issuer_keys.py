@@ -40,10 +40,8 @@ class IssuerKeys:
     The keys of *issuer*.
 
     Attributes:
-        pages: Fetches the pages of the issuer.
         jwks_url: The page with the keys; None if the issuer's own description names it.
         refresh_seconds: How long to wait before the keys are fetched again for a token with an unknown key.
-        clock: Returns the time in seconds.
     """
 
     issuer: str
@@ -58,10 +56,9 @@ class IssuerKeys:
 
     async def find(self, key_id: str | None, algorithm: str) -> PyJWK:
         """
-        Return the key *key_id* for *algorithm*. A token without a key id is signed with the only key of its issuer.
+        Return the key *key_id* for *algorithm*; raise `AuthError` if there is none, or if none can be fetched.
 
-        Raises:
-            AuthError: There is no such key, or the keys cannot be fetched.
+        A token without a key id is signed with the only key of its issuer.
         """
         # While one request fetches keys that have become old, the others go on with those that are known.
         if self._is_due(key_id) and not (self._lock.locked() and key_id in self._descriptions):

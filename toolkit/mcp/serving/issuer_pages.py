@@ -85,8 +85,7 @@ class IssuerPages:
         """
         Return the JSON object at the first of *urls* that exists. With *form*, send the form there.
 
-        Raises:
-            AuthError: There is none. The log says why, and the client is not told.
+        If there is none, raise `AuthError`. The log says why, and the client is not told.
         """
         if self._ssl_context is None:
             self._ssl_context = httpx2.create_ssl_context()  # it takes long to make

@@ -42,12 +42,7 @@ class ToolListing:
         self._definitions: WeakKeyDictionary[Tool, dict[str, Any]] = WeakKeyDictionary()
 
     def build_page(self, catalog: CatalogView, session: Session, cursor: str | None) -> dict[str, Any]:
-        """
-        Return the result of `tools/list` for the tools of *catalog* that come after *cursor*.
-
-        Raises:
-            MCPError: *cursor* is not one that this server gave, or its tool is gone.
-        """
+        """Return the tools of *catalog* after *cursor*; raise `MCPError` if this server gave no such cursor."""
         if self._lists_deferred:
             tools = list_all_tools(catalog, mcp_format.NAMING, [])  # no notes: MCP takes every name of a catalog
         else:

@@ -20,7 +20,7 @@ import anyio
 from ..._plumbing.generated_ids import GeneratedId
 from ...context import Progress
 from ...results import ToolResult
-from ...values.rendering import as_text
+from ...values.rendering import as_text, replace_surrogates
 
 __all__ = ["MessageQueue", "ProgressRouter", "ProgressSender", "run_to_end", "run_with_progress"]
 
@@ -100,8 +100,7 @@ def _read_number(value: Any) -> float | None:
 
 def _message_of(report: Progress) -> str | None:
     text = report.message if report.value is None else as_text(report.value)
-    # A lone surrogate, such as the name of a file may have, cannot be sent.
-    return None if text is None else str(text)[:_MAX_MESSAGE_CHARS].encode(errors="replace").decode()
+    return None if text is None else replace_surrogates(str(text)[:_MAX_MESSAGE_CHARS])
 
 
 class ProgressRouter:

@@ -17,15 +17,15 @@ from mcp import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams
 
 from ...catalogs.views import CatalogView
-from ...content import JsonPart, Part, TextPart
+from ...content import Part, TextPart
 from ...errors import BadArgs, ToolError
 from ...formats.mcp import build_block
-from ...formats.schemas.merging import types_of
+from ...formats.schemas.merging import definition_of, types_of
 from ...results import ToolResult
 from ...skills.prompts import prompt_of
 from ...skills.records import skill_of
 from ...spec import Tool
-from ...values.rendering import as_text
+from ...values.part_texts import render_part
 from ...values.strictjson.checks import loads
 from .calling import ToolCaller
 from .conversations import RequestContext
@@ -45,12 +45,10 @@ _MAX_VALUES = 100
 
 
 def list_skills(catalog: CatalogView) -> list[Tool]:
-    """Return the tools of *catalog* that are skills."""
     return [tool for tool in catalog if skill_of(tool) is not None]
 
 
 def find_skill(catalog: CatalogView, name: str) -> Tool | None:
-    """Return the skill *name* of *catalog*; None if there is none."""
     tool = catalog.get(name)
     return None if tool is None or skill_of(tool) is None else tool
 
@@ -69,12 +67,9 @@ def build_prompt(
     catalog: CatalogView, name: str, texts: Mapping[str, str] | None, *, other_names: Sequence[str] = ()
 ) -> dict[str, Any]:
     """
-    Return the result of `prompts/get` for the skill *name* with the arguments *texts*.
+    Return the result of `prompts/get` for a skill; raise `MCPError` if there is none, or if *texts* do not fit it.
 
     The error about an unknown prompt names the skills, and the prompts with *other_names*.
-
-    Raises:
-        MCPError: There is no such skill, or the arguments do not fit it.
     """
     tool = find_skill(catalog, name)
     skill = None if tool is None else skill_of(tool)
@@ -97,14 +92,8 @@ def _build_messages(description: str, parts: Iterable[Part], roles: Iterable[str
 
 
 def _build_content(part: Part) -> dict[str, Any]:
-    match part:
-        case TextPart(text=text):
-            return {"type": "text", "text": text}
-        case JsonPart(value=value):
-            return {"type": "text", "text": as_text(value)}
-        case _:
-            block = build_block(part)
-            return {"type": "text", "text": ""} if block is None else block
+    block = build_block(part)
+    return {"type": "text", "text": render_part(part)} if block is None else block
 
 
 class FunctionCaller(ToolCaller):
@@ -117,12 +106,7 @@ class FunctionCaller(ToolCaller):
         name: str,
         texts: Mapping[str, str],
     ) -> dict[str, Any]:
-        """
-        Return the answer of the function *name*, or the question that it asks first.
-
-        Raises:
-            MCPError: There is no such function, the arguments do not fit, or the function failed.
-        """
+        """Return the answer of the function *name*, or the question that it asks; raise `MCPError` if it fails."""
         plan = self._dispatcher.find_plan(name)
         call = CallToolRequestParams(
             name=name,
@@ -183,9 +167,7 @@ def _read_text(tool: Tool, name: str, text: str) -> Any:
 def _find_parameter(tool: Tool, name: str) -> Mapping[str, Any]:
     """Return the schema of the parameter *name* of *tool*; an empty one if there is none."""
     schema: Mapping[str, Any] = tool.schema.get("properties", {}).get(name, {})
-    if "$ref" in schema:
-        schema = tool.schema.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
-    return schema
+    return definition_of(schema.get("$ref"), tool.schema.get("$defs", {})) or schema
 
 
 def build_completion(tool: Tool | None, name: str, text: str) -> dict[str, Any]:

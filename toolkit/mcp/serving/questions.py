@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from urllib.request import url2pathname
 
 from mcp_types import ClientCapabilities, CreateMessageResult, ListRootsResult, TextContent
 
+from ..._plumbing.newest_items import NewestItems
 from ...approvals.terminal.screens import Screen, describe_grant
 from ...context import Context
 from ...decisions import ApprovalRequest, Decision
@@ -320,13 +320,11 @@ class UnusableAnswers:
     """
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._counts: NewestItems[str, int] = NewestItems(_MAX_COUNTED)
 
     def note(self, request_id: str, problem: str) -> str | None:
         """Count one more answer. Return why the call is denied; None if its client may be asked again."""
-        count = self._counts[request_id] = self._counts.pop(request_id, 0) + 1
-        if len(self._counts) > _MAX_COUNTED:
-            self._counts.popitem(last=False)
+        count = self._counts[request_id] = self._counts.get(request_id, 0) + 1
         if count < _MAX_UNUSABLE:
             return None
         del self._counts[request_id]

@@ -60,7 +60,6 @@ class RequestPage:
         self._guard = PageGuard(self._answer, auth=None, **guard_options)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request."""
         await self._guard(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +67,8 @@ class RequestPage:
         await response(scope, receive, send)
 
     async def _build_response(self, request: Request) -> Response:
-        record = await self._waiting.find_record(request.url.path.rpartition("/")[2])
+        store_runner = self._waiting.dispatcher.settings.store_runner
+        record = await store_runner.find_record(request.url.path.rpartition("/")[2])
         if record is None:
             return _build_page("<p>There is no such request. It may be over.</p>", 404)
         if record.state != "pending":
@@ -96,9 +96,7 @@ class RequestPage:
         """
         Return the result of the call with the answer in *fields*; None if there is no answer.
 
-        Raises:
-            AuthError: The token is not that of the user who made the call.
-            ApprovalError: The answer cannot be accepted.
+        Raise `AuthError` for the token of another user, and `ApprovalError` for an answer that cannot be accepted.
         """
         header = f"Bearer {fields.get('token', [''])[0]}"
         user = None if self._auth is None else await self._auth.find_user(header)

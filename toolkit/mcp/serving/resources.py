@@ -40,11 +40,7 @@ _CACHE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 class ResourceBook:
     """
-    The resources of a server.
-
-    Args:
-        resources: The contents by URI.
-        remote: The resources of other servers. A URI of *resources* counts before one of them.
+    The resources of a server: *resources* by URI, and *remote*, those of other servers, which count after them.
 
     Attributes:
         catalog: The functions.
@@ -155,12 +151,7 @@ class ResourceCaller(FunctionCaller):
         self._book = book
 
     async def read(self, context: RequestContext, params: ReadResourceRequestParams) -> dict[str, Any]:
-        """
-        Return the content of the resource, or the question that its function asks first.
-
-        Raises:
-            MCPError: There is no such resource, or its function failed.
-        """
+        """Return the content, or the question that its function asks; raise `MCPError` if there is none or it fails."""
         part = self._book.find_fixed(params.uri)
         if part is not None:
             return {**_CACHE, "contents": [_build_contents(params.uri, part)]}

@@ -26,13 +26,7 @@ Scopes: TypeAlias = "Mapping[str, str | Sequence[str]]"
 
 
 class ScopeJudge(Judge):
-    """
-    Denies a call that no scope of the client's token grants.
-
-    Raises:
-        TypeError: *scopes* is not a dictionary from scopes to texts.
-        ValueError: A text is no rule.
-    """
+    """Denies a call that no scope of the client's token grants. Wrong *scopes* raise `TypeError` or `ValueError`."""
 
     def __init__(self, scopes: Scopes) -> None:
         if not isinstance(scopes, Mapping):

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from mcp.server.request_state import AESGCMRequestStateCodec, InvalidRequestState
 
+from ...approvals.seal import read_keys
 from ...errors import ToolkitError
 from ...values.strictjson.canonical import digest_parts, encode_canonical
 
@@ -25,8 +26,7 @@ __all__ = ["Keys", "OpenQuestion", "StateError", "StateSeal", "digest_request"]
 Keys: TypeAlias = "bytes | str | Sequence[bytes | str]"
 
 _VERSION = 1
-_MIN_KEY_BYTES = 32
-_REMEDY = "make one with secrets.token_hex(32), and give the same key to every process of the server"
+_KEY_BYTES = 32
 
 
 class StateError(ToolkitError):
@@ -63,7 +63,6 @@ class StateSeal:
         key: At least 32 random bytes, or several keys: the first one seals, and all of them open states. Without a key
             the process makes one of its own, and only this process can open its states.
         max_age_seconds: How long a state can be used.
-        clock: The function that returns the time in seconds since 1970.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class StateSeal:
     ) -> None:
         if not max_age_seconds > 0:
             raise ValueError(f"a state has to be valid for more than 0 seconds, got {max_age_seconds!r}")
-        self._keys = [os.urandom(_MIN_KEY_BYTES)] if key is None else _read_keys(key)
+        self._keys = [os.urandom(_KEY_BYTES)] if key is None else read_keys(key)
         self._codec = AESGCMRequestStateCodec(self._keys)
         self._max_age_seconds = max_age_seconds
         self._clock = clock
@@ -82,12 +81,7 @@ class StateSeal:
         return self._codec.seal(json.dumps(content, separators=(",", ":")).encode())
 
     def open(self, state: str, *, digest: str, principal: str | None) -> OpenQuestion:
-        """
-        Return the question whose state comes back with a call that has this *digest* and *principal*.
-
-        Raises:
-            StateError: The state was forged or altered, is too old, or belongs to another call or another user.
-        """
+        """Return the question of *state*; raise `StateError` if it is forged, too old, or of another call or user."""
         content = self._read(state)
         if not self._clock() < content["expires_at"]:
             raise StateError("this answer comes too late: the question has expired; call the tool again", "expired")
@@ -122,24 +116,5 @@ class StateSeal:
 
 
 def digest_request(kind: str, name: str, arguments: Mapping[str, Any] | None) -> str:
-    """
-    Return the digest of a call as the client sent it, to a tool or to a function of another *kind*.
-
-    Raises:
-        ValueError: The arguments have no canonical form, so they are not JSON.
-    """
+    """Return the digest of a call of a tool, or of another *kind*; raise `ValueError` if its arguments are not JSON."""
     return digest_parts("toolkit mcp call", kind, name, encode_canonical(dict(arguments or {})))
-
-
-def _read_keys(key: Keys) -> list[bytes]:
-    keys: list[Any] = list(key) if isinstance(key, (list, tuple)) else [key]
-    if not keys:
-        raise ValueError(f"a list of keys cannot be empty; {_REMEDY}")
-    for item in keys:
-        if not isinstance(item, (bytes, str)):
-            raise TypeError(f"a key is bytes or text, got {type(item).__name__}; {_REMEDY}")
-    contents = [item.encode() if isinstance(item, str) else item for item in keys]
-    for content in contents:
-        if len(content) < _MIN_KEY_BYTES:
-            raise ValueError(f"a key needs at least {_MIN_KEY_BYTES} bytes, got {len(content)}; {_REMEDY}")
-    return contents

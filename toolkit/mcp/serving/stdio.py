@@ -18,17 +18,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Unpack
 
 import anyio
+import mcp_types as types
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server import Server
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    JSONRPCError,
-    JSONRPCMessage,
-    JSONRPCRequest,
-    JSONRPCResponse,
-)
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
@@ -109,7 +102,7 @@ class _LineClient:
                     await self._write(build_error_message(None, f"a message has at most {_MAX_LINE_BYTES:,} bytes"))
                 elif line.strip() and (message := await self._parse(line)) is not None:
                     # A subscription has no answer until it ends.
-                    if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+                    if isinstance(message, types.JSONRPCRequest) and message.method != "subscriptions/listen":
                         self._unanswered.add(message.id)
                         self._is_answered.clear()
                     await messages.send(SessionMessage(message))
@@ -121,7 +114,7 @@ class _LineClient:
         while (part := self._lines.readline(_MAX_LINE_BYTES)) and not part.endswith(b"\n"):
             pass
 
-    async def _parse(self, line: bytes) -> JSONRPCMessage | None:
+    async def _parse(self, line: bytes) -> types.JSONRPCMessage | None:
         """Return the message in *line*. If there is none, tell the client why, and return None."""
         try:
             content = parse_message(line.strip())
@@ -134,7 +127,7 @@ class _LineClient:
             message = None
         if message is None or has_wrong_id(content):
             text = "a line has to be one JSON-RPC 2.0 message"
-            await self._write(build_error_message(find_message_id(line), text, INVALID_REQUEST))
+            await self._write(build_error_message(find_message_id(line), text, types.INVALID_REQUEST))
             return None
         return message
 
@@ -146,7 +139,7 @@ class _LineClient:
                 line = _encode(message)
                 if line is not None:
                     await self._write(line)
-                if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
+                if isinstance(message, (types.JSONRPCResponse, types.JSONRPCError)) and message.id is not None:
                     self._unanswered.discard(message.id)
                     if not self._unanswered:
                         self._is_answered.set()
@@ -164,7 +157,7 @@ class _LineClient:
                 self._on_loss()
 
 
-def _encode(message: JSONRPCMessage) -> bytes | None:
+def _encode(message: types.JSONRPCMessage) -> bytes | None:
     """Return the JSON text of *message*. If it has none: that of an error if an answer is due, and otherwise None."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -175,8 +168,8 @@ def _encode(message: JSONRPCMessage) -> bytes | None:
         return json.dumps(content, ensure_ascii=False, allow_nan=False).encode(errors="replace")
     except (TypeError, ValueError, RecursionError) as error:
         _log.error("a message cannot be sent, because it has no JSON form: %s", error)
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)):
-            return build_error_message(message.id, f"the answer has no JSON form: {error}", INTERNAL_ERROR)
+        if isinstance(message, (types.JSONRPCResponse, types.JSONRPCError)):
+            return build_error_message(message.id, f"the answer has no JSON form: {error}", types.INTERNAL_ERROR)
         return None
 
 

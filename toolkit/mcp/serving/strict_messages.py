@@ -7,6 +7,7 @@ other arguments than a person or a log saw, so such a message is refused before 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -18,18 +19,11 @@ __all__ = ["build_error_message", "find_message_id", "has_wrong_id", "parse_mess
 
 
 def parse_message(data: bytes) -> Any:
-    """
-    Return the JSON value in *data*.
-
-    Raises:
-        ValueError: *data* is not strict JSON.
-    """
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not JSON: the text is not UTF-8 (byte {error.start})") from None
-    message = read_object(text)
-    return loads(text) if message is None else message
+    """Return the JSON value in *data*; raise `ValueError` if it is not strict JSON."""
+    with contextlib.suppress(UnicodeDecodeError):
+        if (message := read_object(data.decode())) is not None:
+            return message
+    return loads(data)
 
 
 def has_wrong_id(message: Any) -> bool:

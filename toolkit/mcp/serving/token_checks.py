@@ -57,7 +57,6 @@ class KnownTokens:
         self._users = [(_digest(token), user) for token, user in named.items()]
 
     def find_user(self, token: str) -> str | None:
-        """Return the user of *token*, or None."""
         digest = _digest(token)
         # All tokens are compared, so that the time it takes does not show which one is nearly right.
         matches = [user for known, user in self._users if hmac.compare_digest(known, digest)]

@@ -8,21 +8,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
+import mcp_types as types
 from mcp.server import Server
-from mcp_types import (
-    CallToolRequestParams,
-    CompleteRequestParams,
-    GetPromptRequestParams,
-    GetTaskRequestParams,
-    NotificationParams,
-    PaginatedRequestParams,
-    PromptReference,
-    ReadResourceRequestParams,
-    ServerCapabilities,
-    SetLevelRequestParams,
-    SubscribeRequestParams,
-    UnsubscribeRequestParams,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ..._lazy_names import LazyModule
@@ -133,7 +120,7 @@ def build_judged_server(
     if not isinstance(dispatcher, Dispatcher):
         raise TypeError(f"a server wants a dispatcher, got {type(dispatcher).__name__}; write Dispatcher(catalog)")
     check_option_names(options, ServerOptions.__annotations__, {}, "a server")
-    check_option_types(options, {name: types for name, types in _OPTION_TYPES.items() if name in options})
+    check_option_types(options, {name: kinds for name, kinds in _OPTION_TYPES.items() if name in options})
     if options.get("key") is not None and dispatcher.approvals.seal is not None:
         raise ValueError(
             "a server: key= lets every process take an answer, and Approvals(key=...) without a store cannot tell that "
@@ -236,31 +223,31 @@ class ToolServer(Server[Any]):
 
     def _add_handlers(self) -> None:
         add = self.add_request_handler
-        add("tools/list", PaginatedRequestParams, self._list_tools)
+        add("tools/list", types.PaginatedRequestParams, self._list_tools)
         # Another process of the server may be asked about a task of this one, and would not know it.
         tasks = self._tasks if self._options.get("key") is None and not self.is_stateless else None
         caller = self._build_caller(ToolTasks, self._dispatcher, waiting=self.waiting_calls, tasks=tasks)
-        add("tools/call", CallToolRequestParams, caller.call)
+        add("tools/call", types.CallToolRequestParams, caller.call)
         if tasks is not None:
             self.extensions[EXTENSION] = {}
-            add("tasks/get", GetTaskRequestParams, caller.get)
+            add("tasks/get", types.GetTaskRequestParams, caller.get)
             add("tasks/update", UpdateTaskParams, caller.update)
-            add("tasks/cancel", GetTaskRequestParams, caller.cancel)
-        add("prompts/list", PaginatedRequestParams, self._list_prompts)
-        add("prompts/get", GetPromptRequestParams, self._get_prompt)
-        add("completion/complete", CompleteRequestParams, self._complete)
+            add("tasks/cancel", types.GetTaskRequestParams, caller.cancel)
+        add("prompts/list", types.PaginatedRequestParams, self._list_prompts)
+        add("prompts/get", types.GetPromptRequestParams, self._get_prompt)
+        add("completion/complete", types.CompleteRequestParams, self._complete)
         if self._log.is_on:
-            add("logging/setLevel", SetLevelRequestParams, self._log.set_level)
+            add("logging/setLevel", types.SetLevelRequestParams, self._log.set_level)
         if self._options.get("resources") is not None or self._options.get("servers"):
             dispatcher = self._dispatcher.extended(self._book.catalog)
             reader = self._build_caller(ResourceCaller, dispatcher, book=self._book)
-            add("resources/list", PaginatedRequestParams, self._book.list_fixed)
-            add("resources/templates/list", PaginatedRequestParams, self._book.list_templates)
-            add("resources/read", ReadResourceRequestParams, reader.read)
+            add("resources/list", types.PaginatedRequestParams, self._book.list_fixed)
+            add("resources/templates/list", types.PaginatedRequestParams, self._book.list_templates)
+            add("resources/read", types.ReadResourceRequestParams, reader.read)
             if self._options.get("resource_changes") is not None:
-                add("resources/subscribe", SubscribeRequestParams, self._changes.subscribe)
-                add("resources/unsubscribe", UnsubscribeRequestParams, self._changes.unsubscribe)
-        self.add_notification_handler("notifications/initialized", NotificationParams, self._changes.follow)
+                add("resources/subscribe", types.SubscribeRequestParams, self._changes.subscribe)
+                add("resources/unsubscribe", types.UnsubscribeRequestParams, self._changes.unsubscribe)
+        self.add_notification_handler("notifications/initialized", types.NotificationParams, self._changes.follow)
 
     @contextlib.asynccontextmanager
     async def _live(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -274,7 +261,7 @@ class ToolServer(Server[Any]):
         """End the `subscriptions/listen` requests of all clients. Call this on the event loop that serves."""
         self._changes.listen.close()
 
-    def get_capabilities(self, *arguments: Any, **keywords: Any) -> ServerCapabilities:
+    def get_capabilities(self, *arguments: Any, **keywords: Any) -> types.ServerCapabilities:
         """Return what the server offers. Its lists may change, and its resources if the program says so."""
         capabilities = super().get_capabilities(*arguments, **keywords)
         if self.is_stateless and keywords.get("protocol_version") not in MODERN_PROTOCOL_VERSIONS:
@@ -290,7 +277,7 @@ class ToolServer(Server[Any]):
             capabilities.resources.subscribe = self._options.get("resource_changes") is not None
         return capabilities
 
-    async def _list_tools(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
+    async def _list_tools(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         session = self._find_session(context)
         return self._listing.build_page(self._dispatcher.permitted(session), session, params.cursor)
 
@@ -306,7 +293,7 @@ class ToolServer(Server[Any]):
         tool = self.find_tool(name)
         return None if tool is None else tool.schema
 
-    async def _list_prompts(self, context: RequestContext, params: PaginatedRequestParams) -> dict[str, Any]:
+    async def _list_prompts(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         session = self._find_session(context)
         functions = [tool for tool in self._prompt_dispatcher.permitted(session) if tool.name in self._prompts]
         skills = list_skills(self._dispatcher.permitted(session))
@@ -317,7 +304,7 @@ class ToolServer(Server[Any]):
             prompts += [entry for entry in await self._remote_prompts.list_all() if entry["name"] not in names]
         return {"resultType": "complete", "prompts": prompts, "ttlMs": 0, "cacheScope": "private"}
 
-    async def _get_prompt(self, context: RequestContext, params: GetPromptRequestParams) -> dict[str, Any]:
+    async def _get_prompt(self, context: RequestContext, params: types.GetPromptRequestParams) -> dict[str, Any]:
         if params.name in self._prompts:
             return await self._prompt_caller.get(context, params)
         skills = self._dispatcher.permitted(self._find_session(context))
@@ -328,8 +315,8 @@ class ToolServer(Server[Any]):
             return await self._prompt_caller.get_remote(context, params, *remote)
         return build_prompt(skills, params.name, params.arguments, other_names=self._prompts.names())
 
-    async def _complete(self, context: RequestContext, params: CompleteRequestParams) -> dict[str, Any]:
-        if isinstance(params.ref, PromptReference):
+    async def _complete(self, context: RequestContext, params: types.CompleteRequestParams) -> dict[str, Any]:
+        if isinstance(params.ref, types.PromptReference):
             session = self._find_session(context)
             tool = self._prompt_dispatcher.permitted(session).get(params.ref.name)
             if tool is None:

@@ -19,15 +19,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import mcp_types as types
 from mcp import MCPError
-from mcp_types import (
-    HEADER_MISMATCH,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    GetTaskRequestParams,
-)
 
 from ...approvals.records import ApprovalError
 from ...calls.background.jobs import CallJob, jobs_of
@@ -50,7 +43,7 @@ _POLL_MILLISECONDS = 500
 _MAX_MESSAGE_CHARS = 300
 
 
-class UpdateTaskParams(GetTaskRequestParams):
+class UpdateTaskParams(types.GetTaskRequestParams):
     """The parameters of `tasks/update`. An answer that belongs to no question is ignored, whatever its form."""
 
     input_responses: dict[str, Any]
@@ -153,13 +146,8 @@ class ToolTasks(ToolCaller):
 
     # The requests about a task.
 
-    async def get(self, context: RequestContext, params: GetTaskRequestParams) -> dict[str, Any]:
-        """
-        Return the state of a task, with its result if it has one.
-
-        Raises:
-            MCPError: There is no such task, or the client lacks the extension.
-        """
+    async def get(self, context: RequestContext, params: types.GetTaskRequestParams) -> dict[str, Any]:
+        """Return the state of a task, and its result; raise `MCPError` if the client may not know it."""
         task = self._find(context, params.task_id)
         status, further = await self._read(task, context)
         return {**_describe(task, status), **further}
@@ -174,7 +162,7 @@ class ToolTasks(ToolCaller):
             await self._go_on(task, context, request, answers)
         return {"resultType": "complete"}
 
-    async def cancel(self, context: RequestContext, params: GetTaskRequestParams) -> dict[str, Any]:
+    async def cancel(self, context: RequestContext, params: types.GetTaskRequestParams) -> dict[str, Any]:
         """Ask a task to end. One that waits for an answer ends at once."""
         task = self._find(context, params.task_id)
         request = task.request
@@ -187,15 +175,17 @@ class ToolTasks(ToolCaller):
 
     def _find(self, context: RequestContext, task_id: str) -> ServedTask:
         if not is_modern(context):
-            raise MCPError(METHOD_NOT_FOUND, "tasks are an extension of revision 2026-07-28")
+            raise MCPError(types.METHOD_NOT_FOUND, "tasks are an extension of revision 2026-07-28")
         if not _has_extension(context):
             needed: Any = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
-            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the request lacks the extension {EXTENSION}", needed)
+            raise MCPError(
+                types.MISSING_REQUIRED_CLIENT_CAPABILITY, f"the request lacks the extension {EXTENSION}", needed
+            )
         if context.request is not None and context.request.headers.get("mcp-name") != task_id:
-            raise MCPError(HEADER_MISMATCH, "the header Mcp-Name has to be the name of the task")
+            raise MCPError(types.HEADER_MISMATCH, "the header Mcp-Name has to be the name of the task")
         task = self._tasks.get(task_id)
         if task is None or task.exchange.principal != self._conversations.principal_of(context):
-            raise MCPError(INVALID_PARAMS, f"there is no task {task_id[:64]!r}; it may have expired")
+            raise MCPError(types.INVALID_PARAMS, f"there is no task {task_id[:64]!r}; it may have expired")
         return task
 
     async def _read(self, task: ServedTask, context: RequestContext) -> tuple[str, dict[str, Any]]:
@@ -215,7 +205,7 @@ class ToolTasks(ToolCaller):
             return "cancelled", {}
         if result is None:
             state = "stopped" if task.job is None else task.job.state()
-            failure = {"error": {"code": INTERNAL_ERROR, "message": state}}
+            failure = {"error": {"code": types.INTERNAL_ERROR, "message": state}}
             return ("cancelled", {}) if state == "stopped" else ("failed", failure)
         try:
             answer = result if isinstance(result, dict) else self._answer(task.exchange.params.name, result)

@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 from ...approvals.memory_store import MemoryApprovals
-from ...approvals.records import Record
 from ...decisions import ApprovalRequest
 from ...dispatcher import Dispatcher
 from ...session import Session
@@ -36,7 +35,6 @@ class WaitingCalls:
         expires_seconds: How long a request can be answered.
 
     Attributes:
-        dispatcher: The dispatcher.
         path: The path of the MCP server, below which the pages are; None if there are no pages.
     """
 
@@ -65,14 +63,8 @@ class WaitingCalls:
             self._seal.derive_id("toolkit mcp request", digest, repr(principal), str(number))
             for number in (period - 1, period)
         )
-        record = await self.find_record(former)
+        record = await self.dispatcher.settings.store_runner.find_record(former)
         return session, current if record is None or record.is_expired(now) else former
-
-    async def find_record(self, request_id: str) -> Record | None:
-        """Return the record of a request; None if there is none."""
-        return await self.dispatcher.settings.store_runner.run(
-            "find request", request_id[:64], lambda store: store.get(request_id)
-        )
 
     def find_page_id(self, path: str) -> str | None:
         """Return the id of the request whose page has this *path*; None if it is no such page."""

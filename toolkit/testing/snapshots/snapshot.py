@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..._plumbing.versioned_json import split_version
+from ..._plumbing.versioned_json import remove_version
 from ...catalog import Catalog
 from ...catalogs.views import CatalogView
 from ...errors import CatalogError
@@ -120,7 +120,7 @@ def _name_shared_parts(value: Any, shared: Mapping[str, Any]) -> Any:
 def _read_snapshot(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        split_version(data, "a snapshot", (_VERSION,))
+        remove_version(data, "a snapshot", _VERSION)
         for tool in data["tools"].values():
             _ = [tool[name] for name in ("description", "input_schema", "output_schema", "facts", "definitions")]
     except FileNotFoundError:
