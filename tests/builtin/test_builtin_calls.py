@@ -68,6 +68,7 @@ def test_the_example_writes_edits_greps_and_runs_a_command():
     """The demo shows the mistake, the diff that mends it, and no secret."""
     example = Path(__file__).parents[2] / "examples" / "10_builtin_tools.py"
     run = subprocess.run([sys.executable, "-W", "error", str(example)], capture_output=True, text=True, check=True)
+    assert not run.stderr
     assert re.findall(r"total: -?\d+", run.stdout) == ["total: -6", "total: 6"]
     assert "bin/total.sh:3:     total=$((total - price))" in run.stdout
     assert "      | +    total=$((total + price))" in run.stdout
