@@ -71,7 +71,7 @@ def pytest_configure(config):
     )
 
 
-MAX_CASES = 3
+MAX_CASES = 2
 """How many cases of a test `make test` runs, unless a mark says which."""
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.__main__ import HERE, SECONDS, fill_queue
 from tests.file_queue import LIST, take_files
 
@@ -37,6 +39,7 @@ def test_the_file_that_takes_longest_is_taken_first(tmp_path):
     assert sorted(files) == sorted(path.relative_to(HERE).as_posix() for path in (HERE / "values").rglob("test_*.py"))
 
 
+@pytest.mark.long
 def test_a_worker_keeps_the_fixtures_of_the_session_and_runs_what_follows_a_broken_file(tmp_path):
     queue, tests = tmp_path / "queue", tmp_path / "tests"
     for folder in (queue, tests):

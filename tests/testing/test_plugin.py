@@ -188,6 +188,7 @@ def share(guests: int) -> int:
 """
 
 
+@pytest.mark.long
 def test_a_failed_law_runs_again_alone_by_its_id(pytester, run):
     """The id of one law checks that law, beside no other test, and the same command is printed again."""
     pytester.makepyfile(mytools=FAULTS, test_mine="def test_mine(): pass")
