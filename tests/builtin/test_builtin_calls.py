@@ -17,6 +17,7 @@ from toolkit import ApprovalError, Decision, Dispatcher, Permissions
 from toolkit.builtin import Workspace, builtin_catalog, web_fetch_for
 from toolkit.permissions import MODES
 
+from ..example_counts import limit_examples
 from ..sandbox.levels import REAL, level
 from .web.hostile_server import answer, loopback_is_public, names, serving
 
@@ -479,7 +480,7 @@ async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root,
 
 @pytest.mark.unmeasured
 @CHECKED
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=limit_examples(40))
 @given(
     pieces=st.lists(st.sampled_from(["..", ".", "", "src", "up", "out", "in", "outside.txt", "root", "~"]), max_size=7)
 )
