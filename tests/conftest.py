@@ -25,6 +25,7 @@ from zlib import crc32
 import certifi
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # Fixtures are found here by their names.
 from tests.postgres import postgres_schema_url, postgres_server, postgres_url, shared_postgres_url  # noqa: F401
@@ -39,6 +40,10 @@ settings.register_profile("quick", settings.get_profile("default"), max_examples
 settings.register_profile("all", settings.get_profile("default"), max_examples=12)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+if settings.get_current_profile_name() in ("quick", "all"):
+    # Constants of all loaded modules are drawn as well, so what a seed means would depend on the files that a worker has
+    # run before. To look for them, and for those that fit, takes longer than a few examples.
+    providers._get_local_constants = lambda: providers._local_constants
 # What a test starts elsewhere finds the table of characters here, and need not make it.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.abspath(".hypothesis"))
 
