@@ -55,11 +55,10 @@ test-interpreter: $(VENV)/.ready compiled
 inspector-test: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/inspector/page tests/inspector/test_page_files.py $(ARGS)
 
-# Hundreds of tests start an interpreter, some of them pytest. Without this, each would compile the package again.
+# Hundreds of tests start an interpreter. Without this, several of them would compile the package at once.
 .PHONY: compiled
 compiled: $(VENV)/.ready
 	@! test -w toolkit || $(BIN)/python -m compileall -q toolkit
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only --quiet -p no:cacheprovider tests/test_layers.py > $(VENV)/compiled.log || { cat $(VENV)/compiled.log; false; }
 
 # Several at once with `make --jobs=2 lint`.
 lint: lint-text lint-mypy lint-pyright

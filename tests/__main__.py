@@ -2,9 +2,9 @@
 Run the tests, several files at once: `python -m tests [--all] [--slowest] [--record] [path | option of pytest ...]`.
 
 `make test` leaves out the tests marked `long`. `make test-all` is `--all`: with them, and with the coverage measured.
-A few workers, each a pytest of its own, take one file after the other, the longest first (`tests/file_queue.py`); files
-share no state. The output of a worker is printed at the end if a test of it failed, and then what was skipped and why.
-With `--slowest` it also lists the tests that took most of the processors' time.
+A few workers, each a pytest of its own, take one file after the other, folder by folder and the longest first
+(`tests/file_queue.py`); files share no state. The output of a worker is printed at the end if a test of it failed, and
+then what was skipped and why. With `--slowest` it also lists the tests that took most of the processors' time.
 
 `tests/seconds.json` says how long each file keeps a processor busy. `--record` writes what this run has measured there;
 do that with and without `--all` when files have become much longer or shorter. A file without figures is taken for one

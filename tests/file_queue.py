@@ -2,8 +2,11 @@
 Let several pytest processes share the files of the tests: each takes the next file when it has finished one.
 
 `python -m tests` loads this plugin into each of its workers. `TESTS_QUEUE` names a folder with the list of the files.
-A worker takes a file by creating a file with its number in that folder, which only one of them can do. Start-up and
-imports are paid once a worker, and the fixtures of the session live as long as the worker does.
+A worker takes a file by creating a file with its number in that folder, which only one of them can do. Start-up is paid
+once a worker, and the fixtures of the session live as long as the worker does.
+
+A worker takes the files of one folder of `tests/` after the other, because they import the same packages: the SDK of a
+provider takes a second. When each folder has a worker, it helps with the files that are left.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent
 LIST = "files"
 """The name of the list in the folder of the queue: one path a line."""
 
@@ -27,13 +31,23 @@ def pytest_configure(config):
 
 
 def take_files(queue: Path) -> Iterator[str]:
-    """Yield the files of *queue* that no other process has taken."""
-    for number, file in enumerate((queue / LIST).read_text(encoding="utf-8").splitlines()):
-        try:
-            (queue / str(number)).touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        yield file
+    """Yield the files of *queue* that no other process has taken, first those of folders that none has begun."""
+    files = (queue / LIST).read_text(encoding="utf-8").splitlines()
+    folders = [os.path.relpath(file, HERE).split(os.sep)[0] for file in files]
+    for begun in dict.fromkeys(folders):
+        if _take(queue / f"folder {begun}"):
+            own = [number for number, folder in enumerate(folders) if folder == begun]
+            yield from (files[number] for number in own if _take(queue / str(number)))
+    yield from (file for number, file in enumerate(files) if _take(queue / str(number)))
+
+
+def _take(path: Path) -> bool:
+    """Create the file *path*, and return whether no other process had done so."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 class _FileQueue:

@@ -49,6 +49,7 @@ def test_a_part_that_breaks_off_is_a_violation(monkeypatch, capsys):
     assert done == "calls: 3 tries; 0 s; no violation"
 
 
+@pytest.mark.long
 def test_the_soak_runs_beside_the_other_parts(capfd):
     """Each prints its line as soon as it ends; a soak that short measures nothing that may fail."""
     shortened = ["--part", "batch", "--part", "soak", "--count", "50", "--minutes", "0", "--tools", "20"]

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
+# tests/test_permission_examples.py and tests/builtin/test_builtin_calls.py run them, and look at what they show.
+SHOWN_ELSEWHERE = {"08_approval_in_a_web_app.py", "10_builtin_tools.py"}
 EXAMPLES = sorted(
     example
     for example in (Path(__file__).parents[1] / "examples").glob("*.py")
     # Those are run by tests/formats/test_sdk_examples.py, with a key and without.
-    if not example.stem.endswith("_sdk")
+    if not example.stem.endswith("_sdk") and example.name not in SHOWN_ELSEWHERE
 )
 
 
 SLOW = {
-    "08_approval_in_a_web_app.py",
-    "10_builtin_tools.py",
     "13_large_catalogs.py",
     "15_agent_at_work.py",
     "16_agent_across_processes.py",

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.__main__ import HERE, SECONDS, fill_queue
 from tests.file_queue import LIST, take_files
 
@@ -28,6 +30,15 @@ def test_a_file_is_taken_by_one_worker(tmp_path):
     assert taken == [f"test_{number}.py" for number in range(5)]
 
 
+def test_a_worker_stays_in_a_folder_and_helps_in_others_when_all_have_begun(tmp_path):
+    files = ["a/test_1.py", "b/test_2.py", "a/test_3.py", "b/test_4.py", "test_5.py", "b/test_6.py"]
+    (tmp_path / LIST).write_text("".join(f"{HERE}/{file}\n" for file in files))
+    first, second = take_files(tmp_path), take_files(tmp_path)
+    taken = [Path(next(worker)).stem for worker in (first, second, first, first, first, second)]
+    assert taken == ["test_1", "test_2", "test_3", "test_5", "test_4", "test_6"]
+    assert [*first, *second] == []
+
+
 def test_the_file_that_takes_longest_is_taken_first(tmp_path):
     fill_queue(tmp_path / "queue", "quick", [HERE / "values"])
     files = [Path(line).relative_to(HERE).as_posix() for line in (tmp_path / "queue" / LIST).read_text().splitlines()]
@@ -37,6 +48,7 @@ def test_the_file_that_takes_longest_is_taken_first(tmp_path):
     assert sorted(files) == sorted(path.relative_to(HERE).as_posix() for path in (HERE / "values").rglob("test_*.py"))
 
 
+@pytest.mark.long
 def test_a_worker_keeps_the_fixtures_of_the_session_and_runs_what_follows_a_broken_file(tmp_path):
     queue, tests = tmp_path / "queue", tmp_path / "tests"
     for folder in (queue, tests):

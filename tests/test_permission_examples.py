@@ -22,7 +22,9 @@ def shown():
 
 
 def _run_example(example: Path) -> str:
-    run = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=True, encoding="utf-8")
+    command = [sys.executable, "-W", "error", str(example)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
+    assert not run.stderr
     return run.stdout
 
 

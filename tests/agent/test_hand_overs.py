@@ -384,9 +384,9 @@ class TeamWorld(World):
 
 
 @pytest.mark.parametrize("asks_at_once", [False, True])
-@pytest.mark.parametrize("distance", [13, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("distance", [13, pytest.param(3, marks=pytest.mark.long)])
 async def test_a_run_of_several_agents_is_finished_after_a_crash_at_each_point(distance, asks_at_once):
-    """Nothing is done twice, and the same agents go on. A short run tries one point in thirteen."""
+    """Nothing is done twice, and the same agents go on. The long run tries one point in three."""
     undisturbed = TeamWorld(asks_at_once=asks_at_once)
     expected = await undisturbed.run()
     assert (expected.status, expected.agent) == ("done", "wood")

@@ -65,23 +65,16 @@ def seed_of_this_run() -> int:
 
 
 @pytest.mark.long
-def test_at_ten_random_points_nothing_happens_twice_or_is_lost(tmp_path, url):
+def test_at_random_points_nothing_happens_twice_or_is_lost(tmp_path, url):
     """The process that resumes is killed at a random line of the code; the next one tells the truth."""
-    found = rounds("kill", tmp_path, seed_of_this_run(), 10, *url)
-    assert len(found) == 11
-    assert {ending(outcome) for outcome in found} <= {"ran it", "told that nobody knows", "told what came of it"}
-
-
-@pytest.mark.long
-def test_at_a_hundred_random_points_nothing_happens_twice_or_is_lost(tmp_path):
-    """The same as above, often enough for every ending to be seen."""
-    seed = seed_of_this_run()
-    found = rounds("kill", tmp_path, seed, 100)
-    assert len(found) == 101
+    seed, count = seed_of_this_run(), 10 if url else 40
+    found = rounds("kill", tmp_path, seed, count, *url)
+    assert len(found) == count + 1
     ends = Counter(map(ending, found))
-    killed = sum(each["second"] is None for each in found)
-    # Otherwise the rounds would show nothing.
-    assert (killed >= 90, ends["ran it"] >= 10, ends["told that nobody knows"] >= 5) == (True, True, True), (seed, ends)
+    assert ends.keys() <= {"ran it", "told that nobody knows", "told what came of it"}
+    if count == 40:  # otherwise the rounds would show nothing
+        killed = sum(each["second"] is None for each in found)
+        assert (killed >= 32, ends["ran it"] >= 3, ends["told that nobody knows"] >= 2) == (True,) * 3, (seed, ends)
 
 
 @pytest.mark.long

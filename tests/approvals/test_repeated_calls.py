@@ -51,6 +51,7 @@ def test_two_processes_that_ask_about_one_call_at_once_get_one_request(tmp_path)
     assert ("ok" in answers, effects(tmp_path)) == (True, ["tea"])
 
 
+@pytest.mark.long
 async def test_a_process_that_was_killed_has_left_the_request_of_its_call(tmp_path):
     """The call is sent again after a restart: it is the same request, and runs once."""
     with asking(tmp_path) as process:

@@ -17,6 +17,7 @@ from toolkit import ApprovalError, Decision, Dispatcher, Permissions
 from toolkit.builtin import Workspace, builtin_catalog, web_fetch_for
 from toolkit.permissions import MODES
 
+from ..example_counts import limit_examples
 from ..sandbox.levels import REAL, level
 from .web.hostile_server import answer, loopback_is_public, names, serving
 
@@ -68,6 +69,7 @@ def test_the_example_writes_edits_greps_and_runs_a_command():
     """The demo shows the mistake, the diff that mends it, and no secret."""
     example = Path(__file__).parents[2] / "examples" / "10_builtin_tools.py"
     run = subprocess.run([sys.executable, "-W", "error", str(example)], capture_output=True, text=True, check=True)
+    assert not run.stderr
     assert re.findall(r"total: -?\d+", run.stdout) == ["total: -6", "total: 6"]
     assert "bin/total.sh:3:     total=$((total - price))" in run.stdout
     assert "      | +    total=$((total + price))" in run.stdout
@@ -478,7 +480,7 @@ async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root,
 
 @pytest.mark.unmeasured
 @CHECKED
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=limit_examples(40))
 @given(
     pieces=st.lists(st.sampled_from(["..", ".", "", "src", "up", "out", "in", "outside.txt", "root", "~"]), max_size=7)
 )

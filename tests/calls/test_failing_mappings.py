@@ -177,7 +177,7 @@ CONFIGURATIONS = {
 }
 
 
-@pytest.mark.one_case_in(9)
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 async def test_arguments_that_fail_are_a_result(catalog, configuration, tmp_path):
     """Whatever is configured, and whichever method of the mapping fails."""

@@ -118,18 +118,25 @@ async def call(tool, **options):
         return await dispatcher.call(tool.name)
 
 
+STYLES = {
+    "thread": {},
+    "loop": {"thread": False},
+    "async": {"is_async": True},
+    "limited": {"timeout_seconds": 30},
+    "caller": {"thread": "caller"},
+}
+# Each stream with each annotation; each of both with each style. All three together would be 900 cases.
+CASES = [
+    (name, hint, list(STYLES)[(number + place) % len(STYLES)])
+    for number, name in enumerate(STREAMS)
+    for place, hint in enumerate(HINTS)
+]
+
+
 @pytest.mark.one_case_in(7)
-@pytest.mark.parametrize("hint", HINTS, ids=lambda hint: "none" if hint is UNSTATED else str(hint))
-@pytest.mark.parametrize("make", STREAMS.values(), ids=STREAMS)
-@pytest.mark.parametrize("style", ["thread", "loop", "async", "limited", "caller"])
-async def test_an_iterator_is_read_into_a_list(make, hint, style):
-    options = {
-        "thread": {},
-        "loop": {"thread": False},
-        "limited": {"timeout_seconds": 30},
-        "caller": {"thread": "caller"},
-    }
-    tool = build_tool(make, hint, is_async=style == "async", **options.get(style, {}))
+@pytest.mark.parametrize(("name", "hint", "style"), CASES)
+async def test_an_iterator_is_read_into_a_list(name, hint, style):
+    tool = build_tool(STREAMS[name], hint, **STYLES[style])
     result = await call(tool)
     assert (result.kind, result.value) == ("ok", [2, 1])
 

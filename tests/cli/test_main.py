@@ -146,6 +146,7 @@ def test_the_documented_exit_codes_are_the_real_ones():
     assert told == sorted(codes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

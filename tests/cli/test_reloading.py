@@ -14,6 +14,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.clocks import wait_until
+
 pytestmark = pytest.mark.anyio
 
 REPOSITORY = Path(__file__).parents[2]
@@ -124,9 +126,8 @@ async def test_a_change_reaches_the_client_over_its_open_connection(program, ope
         assert (await call(client, "price"), await call(client, "tax")) == (50, 10)
 
         (program / "tools.py").write_text(TOOLS + "def (:\n")
-        async with asyncio.timeout(60):
-            while "not reloaded, so the tools stay as they were" not in (program / "notes").read_text():
-                assert await call(client, "tax") == 10
+        note = "not reloaded, so the tools stay as they were"
+        await wait_until(lambda: note in (program / "notes").read_text(), seconds=60)
         assert await call(client, "tax") == 10
         (program / "tools.py").write_text(TOOLS)
         await changes.wait()

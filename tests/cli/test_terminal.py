@@ -57,6 +57,7 @@ def terminal(shop):
         yield run
 
 
+@pytest.mark.long
 def test_a_list_is_a_table_in_colour(terminal):
     """As wide as the terminal, whatever has to be wrapped for it."""
     shown = terminal("list", "tools.py", columns=60)
@@ -131,6 +132,7 @@ def test_nobody_is_asked_if_they_do_not_want_to_be(terminal):
     assert "asks for permission" not in shown.written
 
 
+@pytest.mark.long
 def test_ctrl_c_at_an_approval_prompt_says_that_the_call_did_not_run(terminal):
     """Ctrl-C at an approval prompt leaves the request open and says that the call did not run."""
     asked = terminal("call", "tools.py", "cancel", "day=2026-05-01")

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from types import FunctionType
 
@@ -23,13 +24,6 @@ from tests.functions.existing_functions import SKIPPED
 HERE = Path(__file__).parent
 RECORD = json.loads((HERE / "existing_functions.json").read_text(encoding="utf-8"))
 STANDARD = "the standard library"
-
-SAMPLE = (
-    "base64 bisect calendar collections colorsys copy csv difflib fnmatch functools glob hashlib heapq html json "
-    "keyword locale math mimetypes operator os pprint random re secrets shlex shutil statistics string struct "
-    "subprocess tempfile textwrap time timeit tokenize unicodedata urllib uuid zlib httpx docstring_parser attr yaml"
-)
-"""A sample that takes a few seconds: functions in C and in Python, with and without annotations."""
 
 PROGRAMS = {
     "ruff": "a program",
@@ -73,14 +67,6 @@ def check(report, recorded):
     assert report["refused"] <= (share + 0.1) * report["functions"] + 3, reasons
 
 
-@pytest.mark.unmeasured
-@pytest.mark.long
-def test_existing_functions_become_tools_or_are_refused_with_a_reason():
-    """A sample of all, with the share that was recorded."""
-    report = decorate(SAMPLE.split(), 300)
-    check(report, RECORD["a sample"])
-
-
 @pytest.mark.long
 @pytest.mark.unmeasured
 def test_every_public_function_of_the_standard_library_is_built_or_refused():
@@ -89,15 +75,21 @@ def test_every_public_function_of_the_standard_library_is_built_or_refused():
     check(decorate(names, 1800), RECORD[STANDARD])
 
 
+LARGE = [name for name, row in RECORD.items() if row["functions"] >= 200 and name != STANDARD]
+SMALL = [name for name in RECORD if name not in (STANDARD, *LARGE)]
+
+
 @pytest.mark.long
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("name", sorted(RECORD.keys() - {STANDARD, "a sample"}))
-def test_every_public_function_of_a_package_is_built_or_refused(name):
-    """The packages that are needed to develop."""
-    module = MODULES.get(name, name.replace("-", "_"))
-    if importlib.util.find_spec(module.partition(".")[0]) is None:
-        pytest.skip(f"{name} is not installed")
-    check(decorate([module], 1800), RECORD[name])
+@pytest.mark.parametrize("names", [*([name] for name in LARGE), SMALL], ids=[*LARGE, "the others"])
+def test_every_public_function_of_a_package_is_built_or_refused(names):
+    """The packages that are needed to develop; the small ones in one process, because it takes longer to start."""
+    modules = {name: MODULES.get(name, name.replace("-", "_")) for name in names}
+    installed = {name: module for name, module in modules.items() if importlib.util.find_spec(module.partition(".")[0])}
+    if not installed:
+        pytest.skip(f"{names[0]} is not installed")
+    recorded = sum((Counter(RECORD[name]) for name in installed), Counter())
+    check(decorate(list(installed.values()), 1800), recorded)
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from tests.mcp.serving.kit import NO, YES, Person, text_of
 
 from .styles_app import build_app, serving
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,6 @@ async def test_a_client_lists_and_calls_the_operations(path, address):
     assert address in person.questions[0].message
 
 
-@pytest.mark.long
 async def test_a_refused_call_sends_nothing(path, address):
     async with connect(path, address, Person(NO)) as client:
         refused = await client.call_tool("tree", {"name": "a"})
@@ -64,7 +63,6 @@ async def test_a_refused_call_sends_nothing(path, address):
     assert "refused" in text_of(refused).lower() or "denied" in text_of(refused).lower()
 
 
-@pytest.mark.long
 async def test_a_rule_for_the_api_allows_calls_without_a_question(path, address):
     """A client that cannot ask is told this rule."""
     async with connect(path, address, None, "--rule", "allow openapi:Styles/session") as client:

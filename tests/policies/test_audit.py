@@ -357,6 +357,7 @@ def writer(path, name, count):
     return process
 
 
+@pytest.mark.long
 def test_processes_do_not_mix_their_lines_and_one_may_be_killed(path):
     """Whatever the killed one was doing, the others' lines are all there, and whole."""
     processes = [writer(path, name, 100) for name in "abc"]

@@ -67,7 +67,7 @@ async def test_each_request_begins_with_the_one_before(family):
     check_shares(family, await converse(family))
 
 
-@pytest.mark.first_cases(1)
+@pytest.mark.long
 @each_family
 async def test_a_saved_run_goes_on_with_the_same_beginning_in_another_process(family):
     check_shares(family, await converse_in_two_processes(family))

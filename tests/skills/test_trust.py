@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,12 +13,11 @@ import pytest
 
 from tests.agent.kit import Shed
 from tests.skills.kit import written
+from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions, Rule
 from toolkit.settings.trust import Trust
 from toolkit.skills import Skills, user_skills
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -240,19 +237,11 @@ def test_a_rule_that_allows_a_tool_does_not_mean_a_projects_skill(project, trust
     assert is_meant("deny", "deploy", "deploy")
 
 
-def test_the_users_folder_is_in_their_configuration(tmp_path):
+def test_the_users_folder_is_in_their_configuration(tmp_path, monkeypatch):
     """Where XDG says; that there is none is nothing to speak of."""
-    code = "from toolkit.skills import Skills, user_skills; from toolkit import Catalog; s = Skills(Catalog(), user_skills()); print(user_skills(), s.problems)"
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.strip() == f"{tmp_path / 'toolkit' / 'skills'} ()"
-    assert user_skills().name == "skills"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert user_skills() == tmp_path / "toolkit" / "skills"
+    assert Skills(Catalog(), user_skills()).problems == ()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.telemetry.traced_process import build_dispatcher, build_durable, go_o
 from toolkit import Decision
 from toolkit.cli.commands.trace import build_tree, read_spans, walk_tree
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 
 def run_process(folder, verb):
@@ -42,7 +42,6 @@ async def test_an_approval_that_is_answered_in_a_second_process_is_linked(tmp_pa
     assert waited.trace != resumed.trace
 
 
-@pytest.mark.long
 async def test_a_run_with_a_flow_inside_goes_on_after_a_kill(tmp_path):
     """Its spans are whole, the run and the call are linked to where they waited, and what was done is not told again."""
     async with build_durable(tmp_path) as durable:
@@ -66,7 +65,6 @@ async def test_a_run_with_a_flow_inside_goes_on_after_a_kill(tmp_path):
     assert path == top
 
 
-@pytest.mark.long
 async def test_a_run_that_was_killed_before_it_waited_is_linked_to_where_it_began(tmp_path):
     """The span of the killed process was never written, but the question to the model inside it was."""
     assert run_process(tmp_path, "fall")[0] == -signal.SIGKILL

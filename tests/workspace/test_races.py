@@ -102,6 +102,7 @@ def test_no_byte_from_outside_is_ever_read(stage, way):
     assert swaps[0] > 1_000
 
 
+@pytest.mark.first_cases(1)
 def test_nothing_outside_is_ever_written(stage, way):
     """Two and a half thousand writes by each way: nothing changes outside, nor in a folder that is only read."""
     root, outside = stage
@@ -127,6 +128,7 @@ def test_nothing_outside_is_ever_written(stage, way):
     assert left == []
 
 
+@pytest.mark.first_cases(1)
 def test_nothing_outside_is_ever_listed(stage, way):
     """Walks and listings tell no name from outside."""
     root, outside = stage

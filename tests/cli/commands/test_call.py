@@ -213,6 +213,7 @@ def test_what_cannot_be_kept_to_ends_the_command(shop, words, says):
     assert "the tool speaks" not in ran.err
 
 
+@pytest.mark.long
 def test_a_rule_that_can_never_match_is_warned_of(shop):
     """It was probably misspelt."""
     ran = shop.process("call", "tools.py", "free_days", "year=2026", "--rule", "deny cancle")

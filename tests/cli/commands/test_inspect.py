@@ -66,6 +66,7 @@ async def inspecting(folder, *arguments):
         await process.communicate()
 
 
+@pytest.mark.long
 async def test_a_target_is_inspected_until_it_is_interrupted(tmp_path):
     """With a page that listens; its connection does not hold up the end."""
     (tmp_path / "tools.py").write_text(TOOLS)

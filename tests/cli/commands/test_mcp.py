@@ -144,6 +144,7 @@ async def list_tools(entry, folder):
             return [tool.name for tool in (await client.list_tools()).tools]
 
 
+@pytest.mark.long
 def test_a_client_starts_what_was_installed(shop, tmp_path):
     """The module is found although the client works in another folder."""
     shop.write(

@@ -290,8 +290,17 @@ hook, provider = build("look", hooks=[Hook()]), build("look", Provider([]))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", ["tool", "thread", "hook", "provider", "loop"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    ("part", "number"),
+    [
+        ("tool", signal.SIGTERM),
+        ("thread", signal.SIGINT),
+        ("hook", signal.SIGTERM),
+        ("provider", signal.SIGINT),
+        ("loop", signal.SIGTERM),
+        ("loop", signal.SIGINT),
+    ],
+)
 def test_a_worker_ends_although_something_in_it_does_not(shop, part, number):
     """Its limit is the grace and 20 seconds. Another worker could go on with the run then."""
     shop.write("stubborn.py", STUBBORN)

@@ -279,5 +279,5 @@ def test_many_faults_in_sqlite():
 def test_faults_in_postgres(postgres_url):
     """Random histories of a journal in PostgreSQL agree with the model."""
     run_state_machine_as_test(
-        build_postgres_machine(postgres_url), settings=settings(max_examples=20, stateful_step_count=30)
+        build_postgres_machine(postgres_url), settings=settings(max_examples=8, stateful_step_count=30)
     )

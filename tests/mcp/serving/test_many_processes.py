@@ -17,7 +17,7 @@ from tests.mcp.serving.processes import balanced, serving
 from toolkit import Dispatcher, Permissions
 from toolkit.mcp import RemoteServer, Servers
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.long]
 
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
@@ -53,7 +53,6 @@ def read_lines(folder, name):
     return path.read_text().split() if path.exists() else []
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 4])
 async def test_every_client_is_served_by_all_processes(tmp_path, count):
     """Clients of both revisions, and our own, get eight answers to eight calls."""
@@ -88,7 +87,6 @@ async def test_an_approval_is_asked_by_one_process_and_answered_through_another(
     assert read_lines(tmp_path, "lines") == ["tea"]
 
 
-@pytest.mark.long
 async def test_a_question_of_the_newer_revision_is_answered_through_another_process(tmp_path):
     """The state that the client carries is read by every process; the process that asked is gone."""
     async with serving(tmp_path) as first, serving(tmp_path) as second:
@@ -103,7 +101,6 @@ async def test_a_question_of_the_newer_revision_is_answered_through_another_proc
     assert read_lines(tmp_path, "lines") == ["tea"]
 
 
-@pytest.mark.long
 async def test_a_session_that_is_lost_in_a_restart_is_a_404(tmp_path):
     """A client that is told so opens another session: our own does so by itself."""
     async with serving(tmp_path) as server:
@@ -121,7 +118,6 @@ async def test_a_session_that_is_lost_in_a_restart_is_a_404(tmp_path):
                 assert (await dispatcher.call("shop_add", {"a": 2, "b": 2})).value == 4
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("stateless", [[], ["--stateless"]], ids=["sessions", "stateless"])
 async def test_a_process_that_is_told_to_stop_finishes_its_calls(tmp_path, stateless):
     """Its streams of news end, so that it stops as soon as the last call has ended."""
@@ -139,7 +135,6 @@ async def test_a_process_that_is_told_to_stop_finishes_its_calls(tmp_path, state
         await server.process.wait()
 
 
-@pytest.mark.long
 async def test_health_and_readiness_need_no_token(tmp_path):
     (tmp_path / "tokens").write_text("a-token-that-is-long-enough")
     async with serving(tmp_path, "--token-file", str(tmp_path / "tokens")) as server, httpx.AsyncClient() as client:

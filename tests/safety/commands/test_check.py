@@ -46,11 +46,11 @@ HARMLESS = [
     for command in corpus(name)
 ]
 # The grammar cannot read the first, nobody knows what the second evaluates, and the third is also read with the
-# variable as it stands, because it may be set only sometimes: they ask, and count in the score.
+# variable as it stands, because it may be set only sometimes: they ask.
 FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 
 
-@pytest.mark.one_case_in(4)
+@pytest.mark.one_case_in(9)
 @pytest.mark.parametrize("command", DANGEROUS)
 def test_a_dangerous_command_is_stopped_or_asked_about(command):
     """Whatever it is written like."""
@@ -61,27 +61,18 @@ def test_a_dangerous_command_is_stopped_or_asked_about(command):
     assert found.reason
 
 
-@pytest.mark.one_case_in(4)
+@pytest.mark.one_case_in(9)
 @pytest.mark.parametrize("command", [each for each in HARMLESS if each not in FLAGGED])
 def test_a_harmless_command_is_not_flagged(command):
     """Scary words alone are no danger."""
     assert check_command(command) is None
 
 
-@pytest.mark.long
-def test_the_score(capsys):
-    """All dangerous commands are found, and at most three harmless ones flagged; the numbers are printed."""
-    words = [found.word if (found := check_command(command)) else "missed" for command in DANGEROUS]
-    flagged = [command for command in HARMLESS if check_command(command)]
-    with capsys.disabled():
-        print(  # noqa: T201 -- the score is there to be seen
-            f"\ncommands: {len(DANGEROUS)} dangerous ({words.count('deny')} denied, {words.count('ask')} asked about,"
-            f" {words.count('missed')} missed), {len(HARMLESS)} harmless ({len(flagged)} flagged)"
-        )
-    assert len(set(DANGEROUS)) >= 150
-    assert len(set(HARMLESS)) >= 60
-    assert words.count("missed") == 0
-    assert len(flagged) <= MOST_HARMLESS_FLAGGED
+def test_few_harmless_commands_are_flagged():
+    """All but these are tried above, and are not."""
+    assert [command for command in FLAGGED if check_command(command) is None] == []
+    assert len(FLAGGED) <= MOST_HARMLESS_FLAGGED
+    assert (len(set(DANGEROUS)) >= 3_000, len(set(HARMLESS)) >= 1_500) == (True, True)
 
 
 # What is said.
@@ -228,7 +219,7 @@ def test_a_dangerous_command_stays_one_inside_anything_that_runs_it(command):
     assert check_command(command) is not None
 
 
-@pytest.mark.one_case_in(4)
+@pytest.mark.one_case_in(11)
 @pytest.mark.parametrize("wrapper", WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize("command", SIMPLE)
 def test_each_wrapper_is_opened(wrapper, command):
@@ -238,7 +229,7 @@ def test_each_wrapper_is_opened(wrapper, command):
     assert "cannot be read" not in found.reason
 
 
-@pytest.mark.one_case_in(4)
+@pytest.mark.one_case_in(11)
 @pytest.mark.parametrize("wrapper", QUOTED.values(), ids=QUOTED)
 @pytest.mark.parametrize("command", SIMPLE)
 def test_each_quoted_wrapper_is_opened(wrapper, command):

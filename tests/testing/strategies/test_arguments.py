@@ -323,7 +323,7 @@ LONG = {
 }
 
 
-@pytest.mark.first_cases(3)
+@pytest.mark.first_cases(1)
 @pytest.mark.parametrize(("schema", "length"), LONG.values(), ids=LONG)
 def test_long_values_are_drawn_and_shrink_to_the_least_length(schema, length):
     """Sometimes: within the 60 calls that a law tries. The limits of the schema hold."""

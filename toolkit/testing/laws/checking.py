@@ -27,7 +27,8 @@ from .violations import Fault, LawsBroken, Violation, report_fault
 __all__ = ["UNFIT_TO_MIX", "broken_laws", "broken_laws_between_tools", "check_catalog", "check_law_names", "check_tool"]
 
 LAW_NAMES = (
-    *("valid-schema", "callable", "keeps-its-promise", "refuses-mistakes", "round-trip", "described", "legal-name"),
+    "valid-schema",
+    *(name for names in LAWS.values() for name in names),
     *("told-apart", *RUN_LAWS, *RUNNER_LAWS, "concurrent"),
 )
 UNFIT_TO_MIX = ("valid-schema", "callable", "concurrent", *RUNNER_LAWS)
@@ -194,7 +195,8 @@ def _find_broken_laws(tool: Tool, effort: Effort, conditions: RunConditions | No
             return schema_faults
     except DefinitionError as error:  # an annotation names a type that is not defined yet
         return [Fault("valid-schema", str(error), "define the name, then call `finish`")]
-    faults = [fault for law in LAWS for fault in law(tool, effort) if effort.includes(fault.rule)]
+    laws = [law for law, names in LAWS.items() if effort.includes(*names)]
+    faults = [fault for law in laws for fault in law(tool, effort) if effort.includes(fault.rule)]
     if conditions is not None:
         faults += find_broken_run_laws(tool, effort, conditions)
         if _may_mix(tool, faults) and effort.includes("concurrent"):

@@ -177,10 +177,11 @@ def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
     return any(isinstance(part, Mapping) and part.get("description") for part in (schema, target))
 
 
-LAWS: tuple[Law, ...] = (
-    can_be_called,
-    mistakes_are_refused,
-    arguments_come_back,
-    find_undescribed_parameters,
-    name_is_legal,
-)
+LAWS: dict[Law, tuple[str, ...]] = {
+    can_be_called: ("callable", "keeps-its-promise"),
+    mistakes_are_refused: ("refuses-mistakes",),
+    arguments_come_back: ("round-trip",),
+    find_undescribed_parameters: ("described",),
+    name_is_legal: ("legal-name",),
+}
+"""The laws, each with the names that its faults have."""
