@@ -17,7 +17,9 @@ A deny holds if any part of the line could match, at any position. Programs are 
 meaning: `rm -fr` is not `rm -rf`, so write a deny rule about `rm:*`. A shell may run a text that is not known before
 the line runs (`echo $x | sh`, `sh -c "$(cat f)"`). Such a text could be any command, so every deny holds for it. A
 script that the line writes and then runs is read as a part of the line. An option may choose a program
-(`rsync -e 'rm x'`, `tar -I rm`): there, a deny about `rm` holds wherever a word names `rm`.
+(`rsync -e 'rm x'`, `tar -I rm`): there, a deny about `rm` holds wherever a word names `rm`. So it does in code that
+starts programs (`python -c 'os.system("rm x")'`), if all words of the pattern are in it. A program that no table knows
+may run the words behind its name: a deny about `rm` holds for `launcher rm x`.
 """
 
 from __future__ import annotations
@@ -33,14 +35,25 @@ from typing import TYPE_CHECKING
 from ..._lazy_names import LazyModule
 
 if TYPE_CHECKING:
-    from ...safety.commands import computed_options, dangers, written_scripts
-    from ...safety.shell import evaluation, known_input, parser
+    from ...safety.commands import (
+        computed_options,
+        dangers,
+        inline_code,
+        printed_texts,
+        unknown_programs,
+        written_scripts,
+    )
+    from ...safety.shell import evaluation, known_input, parser, records
     from ...safety.shell.parser import Script, SimpleCommand
 else:  # most programs have no tool that runs a shell command
     dangers = LazyModule("toolkit.safety.commands.dangers")
+    inline_code = LazyModule("toolkit.safety.commands.inline_code")
+    printed_texts = LazyModule("toolkit.safety.commands.printed_texts")
+    unknown_programs = LazyModule("toolkit.safety.commands.unknown_programs")
     written_scripts = LazyModule("toolkit.safety.commands.written_scripts")
     computed_options = LazyModule("toolkit.safety.commands.computed_options")
     evaluation = LazyModule("toolkit.safety.shell.evaluation")
+    records = LazyModule("toolkit.safety.shell.records")
     known_input = LazyModule("toolkit.safety.shell.known_input")
     parser = LazyModule("toolkit.safety.shell.parser")
 
@@ -105,10 +118,15 @@ class CommandPattern:
         if not self.words:
             return True
         program = _program_name(self.words[0])
-        parts = [_program_name(part) for word in command.plain[1:] for part in _NAME_ENDS.split(word)]
+        texts = (*command.plain[1:], printed_texts.input_text(command))
+        parts = [_program_name(part) for text in texts for part in _NAME_ENDS.split(text)]
         # The program may be joined to a letter: `-erm`.
         is_named = any(part == program or (part.startswith("-") and part.endswith(program)) for part in parts)
-        return is_named and dangers.chooses_program(command)
+        if not is_named:
+            return False
+        # Code names many programs, so that the other words have to be there as well.
+        is_whole = all(_program_name(word) in parts for word in self.words[1:])
+        return dangers.chooses_program(command) or (is_whole and inline_code.runs_harmful_code(command))
 
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
@@ -172,8 +190,9 @@ def commands_concerned(text: str, pattern: str) -> bool:
 
 
 def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield the command, and for a shell the command that its script may be: `bash npm test`, `source npm test`."""
+    """Yield the command, and the commands that a shell or an unknown program may run: `bash npm test`, `x npm test`."""
     yield command
+    yield from unknown_programs.find_possible_commands(command) if command.words else ()
     if command.words and command.name in (*known_input.SHELLS, "source", "."):
         for at in range(1, len(command.words)):
             yield replace(command, words=command.words[at:], literal=command.literal[at:])
@@ -262,7 +281,7 @@ def _read_inner_patterns(text: str) -> tuple[tuple[tuple[str, ...], CommandPatte
 
 
 def _program_name(word: str) -> str:
-    return word.rsplit("/", 1)[-1].casefold()
+    return records.program_name(word.casefold())
 
 
 @functools.lru_cache(maxsize=16)  # because several rules look at the same command

@@ -23,7 +23,7 @@ from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
 from .targets import Danger, removal_danger, writing_danger
 
-__all__ = ["chooses_program", "command_dangers", "may_choose_program"]
+__all__ = ["chooses_program", "command_dangers", "has_dangers", "may_choose_program"]
 
 
 def command_dangers(args: Args) -> Iterator[Danger]:
@@ -45,6 +45,11 @@ def chooses_program(command: SimpleCommand) -> bool:
 def may_choose_program(name: str) -> bool:
     """Return whether the program *name* can be told which program to run."""
     return any(row.risk.why == CHOICE for row in _risks_by_name().get(name, ()))
+
+
+def has_dangers(name: str) -> bool:
+    """Return whether the tables know the program *name*."""
+    return name in _risks_by_name() or name in _DANGER_FUNCTIONS
 
 
 class _CompiledRisk(NamedTuple):
@@ -120,6 +125,11 @@ def _rm_dangers(args: Args) -> Iterator[Danger | None]:
     for source in (*command.fed_by, *([command.wrapper] if command.wrapper else [])):
         if source.name == "find" and (names_from_input or "{}" in args.operands):
             yield from _find_result_dangers(Args(source))
+
+
+def _tree_dangers(args: Args) -> Iterator[Danger | None]:
+    """Yield the dangers of programs that always remove whole folders."""
+    yield from map(removal_danger, args.operands)
 
 
 def _find_dangers(args: Args) -> Iterator[Danger | None]:
@@ -280,6 +290,7 @@ def _chmod_dangers(args: Args) -> Iterator[Danger | None]:
 _INFORMATION_OPTIONS = (("--help",), ("--version",))
 _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _rm_dangers),
+    **dict.fromkeys(("rimraf", "del-cli", "trash-put", "rip", "gio"), _tree_dangers),
     "find": _find_dangers,
     "mv": _mv_dangers,
     **dict.fromkeys(("cp", "install", "scp"), _cp_dangers),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..shell.known_input import SHELLS, STANDARD_INPUT, find_known_input
+from ..shell.known_input import SHELLS, find_known_input, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
 from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
@@ -121,7 +121,7 @@ def _shell_text_dangers(args: Args) -> Iterator[Danger]:
     command = args.command
     by_name = command.name in ("eval", "source", ".")
     has_text = "-c" in args.options or by_name
-    operands = [word for word in args.operands if word not in STANDARD_INPUT]
+    operands = [word for word in args.operands if not is_standard_input(word)]
     reads = not operands if not by_name else command.name != "eval" and not operands
     reads = reads or ("-s" in args.options and not has_text)
     unknown = [word for word, is_literal in zip(command.words[1:], command.literal[1:], strict=True) if not is_literal]

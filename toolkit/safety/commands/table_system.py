@@ -67,6 +67,8 @@ SYSTEM_RISKS: tuple[Risk, ...] = (
     Risk("shutdown reboot halt poweroff telinit kexec pm-suspend", "stops the machine", verdict="deny"),
     Risk("init", "stops the machine", word="[0-6]", verdict="deny"),
     Risk("systemctl loginctl", "stops the machine", "reboot|poweroff|halt|kexec|suspend|hibernate", verdict="deny"),
+    Risk("rtcwake", "stops the machine"),
+    Risk("dbus-send busctl gdbus qdbus", "tells a service of this machine what to do", word=r"call|.*\.\w+\.\w+"),
     # services, kernel, network
     Risk("systemctl", _SERVICES, "stop|disable|mask|kill|restart|start|enable|unmask|isolate|edit|link|daemon-reload"),
     Risk("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed|reload|try-restart"),

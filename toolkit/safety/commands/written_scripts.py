@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
-from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script, reads_like_bash
+from ..shell.known_input import SHELLS, find_shell_script, is_descriptor, is_standard_input, reads_like_bash
 from ..shell.records import Script, SimpleCommand
 from .computed_options import with_empty_variables
 from .files import files_of
@@ -252,7 +252,7 @@ def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
     command = args.command
     options = _READ_SCRIPTS.get(command.name, "").split()
     for value in args.values(*options):
-        if value in STANDARD_INPUT or value.startswith(("<(", "/dev/fd/", "/proc/")):
+        if is_standard_input(value) or is_descriptor(value) or value.startswith(("<(", "/proc/")):
             yield next(iter(unseen_code_dangers((*command.fed_by, *command.substitutions))), _UNSEEN)
 
 
@@ -318,7 +318,7 @@ def _run_files(args: Args) -> Iterator[str]:
 def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     """Yield the script of an interpreter, and the modules that it loads first."""
     takes = _VALUE_OPTIONS.get(language, "").split()
-    yield from args.values("--require", "-r", "--import")
+    yield from args.values("--require", "-r", "--import") if language != "php" else ()
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
     if args.has("-m"):
         runs_operands = not _SCRIPT_MODULES.isdisjoint(args.values("-m"))

@@ -14,7 +14,7 @@ from itertools import dropwhile, takewhile
 
 from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option
-from .known_input import SHELLS, STANDARD_INPUT, find_known_input, skip_shell_options
+from .known_input import SHELLS, find_known_input, is_descriptor, is_standard_input, skip_shell_options
 from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
 from .records import Assignment, CannotParse, ShellText, SimpleCommand, WrappedCommand, slice_command
 from .sed_scripts import SEDS, sed_actions
@@ -46,7 +46,6 @@ _CMAKE_NAMES = {
     "remove": "rm", "remove_directory": "rm", "copy": "cp", "copy_directory": "cp", "rename": "mv",
     "create_symlink": "ln", "create_hardlink": "ln",
 }  # fmt: skip
-_DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
 
@@ -183,11 +182,11 @@ def _is_quoted(command: SimpleCommand, at: int) -> bool:
 def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text of `sh -c text`, or the text that the shell reads from standard input."""
     at, has_text = skip_shell_options(command)
-    if at < len(command.words) and _DESCRIPTOR_FILE.fullmatch(command.plain[at]):
+    if at < len(command.words) and not has_text and is_descriptor(command.plain[at]):
         raise CannotParse(f"`{command.name}` runs what stands behind the descriptor `{command.plain[at]}`")
     if has_text and at < len(command.words):
         yield ShellText(command.plain[at], f"{command.name} -c")
-    elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
+    elif at >= len(command.words) or is_standard_input(command.plain[at]):
         if at + 1 < len(command.words) and command.fed_by and find_known_input(command) is None:
             raise CannotParse(f"{in_backticks(f'{command.name} {command.plain[at]}')} runs what another command prints")
         yield from _input_texts(command)
@@ -357,9 +356,10 @@ def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _source(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    if any(map(_DESCRIPTOR_FILE.fullmatch, command.plain[1:])):
+    file = "".join([word for word in command.plain[1:3] if word != "--"][:1])
+    if is_descriptor(file):
         raise CannotParse(f"`{command.name}` runs what stands behind a descriptor")
-    if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT:
+    if is_standard_input(file):
         yield from _input_texts(command)
 
 
