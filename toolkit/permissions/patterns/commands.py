@@ -67,7 +67,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _FEEDERS = ("xargs", "parallel")
 _FINDERS = ("find", "fd", "fdfind")
-_NAME_ENDS = re.compile(r"""[\s;|&!()<>=:,%'"`$]+""")
+_NAME_ENDS = re.compile(r"""[][{}\s;|&!()<>=:,%'"`$]+""")
 _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
 
 
@@ -192,7 +192,9 @@ def commands_concerned(text: str, pattern: str) -> bool:
 def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
     """Yield the command, and the commands that a shell or an unknown program may run: `bash npm test`, `x npm test`."""
     yield command
-    yield from unknown_programs.find_possible_commands(command) if command.words else ()
+    if command.words:
+        yield from unknown_programs.find_possible_commands(command)
+        yield from unknown_programs.find_values_to_run(command)
     if command.words and command.name in (*known_input.SHELLS, "source", "."):
         for at in range(1, len(command.words)):
             yield replace(command, words=command.words[at:], literal=command.literal[at:])

@@ -23,7 +23,7 @@ from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
 from .targets import Danger, removal_danger, writing_danger
 
-__all__ = ["chooses_program", "command_dangers", "has_dangers", "may_choose_program"]
+__all__ = ["COMPUTED_OUTPUT", "chooses_program", "command_dangers", "has_dangers", "may_choose_program"]
 
 
 def command_dangers(args: Args) -> Iterator[Danger]:
@@ -256,6 +256,15 @@ def _sed_dangers(args: Args) -> Iterator[Danger | None]:
             yield Danger("ask", "runs a program of the command's choice")
 
 
+def _awk_dangers(args: Args) -> Iterator[Danger | None]:
+    """Yield the dangers of a file whose name is not a text: `f = "x"; print > f`. Every text may be the name."""
+    yield from _in_place_dangers(args)
+    if any(map(COMPUTED_OUTPUT.search, args.words)):
+        texts = [text for word in args.words for text in _AWK_TEXT.findall(_JOINED_TEXTS.sub("", word))]
+        values = [word.partition("=")[2] for word in args.words]
+        yield from map(writing_danger, filter(None, (*texts, *values)))
+
+
 def _dd_dangers(args: Args) -> Iterator[Danger | None]:
     for word in args.words:
         if word.startswith("of="):
@@ -287,6 +296,10 @@ def _chmod_dangers(args: Args) -> Iterator[Danger | None]:
             yield Danger("ask", "changes who may read and change what matters")
 
 
+COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*(?:[^\s\"]|\"[^\"]*\"\s*\")")
+"""awk writes to a file whose name is not a text: `print > ARGV[1]`."""
+_JOINED_TEXTS = re.compile(r'"\s*"')
+_AWK_TEXT = re.compile(r'"([^"\n]+)"')
 _INFORMATION_OPTIONS = (("--help",), ("--version",))
 _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _rm_dangers),
@@ -302,7 +315,8 @@ _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _write_dangers),
     "truncate": _truncate_dangers,
     **dict.fromkeys(SEDS, _sed_dangers),
-    **dict.fromkeys(("perl", "ruby", "awk", "gawk"), _in_place_dangers),
+    **dict.fromkeys(("perl", "ruby"), _in_place_dangers),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk_dangers),
     "dd": _dd_dangers,
     "kill": _kill_dangers,
     **dict.fromkeys(("curl", "wget"), _download_dangers),

@@ -37,7 +37,7 @@ from .table_files import (
     WITH_MESSAGE,
     FileRow,
 )
-from .targets import TOO_MANY_NAMES, Danger, expand_braces
+from .targets import TOO_MANY_NAMES, Danger, expand_braces, writing_danger
 
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
@@ -115,7 +115,11 @@ class CommandFiles:
     def find_dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
         """Yield the dangers of the files that a command uses."""
         uses = dict.fromkeys(files_of(_with_braces_expanded(args)))
-        dangers = (self.danger_of(use._replace(dots=dots or use.dots), folders) for use in uses)
+        dangers = (
+            self.danger_of(use._replace(dots=dots or use.dots), folders)
+            or (writing_danger(use.word) if use.access == "write" else None)
+            for use in uses
+        )
         # A finding shows three reasons at most, so the search can stop early.
         yield from islice((danger for danger in dangers if danger is not None), _MAX_DANGERS)
 
