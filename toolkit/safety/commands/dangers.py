@@ -18,7 +18,7 @@ from .options import Args
 from .printed_texts import input_text
 from .table_reach import REACH_RISKS
 from .table_runners import RUNNER_RISKS
-from .table_system import CHOICE, SYSTEM_RISKS, Risk
+from .table_system import CHOICE, GIT_RUNS, SYSTEM_RISKS, Risk
 from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
 from .targets import Danger, removal_danger, writing_danger
@@ -39,7 +39,7 @@ def command_dangers(args: Args) -> Iterator[Danger]:
 
 def chooses_program(command: SimpleCommand) -> bool:
     """Return whether one of the words of *command* names the program to run, as in `rsync -e 'ssh -x'`."""
-    return any(danger.why == CHOICE for danger in command_dangers(Args(command)))
+    return any(danger.why in (CHOICE, GIT_RUNS) for danger in command_dangers(Args(command)))
 
 
 def may_choose_program(name: str) -> bool:

@@ -95,7 +95,7 @@ _HARMFUL_NAMES: dict[str, re.Pattern[str]] = {
     "php": re.compile(
         r"\bsystem\b|[\])\"']\s*\(|\$\w+\s*\(|[\"']\s*\.\s*[\"']|call_user_func|create_function|pcntl_|\bReflection|\bFFI\b"
         r"|array_map\s*\(\s*[\"'$]|(?:array_filter|array_walk|u[ak]?sort)\s*\([^;]*,\s*[\"'$]|\bassert\s*\(\s*[\"'$]"
-        r"|\b(?:include|require)(?:_once)?\b\s*\(?\s*(?![\"'][\w.][\w./-]*[\"'])|\b(?:mail|ini_set|dl)\s*\(|\bnew\s+\$",
+        r"|\b(?:include|require)(?:_once)?\b(?!\s*\(?\s*[\"'][\w.][\w./-]*[\"'])|\b(?:mail|ini_set|dl)\s*\(|\bnew\s+\$",
         re.IGNORECASE,
     ),
     "ruby": re.compile(

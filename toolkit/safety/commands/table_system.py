@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from ...verdicts import Word
 
-__all__ = ["CHOICE", "SYSTEM_RISKS", "Risk"]
+__all__ = ["CHOICE", "GIT_RUNS", "SYSTEM_RISKS", "Risk"]
 
 CHOICE = "runs a program of the command's choice"
 """The danger of every option whose value is a program or a command line."""
+GIT_RUNS = "changes what git runs or where it pushes to"
+"""The danger of settings of git, which may name programs as well."""
 
 
 class Risk(NamedTuple):
