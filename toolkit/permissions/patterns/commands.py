@@ -126,7 +126,8 @@ class CommandPattern:
             return False
         # Code names many programs, so that the other words have to be there as well.
         is_whole = all(_program_name(word) in parts for word in self.words[1:])
-        return dangers.chooses_program(command) or (is_whole and inline_code.runs_harmful_code(command))
+        runs_code = is_whole and (inline_code.runs_harmful_code(command) or unknown_programs.may_run_code(command))
+        return runs_code or dangers.chooses_program(command)
 
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
@@ -181,6 +182,8 @@ def commands_concerned(text: str, pattern: str) -> bool:
         for reading in _readings(_mark_unknown_words(command))
     ):
         return True
+    if any(map(parsed_pattern.concerns, unknown_programs.find_possible_commands(script))):
+        return True
     if any(map(parsed_pattern.concerns_choice, script.commands)):
         return True
     return any(
@@ -190,11 +193,8 @@ def commands_concerned(text: str, pattern: str) -> bool:
 
 
 def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield the command, and the commands that a shell or an unknown program may run: `bash npm test`, `x npm test`."""
+    """Yield the command, and for a shell the command that its script may be: `bash npm test`, `source npm test`."""
     yield command
-    if command.words:
-        yield from unknown_programs.find_possible_commands(command)
-        yield from unknown_programs.find_values_to_run(command)
     if command.words and command.name in (*known_input.SHELLS, "source", "."):
         for at in range(1, len(command.words)):
             yield replace(command, words=command.words[at:], literal=command.literal[at:])

@@ -93,20 +93,20 @@ def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterat
             yield command.source, outcome
         elif level < _MAX_SCRIPT_DEPTH:
             yield from _text_dangers(command, outcome.text, files, level)
-    for command in script.commands:
-        if command.name not in script.functions and level < _MAX_SCRIPT_DEPTH:
-            yield from _possible_dangers(command, files, level)
+    if level < _MAX_SCRIPT_DEPTH:
+        yield from _possible_dangers(script, files, level)
 
 
-def _possible_dangers(command: SimpleCommand, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
-    """Yield the worst that an unknown program may do, if it runs the words behind its name."""
-    if may_run_code(command):
+def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
+    """Yield the worst that unknown programs may do, if they run the words behind their names."""
+    for command in filter(may_run_code, script.commands):
         yield command.source, Danger("ask", "may run code that starts programs")
-    for text in find_possible_texts(command):
+    for command, text in find_possible_texts(script):
         with suppress(CannotParse):
             possible = parse_script(text)
+            is_shell = any(first.name in SHELLS for first in possible.commands[:1])
             for _, danger in _find_dangers(possible, files, level + 1):
-                if danger.word == "deny" or possible.commands[0].name in SHELLS:
+                if danger.word == "deny" or is_shell:
                     yield command.source, Danger("ask", f"may run a command that {danger.why}")
 
 

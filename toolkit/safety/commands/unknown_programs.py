@@ -2,7 +2,8 @@
 Commands that a program may run if no table knows it: `launcher rm -rf /`, `launcher --exec 'rm -rf /'`.
 
 There are more programs that run others than any table can list. So the words behind the name of an unknown program may
-be a command, and so may a word with several words in it. This is a guess: only the worst that they could do counts.
+be a command, and a word with several words in it may be a script. The same holds for variables that are set for a
+program: `CC='gcc -g' make`. All this is a guess, so only the worst that these commands could do counts.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from dataclasses import replace
 from itertools import islice
 
 from ..shell.known_input import SHELLS
+from ..shell.parser import parse_script
 from ..shell.prefix_programs import PREFIXES
-from ..shell.records import SimpleCommand, slice_command
+from ..shell.records import CannotParse, Script, SimpleCommand, slice_command
 from ..shell.wrappers import RUNNERS
 from .dangers import has_dangers
 from .inline_code import AWKS, language_of_program
 from .project_files import MAKES
 from .table_files import FILES, NAMES_ONLY
+from .variable_values import collect_values, fill_in_command
 
-__all__ = ["find_possible_commands", "find_possible_texts", "find_values_to_run", "may_run_code"]
+__all__ = ["find_possible_commands", "find_possible_texts", "may_run_code"]
 
 _MAX_COMMANDS = 30
 # The words of these programs are names of programs, or texts for people.
@@ -31,25 +34,39 @@ _NAMING = frozenset({
     "apropos", "tldr", "cheat", "info", "whereis", "locate", "pgrep", "pidof", "notify-send", "logger", "say", "cowsay",
     "figlet", "wall", "apt-cache", "dpkg-query", "seq", "expr", "sleep", "date", "cal", "uname", "history",
 })  # fmt: skip
+# Of these programs only the values count that they set: `make CC='gcc -g'`.
 _TAKES_VARIABLES = frozenset({*MAKES, "cmake", "meson", "ninja", "export", "declare", "typeset"})
 _SETTING = re.compile(r"-*[A-Za-z_][\w.:-]*")
+_SEPARATOR = re.compile(r"[;&|\n(){}`]+")
 # `system("x")`, `(system "x")`, `os.popen("x")`
 _CALL = re.compile(
     r"\b(?:system|popen|exec\w*|spawn\w*|(?:run-)?shell[\w-]*|subprocess\.\w+)['\"]?\s*\(?\s*[(\[\"'`]|child_process|qx[{(/]"
 )
 
 
-def find_possible_commands(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield the commands that *command* may run, if its program is unknown."""
-    if _is_unknown(command) or command.name in _TAKES_VARIABLES:
-        yield from islice(_commands_among_words(command), _MAX_COMMANDS)
+def find_possible_commands(script: Script) -> Iterator[SimpleCommand]:
+    """Yield the commands that unknown programs may run."""
+    for command, possible in _find_possible(script):
+        if isinstance(possible, SimpleCommand):
+            yield possible
+            continue
+        try:
+            yield from (inner for inner in parse_script(possible).commands if inner.literal[0])
+        except CannotParse:
+            # A text for people, or one that only looks like a script.
+            for part in _SEPARATOR.split(possible):
+                if words := tuple(part.split()):
+                    yield replace(command, words=words, plain=words, literal=(True,) * len(words))
 
 
-def find_values_to_run(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """Yield the commands in variables that are set for *command*, which may run them: `CC='gcc -g' make`."""
-    for setting in command.assignments:
-        if setting.is_literal and (words := tuple(setting.value.split())):
-            yield replace(command, words=words, plain=words, literal=(True,) * len(words))
+def find_possible_texts(script: Script) -> Iterator[tuple[SimpleCommand, str]]:
+    """Yield each unknown program with a text for the shell that it may run, if it begins with a known program."""
+    for command, possible in _find_possible(script):
+        if isinstance(possible, str):
+            yield command, possible
+        elif _is_known(possible.name):
+            words = zip(possible.words, possible.literal, strict=True)
+            yield command, " ".join(shlex.quote(word) if is_literal else word for word, is_literal in words)
 
 
 def may_run_code(command: SimpleCommand) -> bool:
@@ -57,27 +74,34 @@ def may_run_code(command: SimpleCommand) -> bool:
     return _is_unknown(command) and any(map(_CALL.search, command.plain[1:]))
 
 
-def find_possible_texts(command: SimpleCommand) -> Iterator[str]:
-    """Yield those of the possible commands that tables know, as texts for the shell."""
-    for possible in (*find_possible_commands(command), *find_values_to_run(command)):
-        if _is_known(possible.name):
-            words = zip(possible.words, possible.literal, strict=True)
-            yield " ".join(shlex.quote(word) if is_literal else word for word, is_literal in words)
+def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleCommand | str]]:
+    values = None
+    for command in script.commands:
+        for setting in command.assignments:
+            if setting.is_literal:
+                yield from ((command, text) for text in [setting.value] if text.strip())
+        if command.name in script.functions or not (_is_unknown(command) or command.name in _TAKES_VARIABLES):
+            continue
+        readings = [command]
+        if not all(command.literal):
+            values = collect_values(script) if values is None else values
+            readings += fill_in_command(command, values)
+        for reading in readings:
+            yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
 
 
-def _commands_among_words(command: SimpleCommand) -> Iterator[SimpleCommand]:
+def _find_among_words(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
     is_known = _is_known(command.name)
     for at, word in enumerate(command.plain[1:], start=1):
-        if not command.literal[at] or not word:
+        if not command.literal[at]:
             continue
         # A program may be the value of an option, or of a variable that make and configure take.
         name, equals, value = word.partition("=")
         if not equals or not _SETTING.fullmatch(name):
             value = "" if is_known or word.startswith("-") else word
-        parts = tuple(value.split())
-        if len(parts) > 1:
-            yield replace(command, words=parts, plain=parts, literal=(True,) * len(parts))
-        elif parts:
+        if len(value.split()) > 1:
+            yield value
+        elif value.strip():
             yield slice_command(command, at, len(command.words), first_word=value)
 
 
