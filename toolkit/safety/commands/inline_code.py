@@ -120,6 +120,9 @@ _HARMFUL_NAMES: dict[str, re.Pattern[str]] = {
     ),
     "ghc": re.compile(r":\s*!"),
     "octave": re.compile(r"\b(?:unix|dos|shell_cmd|evalc?|feval|str2func)\b"),
+    "scala": re.compile(r"\.!+|\bProcess\b"),
+    "clojure": re.compile(r"\(sh\s|/sh\b|\bsh/"),
+    "zig": re.compile(r"addSystemCommand|ChildProcess|\bprocess\b"),
     "go": re.compile(r"go:generate|\bplugin\b|\bunsafe\b"),
     "rust": re.compile(r"\bCommand::|\bremove_(?:dir|file)|\bextern\b"),
 }
@@ -127,7 +130,7 @@ _ALIKE = {
     **dict.fromkeys(("pypy", "jython", "micropython", "graalpy", "hy"), "python"), "sage": "ipython",
     **dict.fromkeys(("nodejs", "bun", "deno"), "node"),
     "luajit": "lua", "irb": "ruby", "wish": "tclsh", "Rscript": "R", "ghci": "ghc", "mongo": "mongosh",
-    "octave-cli": "octave",
+    "octave-cli": "octave", "bb": "clojure", "clj": "clojure",
 }  # fmt: skip
 # In perl and ruby, `open` runs a name with a `|` before or behind it. So do other functions that take a file.
 _OPENS_PIPE = re.compile(r"\bopen\b.*\||\bopen\b\s*\(?[^,;]+,\s*[$@]|\bIO\s*\.\s*\w+\s*\(?\s*['\"]\s*\|", re.DOTALL)
