@@ -27,7 +27,7 @@ from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .targets import Danger, writing_danger
-from .unknown_programs import find_possible_texts, may_run_code
+from .unknown_programs import find_possible_texts, may_run_code, uses_raw_device
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
 
@@ -101,6 +101,8 @@ def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterat
     """Yield the worst that unknown programs may do, if they run the words behind their names."""
     for command in filter(may_run_code, script.commands):
         yield command.source, Danger("ask", "may run code that starts programs")
+    for command in filter(uses_raw_device, script.commands):
+        yield command.source, Danger("ask", "may change a disk")
     for command, text in find_possible_texts(script):
         with suppress(CannotParse):
             possible = parse_script(text)

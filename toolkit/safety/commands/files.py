@@ -351,8 +351,19 @@ def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
             continue
         words = source.plain[1:]
         if source.name == "find":
+            words = _without_names_left_out(words)
             yield from (FileUse(value, use, dots=True) for option, value in pairwise(words) if option in _FIND_NAMES)
         yield from (FileUse(word, use) for word in words if not word.startswith("-"))
+
+
+def _without_names_left_out(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of `find` without the names that it leaves out: `-not -path x`, `-path x -prune`."""
+    left_out = {
+        at
+        for at, word in enumerate(words)
+        if word in _FIND_NAMES and (words[at - 1 : at] in (("!",), ("-not",)) or words[at + 2 : at + 3] == ("-prune",))
+    }
+    return tuple(word for at, word in enumerate(words) if not {at, at - 1} & left_out)
 
 
 def _with_braces_expanded(args: Args) -> Args:

@@ -23,9 +23,9 @@ _PYTHON = (
     "ipython jupyter sphinx-build mkdocs alembic behave robot locust streamlit celery django-admin scrapy trial airflow"
 )
 _NODE = (
-    "node nodejs npm npx yarn pnpm bun bunx deno jest vitest vite webpack rollup mocha eslint next tsx ts-node gulp grunt "
-    "karma turbo nx lerna react-scripts ng nuxt astro gatsby expo ava tap c8 nyc playwright cypress zx stylelint commitlint "
-    "lint-staged"
+    "node nodejs npm npx yarn pnpm bun bunx deno jest vitest vite webpack rollup mocha eslint next tsx ts-node gulp "
+    "grunt karma turbo nx lerna react-scripts ng nuxt astro gatsby expo ava tap c8 nyc playwright cypress zx stylelint "
+    "commitlint lint-staged"
 )
 MAKES = ("make", "gmake", "bmake", "remake", "gnumake", "nmake")
 """The programs that read makefiles."""

@@ -23,9 +23,10 @@ from .dangers import has_dangers
 from .inline_code import AWKS, language_of_program
 from .project_files import MAKES
 from .table_files import FILES, NAMES_ONLY
+from .targets import writing_danger
 from .variable_values import collect_values, fill_in_command
 
-__all__ = ["find_possible_commands", "find_possible_texts", "may_run_code"]
+__all__ = ["find_possible_commands", "find_possible_texts", "may_run_code", "uses_raw_device"]
 
 _MAX_COMMANDS = 30
 # The words of these programs are names of programs, or texts for people.
@@ -34,6 +35,7 @@ _NAMING = frozenset({
     "apropos", "tldr", "cheat", "info", "whereis", "locate", "pgrep", "pidof", "notify-send", "logger", "say", "cowsay",
     "figlet", "wall", "apt-cache", "dpkg-query", "seq", "expr", "sleep", "date", "cal", "uname", "history",
 })  # fmt: skip
+_SHOW_DEVICES = frozenset({"lsblk", "blkid", "findmnt", "smartctl", "udevadm", "lshw", "sginfo"})
 # Of these programs only the values count that they set: `make CC='gcc -g'`.
 _TAKES_VARIABLES = frozenset({*MAKES, "cmake", "meson", "ninja", "export", "declare", "typeset"})
 _SETTING = re.compile(r"-*[A-Za-z_][\w.:-]*")
@@ -72,6 +74,13 @@ def find_possible_texts(script: Script) -> Iterator[tuple[SimpleCommand, str]]:
 def may_run_code(command: SimpleCommand) -> bool:
     """Return whether the program is unknown, and one of its words is code that starts programs."""
     return _is_unknown(command) and any(map(_CALL.search, command.plain[1:]))
+
+
+def uses_raw_device(command: SimpleCommand) -> bool:
+    """Return whether the program is unknown, and one of its words names a disk."""
+    is_unknown = _is_unknown(command) and command.name not in _SHOW_DEVICES
+    dangers = [writing_danger(word) for word in command.plain[1:] if word.startswith("/dev/")] if is_unknown else []
+    return any(danger is not None and danger.word == "deny" for danger in dangers)
 
 
 def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleCommand | str]]:
