@@ -81,7 +81,7 @@ def _risks_by_name() -> dict[str, list[_CompiledRisk]]:
 
 
 def _applies(compiled: _CompiledRisk, args: Args) -> bool:
-    if compiled.begins and compiled.begins.isdisjoint(args.subcommands):
+    if compiled.begins and compiled.begins.isdisjoint(args.subcommands) and not _begins_short(compiled, args):
         return False
     if compiled.options and not args.has(*compiled.options):
         return False
@@ -94,6 +94,23 @@ def _applies(compiled: _CompiledRisk, args: Args) -> bool:
         return True
     texts = (*args.words, input_text(args.command)) if compiled.risk.reads else args.words
     return any(map(compiled.word.fullmatch, texts))
+
+
+def _begins_short(compiled: _CompiledRisk, args: Args) -> bool:
+    """Return whether the subcommand is abbreviated, for a program that permits this: `npm publ`, `ip ro fl`."""
+    least = _MIN_SHORT_CHARS.get(args.command.name)
+    return least is not None and any(
+        len(given) == len(full)
+        and all(
+            word == whole or (len(word) >= least and whole.startswith(word))
+            for word, whole in zip(given, full, strict=True)
+        )
+        for given in args.subcommands
+        for full in compiled.begins
+    )
+
+
+_MIN_SHORT_CHARS = {"npm": 3, "hg": 3, "bundle": 3, "ip": 2}
 
 
 def _only_shows_information(risk: Risk, args: Args) -> bool:

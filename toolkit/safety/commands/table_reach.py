@@ -41,7 +41,7 @@ _FROM_GIT = r"(--(upload-pack|config|template|exec)|-[cu])(=.*)?|(-c)?\w+\.\w+=.
 _KUBECONFIG = r"(?!.*(\.kube/|kubeconfig|KUBECONFIG))(/|~|\.\./).+"
 _IP_OBJECTS = "link l addr address a route r rule ru neigh neighbour n netns tunnel tuntap maddress xfrm vrf nexthop"
 _IP_CHANGES = "add a del d delete set change replace append prepend flush f"
-_IP = "|".join(f"{thing} {verb}" for thing in _IP_OBJECTS.split() for verb in _IP_CHANGES.split())
+_IP = "|".join(f"{thing} {verb}" for thing in _IP_OBJECTS.split() for verb in _IP_CHANGES.split()) + "|link s|l s"
 _GH_PROJECT = (
     "project create|project close|project copy|project edit|project link|project unlink|project item-add"
     "|project item-delete|project item-edit"

@@ -83,8 +83,11 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk(
         "mysqladmin mariadb-admin",
         _DATA,
-        word=r"drop|shutdown|kill|(old-)?password|flush-.*|reload|refresh|st(art|op)-.*",
+        word=r"d(?!eb)\w*|shut\w*|sh|k\w*|(old-)?p(?!ing|roc)\w+|f[\w-]*|re[lf]\w*|st(art|op)[\w-]*",
     ),
+    Risk("rails rake", _DATA, word=r"db:(drop|reset|purge|truncate|schema:load|structure:load)\S*"),
+    Risk("php", _DATA, word=r"migrate:(fresh|reset|refresh)|db:wipe"),
+    Risk("borg restic", _DATA, "delete|prune|forget|recreate"),
     Risk("mysqldump mariadb-dump", _DATA, options="--delete-master-logs"),
     Risk("rclone", _DATA, "delete|purge|deletefile|rmdirs|cleanup|dedupe|sync|move|moveto|bisync"),
     Risk("rclone", "gives away secrets", "config show|config dump|config redacted"),

@@ -228,7 +228,7 @@ PREFIXES: dict[str, Prefix] = {
     "pipenv": Prefix(after="run"),
     "pdm": Prefix(after="run"),
     "hatch": Prefix(after="run"),
-    "bundle": Prefix(after="exec"),
+    "bundle": Prefix(after="exec exe"),
     "direnv": Prefix(after="exec", skip=1),
     **dict.fromkeys(
         ("conda", "mamba", "micromamba"),
@@ -241,7 +241,7 @@ PREFIXES: dict[str, Prefix] = {
         flags="-y --yes --no --no-install -q --quiet",
         texts="-c --call",
     ),
-    "npm": Prefix(values="-p --package -w --workspace", flags="-y --yes --no", texts="-c --call", after="exec x"),
+    "npm": Prefix(values="-p --package -w --workspace", flags="-y --yes --no", texts="-c --call", after="exec exe x"),
     "pnpm": Prefix(flags="-r --recursive -s --silent", texts="-c", after="exec dlx"),
     "yarn": Prefix(values="-p --package", flags="-q --quiet", after="exec dlx"),
     "bunx": Prefix(values="-p --package", flags="--bun --silent --verbose --no-install"),
