@@ -30,7 +30,7 @@ __all__ = ["CONTROL", "Bash", "LostControl"]
 _PROGRAMS = (
     "bash sh cat env nice nohup setsid timeout stdbuf ionice chrt taskset xargs find prlimit setpriv flock choom script "
     "setarch linux64 i386 x86_64 unshare runcon nsenter uclampset chroot tee ls true false echo printf pwd test head "
-    "sort wc grep sed awk cp ln install dd chmod tr sleep tar touch"
+    "sort wc grep sed awk cp ln install dd chmod tr sleep tar touch perl"
 )
 # The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
 # tells the number of its line, unless the line has taken it away with the environment.
@@ -81,6 +81,17 @@ _MOST_TICKS = 30
 # Lines leave files behind, which the next ones find; after so many there is a new folder.
 _ROOM_LINES = 400
 _STAND_IN = "#!/bin/sh\necho \"${{LINE_NUMBER:-unknown}}\" >> '{mark}'\n"
+# A program that no table knows, and that runs others.
+_LAUNCHER = """\
+#!/bin/sh
+case $1 in
+    --run) exec sh -c "$2" ;;
+    --run=*) exec sh -c "${1#--run=}" ;;
+    --variable) exec $x ;;
+    --) shift ;;
+esac
+exec "$@"
+"""
 _WAIT_SECONDS = 6
 # Asked to end, the sandbox ends all that was started in it.
 _END_SECONDS = 5
@@ -123,6 +134,9 @@ class Bash:
                 (programs / name).symlink_to(
                     os.path.realpath(path) if name not in ("sh", "linux64", "i386", "x86_64") else path
                 )
+        launcher = programs / "lift"
+        launcher.write_text(_LAUNCHER)
+        launcher.chmod(0o755)
         self._stand_in = stand_in.format(mark=self._mark)
         driver = _DRIVER.replace("@most_ticks@", str(_MOST_TICKS)).replace("@room_lines@", str(_ROOM_LINES))
         (self._folder / "driver").write_text(driver)

@@ -25,11 +25,14 @@ _TOKEN = re.compile(r"\s+|[A-Za-z0-9_./-]+|'[^']*'|\"[^\"]*\"|[<>&|;]+|.", re.DO
 # What is taken for a part that would nest too deep.
 _FLAT = {
     "script": "leaf", "statement": "leaf", "simple": "leaf", "compound": "leaf", "wrapped": "leaf", "evaluated": "leaf",
-    "documented": "leaf", "conditioned": "leaf", "written": "leaf", "edited": "leaf",
+    "documented": "leaf", "conditioned": "leaf", "written": "leaf", "edited": "leaf", "described": "leaf",
+    "lifted": "leaf", "coded": "leaf",
     "word": "flat_word", "expansion": "plain", "value": "plain", "assignment": "flat_assignment",
     "redirection": "flat_redirection",
 }  # fmt: skip
-_DEEPER = frozenset({"compound", "wrapped", "evaluated", "expansion", "documented", "written", "conditioned"})
+_DEEPER = frozenset({
+    "compound", "wrapped", "evaluated", "expansion", "documented", "written", "conditioned", "described",
+})  # fmt: skip
 
 
 def command_lines(seed: int, real: Sequence[str] = ()) -> Iterator[str]:
@@ -47,7 +50,9 @@ def command_lines(seed: int, real: Sequence[str] = ()) -> Iterator[str]:
         if real and kind < 0.15:
             line = _splice(draw, draw.choice(real), grammar)
         else:
-            part = draw.choice(("script", "script", "script", "documented", "conditioned", "written", "edited"))
+            part = draw.choice(
+                (*["script"] * 4, "documented", "conditioned", "written", "edited", "described", "lifted", "coded")
+            )
             line = grammar.form(part, draw.choice((1, 1, 2, 2, 3)))
             if kind < 0.4:
                 line = _mutate(draw, line, grammar)

@@ -18,7 +18,7 @@ from typing import Any
 
 from .._plumbing.wording import in_backticks
 from ..safety.commands.inline_code import language_of_program
-from ..safety.shell.known_input import SHELLS, STANDARD_INPUT, skip_shell_options
+from ..safety.shell.known_input import SHELLS, is_standard_input, skip_shell_options
 from ..safety.shell.nodes import MAX_COMMANDS
 from ..safety.shell.outline import read_outline
 from ..safety.shell.prefix_programs import PREFIXES
@@ -190,7 +190,7 @@ def _find_script(command: SimpleCommand) -> int | None:
         at = len(command.plain) if any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words) else 1 + len(options)
     elif name not in ("source", "."):
         return None
-    return at if at < len(command.plain) and command.plain[at] not in STANDARD_INPUT else None
+    return at if at < len(command.plain) and not is_standard_input(command.plain[at]) else None
 
 
 def _find_missing_script(command: SimpleCommand, root: str) -> str | None:

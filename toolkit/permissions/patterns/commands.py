@@ -17,7 +17,9 @@ A deny holds if any part of the line could match, at any position. Programs are 
 meaning: `rm -fr` is not `rm -rf`, so write a deny rule about `rm:*`. A shell may run a text that is not known before
 the line runs (`echo $x | sh`, `sh -c "$(cat f)"`). Such a text could be any command, so every deny holds for it. A
 script that the line writes and then runs is read as a part of the line. An option may choose a program
-(`rsync -e 'rm x'`, `tar -I rm`): there, a deny about `rm` holds wherever a word names `rm`.
+(`rsync -e 'rm x'`, `tar -I rm`): there, a deny about `rm` holds wherever a word names `rm`. So it does in code that
+starts programs (`python -c 'os.system("rm x")'`), if all words of the pattern are in it. A program that no table knows
+may run the words behind its name: a deny about `rm` holds for `launcher rm x`.
 """
 
 from __future__ import annotations
@@ -33,14 +35,25 @@ from typing import TYPE_CHECKING
 from ..._lazy_names import LazyModule
 
 if TYPE_CHECKING:
-    from ...safety.commands import computed_options, dangers, written_scripts
-    from ...safety.shell import evaluation, known_input, parser
+    from ...safety.commands import (
+        computed_options,
+        dangers,
+        inline_code,
+        printed_texts,
+        unknown_programs,
+        written_scripts,
+    )
+    from ...safety.shell import evaluation, known_input, parser, records
     from ...safety.shell.parser import Script, SimpleCommand
 else:  # most programs have no tool that runs a shell command
     dangers = LazyModule("toolkit.safety.commands.dangers")
+    inline_code = LazyModule("toolkit.safety.commands.inline_code")
+    printed_texts = LazyModule("toolkit.safety.commands.printed_texts")
+    unknown_programs = LazyModule("toolkit.safety.commands.unknown_programs")
     written_scripts = LazyModule("toolkit.safety.commands.written_scripts")
     computed_options = LazyModule("toolkit.safety.commands.computed_options")
     evaluation = LazyModule("toolkit.safety.shell.evaluation")
+    records = LazyModule("toolkit.safety.shell.records")
     known_input = LazyModule("toolkit.safety.shell.known_input")
     parser = LazyModule("toolkit.safety.shell.parser")
 
@@ -54,7 +67,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _FEEDERS = ("xargs", "parallel")
 _FINDERS = ("find", "fd", "fdfind")
-_NAME_ENDS = re.compile(r"""[\s;|&!()<>=:,%'"`$]+""")
+_NAME_ENDS = re.compile(r"""[][{}\s;|&!()<>=:,%'"`$]+""")
 _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
 
 
@@ -105,10 +118,16 @@ class CommandPattern:
         if not self.words:
             return True
         program = _program_name(self.words[0])
-        parts = [_program_name(part) for word in command.plain[1:] for part in _NAME_ENDS.split(word)]
+        texts = (*command.plain[1:], printed_texts.input_text(command))
+        parts = [_program_name(part) for text in texts for part in _NAME_ENDS.split(text)]
         # The program may be joined to a letter: `-erm`.
         is_named = any(part == program or (part.startswith("-") and part.endswith(program)) for part in parts)
-        return is_named and dangers.chooses_program(command)
+        if not is_named:
+            return False
+        # Code names many programs, so that the other words have to be there as well.
+        is_whole = all(_program_name(word) in parts for word in self.words[1:])
+        runs_code = is_whole and (inline_code.runs_harmful_code(command) or unknown_programs.may_run_code(command))
+        return runs_code or dangers.chooses_program(command)
 
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
@@ -162,6 +181,8 @@ def commands_concerned(text: str, pattern: str) -> bool:
         for command in script.commands
         for reading in _readings(_mark_unknown_words(command))
     ):
+        return True
+    if any(map(parsed_pattern.concerns, unknown_programs.find_possible_commands(script))):
         return True
     if any(map(parsed_pattern.concerns_choice, script.commands)):
         return True
@@ -262,7 +283,7 @@ def _read_inner_patterns(text: str) -> tuple[tuple[tuple[str, ...], CommandPatte
 
 
 def _program_name(word: str) -> str:
-    return word.rsplit("/", 1)[-1].casefold()
+    return records.program_name(word.casefold())
 
 
 @functools.lru_cache(maxsize=16)  # because several rules look at the same command

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
 from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
 from ..shell.evaluation import prints_into_variable
+from ..shell.known_input import SHELLS
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
 from .computed_options import find_computed_options, with_empty_variables
 from .dangers import command_dangers
@@ -25,6 +27,7 @@ from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .targets import Danger, writing_danger
+from .unknown_programs import find_possible_texts, may_run_code, uses_raw_device
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
 
@@ -90,6 +93,23 @@ def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterat
             yield command.source, outcome
         elif level < _MAX_SCRIPT_DEPTH:
             yield from _text_dangers(command, outcome.text, files, level)
+    if level < _MAX_SCRIPT_DEPTH:
+        yield from _possible_dangers(script, files, level)
+
+
+def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
+    """Yield the worst that unknown programs may do, if they run the words behind their names."""
+    for command in filter(may_run_code, script.commands):
+        yield command.source, Danger("ask", "may run code that starts programs")
+    for command in filter(uses_raw_device, script.commands):
+        yield command.source, Danger("ask", "may change a disk")
+    for command, text in find_possible_texts(script):
+        with suppress(CannotParse):
+            possible = parse_script(text)
+            is_shell = any(first.name in SHELLS for first in possible.commands[:1])
+            for _, danger in _find_dangers(possible, files, level + 1):
+                if danger.word == "deny" or is_shell:
+                    yield command.source, Danger("ask", f"may run a command that {danger.why}")
 
 
 def _command_dangers(

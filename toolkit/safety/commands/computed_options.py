@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..shell.evaluation import decodes_text, prints_into_variable
+from ..shell.known_input import SHELLS
 from ..shell.prefix_programs import PREFIXES
 from ..shell.records import CannotParse, Script, SimpleCommand
 from ..shell.wrappers import RUNNERS, find_wrapped_commands
@@ -85,11 +86,9 @@ def find_computed_options(script: Script) -> Iterator[SimpleCommand]:
     words = _ComputedWords(script, [name for name in values if _SUBSTITUTES.match(name)])
     for command in commands:
         places = range(1, _count_own_words(command))
-        if (
-            any(words.may_be_option(command, at) for at in places)
-            or _is_fed_computed_words(command)
-            or _runs_unshown(command, words, values)
-        ):
+        # The name of a shell's script is often computed. Only the values that the line gives to it count.
+        is_any = not _is_shell(command) and any(words.may_be_option(command, at) for at in places)
+        if is_any or _is_fed_computed_words(command) or _runs_unshown(command, words, values):
             yield command
 
 
@@ -158,7 +157,11 @@ def _may_run_others(command: SimpleCommand) -> bool:
         return first not in _PLAIN_GIT
     if language_of_program(name) is not None:
         return not first or first.startswith("-")  # the words behind a script are for the script
-    return name in RUNNERS or name in PREFIXES or may_choose_program(name)
+    return name in RUNNERS or name in PREFIXES or may_choose_program(name) or _is_shell(command)
+
+
+def _is_shell(command: SimpleCommand) -> bool:
+    return command.name in SHELLS or command.name in ("source", ".")
 
 
 def _count_own_words(command: SimpleCommand) -> int:

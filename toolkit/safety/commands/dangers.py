@@ -18,12 +18,12 @@ from .options import Args
 from .printed_texts import input_text
 from .table_reach import REACH_RISKS
 from .table_runners import RUNNER_RISKS
-from .table_system import CHOICE, SYSTEM_RISKS, Risk
+from .table_system import CHOICE, GIT_RUNS, SYSTEM_RISKS, Risk
 from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
 from .targets import Danger, removal_danger, writing_danger
 
-__all__ = ["chooses_program", "command_dangers", "may_choose_program"]
+__all__ = ["COMPUTED_OUTPUT", "chooses_program", "command_dangers", "has_dangers", "may_choose_program"]
 
 
 def command_dangers(args: Args) -> Iterator[Danger]:
@@ -39,12 +39,17 @@ def command_dangers(args: Args) -> Iterator[Danger]:
 
 def chooses_program(command: SimpleCommand) -> bool:
     """Return whether one of the words of *command* names the program to run, as in `rsync -e 'ssh -x'`."""
-    return any(danger.why == CHOICE for danger in command_dangers(Args(command)))
+    return any(danger.why in (CHOICE, GIT_RUNS) for danger in command_dangers(Args(command)))
 
 
 def may_choose_program(name: str) -> bool:
     """Return whether the program *name* can be told which program to run."""
     return any(row.risk.why == CHOICE for row in _risks_by_name().get(name, ()))
+
+
+def has_dangers(name: str) -> bool:
+    """Return whether the tables know the program *name*."""
+    return name in _risks_by_name() or name in _DANGER_FUNCTIONS
 
 
 class _CompiledRisk(NamedTuple):
@@ -76,7 +81,7 @@ def _risks_by_name() -> dict[str, list[_CompiledRisk]]:
 
 
 def _applies(compiled: _CompiledRisk, args: Args) -> bool:
-    if compiled.begins and compiled.begins.isdisjoint(args.subcommands):
+    if compiled.begins and compiled.begins.isdisjoint(args.subcommands) and not _begins_short(compiled, args):
         return False
     if compiled.options and not args.has(*compiled.options):
         return False
@@ -89,6 +94,23 @@ def _applies(compiled: _CompiledRisk, args: Args) -> bool:
         return True
     texts = (*args.words, input_text(args.command)) if compiled.risk.reads else args.words
     return any(map(compiled.word.fullmatch, texts))
+
+
+def _begins_short(compiled: _CompiledRisk, args: Args) -> bool:
+    """Return whether the subcommand is abbreviated, for a program that permits this: `npm publ`, `ip ro fl`."""
+    least = _MIN_SHORT_CHARS.get(args.command.name)
+    return least is not None and any(
+        len(given) == len(full)
+        and all(
+            word == whole or (len(word) >= least and whole.startswith(word))
+            for word, whole in zip(given, full, strict=True)
+        )
+        for given in args.subcommands
+        for full in compiled.begins
+    )
+
+
+_MIN_SHORT_CHARS = {"npm": 3, "hg": 3, "bundle": 3, "ip": 2}
 
 
 def _only_shows_information(risk: Risk, args: Args) -> bool:
@@ -120,6 +142,11 @@ def _rm_dangers(args: Args) -> Iterator[Danger | None]:
     for source in (*command.fed_by, *([command.wrapper] if command.wrapper else [])):
         if source.name == "find" and (names_from_input or "{}" in args.operands):
             yield from _find_result_dangers(Args(source))
+
+
+def _tree_dangers(args: Args) -> Iterator[Danger | None]:
+    """Yield the dangers of programs that always remove whole folders."""
+    yield from map(removal_danger, args.operands)
 
 
 def _find_dangers(args: Args) -> Iterator[Danger | None]:
@@ -246,6 +273,15 @@ def _sed_dangers(args: Args) -> Iterator[Danger | None]:
             yield Danger("ask", "runs a program of the command's choice")
 
 
+def _awk_dangers(args: Args) -> Iterator[Danger | None]:
+    """Yield the dangers of a file whose name is not a text: `f = "x"; print > f`. Every text may be the name."""
+    yield from _in_place_dangers(args)
+    if any(map(COMPUTED_OUTPUT.search, args.words)):
+        texts = [text for word in args.words for text in _AWK_TEXT.findall(_JOINED_TEXTS.sub("", word))]
+        values = [word.partition("=")[2] for word in args.words]
+        yield from map(writing_danger, filter(None, (*texts, *values)))
+
+
 def _dd_dangers(args: Args) -> Iterator[Danger | None]:
     for word in args.words:
         if word.startswith("of="):
@@ -277,9 +313,14 @@ def _chmod_dangers(args: Args) -> Iterator[Danger | None]:
             yield Danger("ask", "changes who may read and change what matters")
 
 
+COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*(?:[^\s\"]|\"[^\"]*\"\s*\")")
+"""awk writes to a file whose name is not a text: `print > ARGV[1]`."""
+_JOINED_TEXTS = re.compile(r'"\s*"')
+_AWK_TEXT = re.compile(r'"([^"\n]+)"')
 _INFORMATION_OPTIONS = (("--help",), ("--version",))
 _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _rm_dangers),
+    **dict.fromkeys(("rimraf", "del-cli", "trash-put", "rip", "gio"), _tree_dangers),
     "find": _find_dangers,
     "mv": _mv_dangers,
     **dict.fromkeys(("cp", "install", "scp"), _cp_dangers),
@@ -291,7 +332,8 @@ _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _write_dangers),
     "truncate": _truncate_dangers,
     **dict.fromkeys(SEDS, _sed_dangers),
-    **dict.fromkeys(("perl", "ruby", "awk", "gawk"), _in_place_dangers),
+    **dict.fromkeys(("perl", "ruby"), _in_place_dangers),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk_dangers),
     "dd": _dd_dangers,
     "kill": _kill_dangers,
     **dict.fromkeys(("curl", "wget"), _download_dangers),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..shell.known_input import SHELLS, STANDARD_INPUT, find_known_input
+from ..shell.known_input import SHELLS, find_known_input, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
 from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
@@ -52,7 +52,13 @@ _POWERFUL_VARIABLE = re.compile(
     r"|MAXIMA_USERDIR|MODPROBE_OPTIONS|MOST_INITFILE|NMAPDIR|NODE_(REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)"
     r"|PARALLEL(_(HOME|SHELL|SSH|RSYNC_OPTS|TMUX))?|RCLONE_(PASSWORD_COMMAND|CONFIG)|RIPGREP_CONFIG_PATH|RSYNC_(SHELL|PROXY)"
     r"|RUBYPATH|SOX_OPTS|SSH_SK_PROVIDER|PYTEST_PLUGINS|EMACSLOADPATH|GNUPGHOME|AWS_CONFIG_FILE|GRADLE_USER_HOME|(ANT|SBT)_OPTS"
-    r"|JULIA_DEPOT_PATH|R_(HOME|LIBS(_USER|_SITE)?)|BUNDLE_GEMFILE|CMAKE_TOOLCHAIN_FILE|DOCKER_CONFIG|GOTOOLCHAIN|TEXEDIT|WIRESHARK_(CONFIG|DATA)_DIR|(UN)?ZIP_?OPTS?",
+    r"|JULIA_DEPOT_PATH|R_(HOME|LIBS(_USER|_SITE)?)|BUNDLE_GEMFILE|CMAKE_TOOLCHAIN_FILE|DOCKER_CONFIG|GOTOOLCHAIN|TEXEDIT|WIRESHARK_(CONFIG|DATA)_DIR|(UN)?ZIP_?OPTS?"
+    # programs, settings and code that other tools are told of by a variable alone
+    r"|GOCACHEPROG|GOAUTH|RUSTUP_TOOLCHAIN|CONFIG_SITE|CLOUDSDK_PYTHON(_ARGS)?|AWS_SHARED_CREDENTIALS_FILE|AWS_ENDPOINT_URL\w*"
+    r"|TF_CLI_(CONFIG_FILE|ARGS\w*)|ANSIBLE_(\w*EXECUTABLE|SSH_\w*ARGS|INVENTORY|VAULT_PASSWORD_FILE|COW_PATH|BECOME_EXE)"
+    r"|UV_PYTHON|ELIXIR_ERL_OPTIONS|JAVA_OPTS|JAVA_HOME|shell_escape|openout_any|TEXMFCNF|MAGICK_\w*PATH|ODBC(SYS)?INI"
+    r"|GROFF_(COMMAND_PREFIX|BIN_PATH)|\w+_HOOK_PATH|CONDARC|GEMRC|TS_NODE_COMPILER|HELM_PLUGINS"
+    r"|\w+_(PLUGIN|MODULE|DRIVER|LAYER|EXTENSION)S?_(PATH|DIR)S?",
 )
 # Variables that name tools and options of a build, with the values that are no danger. They may hold other variables.
 _BUILD_VARIABLES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
@@ -88,7 +94,14 @@ _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     ),
     (re.compile("GOFLAGS"), re.compile(r"(\s*-(mod|tags|count|race|v|buildvcs|trimpath|p|timeout)(=[\w,.-]+)?)*")),
     (re.compile("GOPROXY"), re.compile(r"(direct|off|https://proxy\.golang\.org|,)+")),
-    (re.compile(r"JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS"), re.compile(_JAVA_VALUE)),
+    (re.compile(r"RUSTUP_TOOLCHAIN|UV_PYTHON"), re.compile(r"[\w.-]+")),
+    (re.compile(r"AWS_ENDPOINT_URL\w*"), re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?/?")),
+    (re.compile("ANSIBLE_INVENTORY"), re.compile(r"(?!\.\.)[\w.-][\w./-]*,?")),
+    (re.compile("JAVA_HOME"), re.compile(r"/(usr|opt|Library)/[\w./+-]+|.*/(\.sdkman|\.jenv|\.asdf|\.jdks)/[\w./+-]+")),
+    (
+        re.compile(r"JAVA_OPTS|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS"),
+        re.compile(_JAVA_VALUE),
+    ),
     (
         re.compile("NODE_OPTIONS"),
         re.compile(r"(--(max-old-space-size=\d+|no-warnings|openssl-legacy-provider|\w+-vm-modules)\s*)+"),
@@ -121,7 +134,7 @@ def _shell_text_dangers(args: Args) -> Iterator[Danger]:
     command = args.command
     by_name = command.name in ("eval", "source", ".")
     has_text = "-c" in args.options or by_name
-    operands = [word for word in args.operands if word not in STANDARD_INPUT]
+    operands = [word for word in args.operands if not is_standard_input(word)]
     reads = not operands if not by_name else command.name != "eval" and not operands
     reads = reads or ("-s" in args.options and not has_text)
     unknown = [word for word, is_literal in zip(command.words[1:], command.literal[1:], strict=True) if not is_literal]

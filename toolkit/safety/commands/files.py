@@ -37,7 +37,7 @@ from .table_files import (
     WITH_MESSAGE,
     FileRow,
 )
-from .targets import TOO_MANY_NAMES, Danger, expand_braces
+from .targets import TOO_MANY_NAMES, Danger, expand_braces, writing_danger
 
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
@@ -115,7 +115,11 @@ class CommandFiles:
     def find_dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
         """Yield the dangers of the files that a command uses."""
         uses = dict.fromkeys(files_of(_with_braces_expanded(args)))
-        dangers = (self.danger_of(use._replace(dots=dots or use.dots), folders) for use in uses)
+        dangers = (
+            self.danger_of(use._replace(dots=dots or use.dots), folders)
+            or (writing_danger(use.word) if use.access == "write" else None)
+            for use in uses
+        )
         # A finding shows three reasons at most, so the search can stop early.
         yield from islice((danger for danger in dangers if danger is not None), _MAX_DANGERS)
 
@@ -347,8 +351,19 @@ def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
             continue
         words = source.plain[1:]
         if source.name == "find":
+            words = _without_names_left_out(words)
             yield from (FileUse(value, use, dots=True) for option, value in pairwise(words) if option in _FIND_NAMES)
         yield from (FileUse(word, use) for word in words if not word.startswith("-"))
+
+
+def _without_names_left_out(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of `find` without the names that it leaves out: `-not -path x`, `-path x -prune`."""
+    left_out = {
+        at
+        for at, word in enumerate(words)
+        if word in _FIND_NAMES and (words[at - 1 : at] in (("!",), ("-not",)) or words[at + 2 : at + 3] == ("-prune",))
+    }
+    return tuple(word for at, word in enumerate(words) if not {at, at - 1} & left_out)
 
 
 def _with_braces_expanded(args: Args) -> Args:

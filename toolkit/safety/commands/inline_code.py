@@ -8,13 +8,14 @@ question. So does code that cannot be seen.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
 from ..._plumbing.wording import in_backticks
-from ..shell.known_input import STANDARD_INPUT, find_known_input
+from ..shell.known_input import find_known_input, is_descriptor, is_standard_input
 from ..shell.records import SimpleCommand
 from .files import CommandFiles
 from .options import Args
@@ -29,6 +30,7 @@ __all__ = [
     "find_inline_code",
     "interpreter_dangers",
     "language_of_program",
+    "runs_harmful_code",
     "unseen_code_dangers",
 ]
 
@@ -51,6 +53,9 @@ _INTERPRETERS: dict[str, str] = {
     "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e",
     "R": "-e", "racket": "-e --eval", "clojure": "-e --eval", "clj": "-e --eval", "jrunscript": "-e", "gjs": "-c",
     "wish": "", "pwsh": "-c -Command",
+    "jython": "-c", "micropython": "-c", "graalpy": "-c", "sage": "-c", "hy": "-c", "mongosh": "--eval",
+    "mongo": "--eval", "jshell": "", "gp": "", "bb": "-e", "janet": "-e", "fennel": "-e", "csi": "-e", "gosh": "-e",
+    "clisp": "-x", "ecl": "--eval", "rdmd": "--eval", "crystal": "eval", "octave-cli": "--eval", "scilab": "-e",
     "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c --commands", "xonsh": "-c",
 }  # fmt: skip
 _HARMFUL_CODE = re.compile(
@@ -58,43 +63,90 @@ _HARMFUL_CODE = re.compile(
     r"|subprocess|socket|shutil|\bpty\b|ctypes|pickle|marshal|import_module|importlib\.(util|machinery|reload)"
     r"|__(?!version|file|name|main|doc|all|path|init|future)\w+__|\beval\b|\bexec\b|getattr|setattr|from\s+os\s+import"
     r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|dgram|tls|vm)|fetch\(|process\.(env|kill)"
-    r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
-    r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-process|sh!|\bfork\b"
-    r"|System\.(cmd|shell)\b|\bos:cmd|Port\.open|open_port|File\.rm|sys\.process|ProcessBuilder|\.execute\(|\bProcess\("
+    r"|(?<!platform\.)\bsystem\s*[(=)*]|(?<![\"'])\bsystem\s*[\"']|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
+    r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-(process|program|shell)|sh!|\bfork\b"
+    r"|System\.(cmd|shell)\b|\bos[:.]cmd|open_process|callCommand|\bos/(execute|shell|spawn)|\(shell\s|execute(Shell|Command)|Port\.open|open_port|File\.rm|sys\.process|ProcessBuilder|\.execute\(|\bProcess\("
     r"|\bsyscall\b|\bexec[vl]\w*|posix_spawn|\bsystem2|Deno\.(run|Command|remove|write|kill)"
     r"|java\.shell|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
+_PYTHON = (
+    r"\bvars\s*\(|\bglobals\s*\(|attrgetter|methodcaller|sys\s*\.\s*modules|(?<![.\w])compile\s*\("
+    r"|\b(?:os|sys|posix)\s+as\b|[=(\[]\s*os\s*(?=[)\],;}\n]|$)|\b(?:runpy|posix|pydoc|webbrowser|multiprocessing)\b"
+    r"|\b(?:timeit|pdb|bdb|cProfile|profile|trace|code)\b.*\b(?:run\w*|timeit|interact)\s*\(|\bimp\b|zipimport"
+    r"|load_extension|resolve_name|\bTcl\s*\(|\.tk\s*\.|\bmatch\s+os\b|logging\.config\.listen|ensurepip"
+    r"|\bpip\s*\.\s*(?:main|_internal)|joblib|(?:torch|yaml|shelve)\s*\.\s*(?:load|open)\b"
+)
 # Names that the code puts together, and modules and functions that run other code or load it.
 _HARMFUL_NAMES: dict[str, re.Pattern[str]] = {
-    "python": re.compile(
-        r"\bvars\s*\(|\bglobals\s*\(|attrgetter|methodcaller|sys\s*\.\s*modules|(?<![.\w])compile\s*\("
-        r"|\b(?:os|sys|posix)\s+as\b|[=(\[]\s*os\s*(?=[)\],;}\n]|$)|\b(?:runpy|posix|pydoc|webbrowser|multiprocessing)\b"
-        r"|\b(?:timeit|pdb|bdb|cProfile|profile|trace|code)\b.*\b(?:run\w*|timeit|interact)\s*\(|\bimp\b|zipimport"
-        r"|load_extension|ensurepip|\bpip\s*\.\s*(?:main|_internal)|joblib|(?:torch|yaml|shelve)\s*\.\s*(?:load|open)\b",
+    "python": re.compile(_PYTHON, re.DOTALL),
+    # A line that begins with `!` is for a shell.
+    "ipython": re.compile(rf"(?:^|[\n;=])\s*[!%]|get_ipython|{_PYTHON}", re.DOTALL),
+    "mongosh": re.compile(r"\brequire\b|\brun\w*\s*\(|\bload\s*\("),
+    "perl": re.compile(
+        r"\bsystem\b|&[{$]|\breadpipe\b|\b(?:IPC|Inline|Shell)\b|\bIO::(?:File|Pipe)\b|\bopen[23]\b|\bkill\b"
+        r"|(?:push|unshift|splice)\b[^;]*\bARGV\b|[@$*]\{?ARGV\b[^;=]*=(?![=~])"
+        # `s/a/b/ee` runs the text that the replacement has become.
+        r"|(?<![\w$@%&])s(?:([^\w\s])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1|\s*[{(\[<][^;]{0,200}[})\]>])"
+        r"[gimsxnpadlur]*e[gimsxnpadlur]*e[gimsxnpadlure]*(?!\w)",
         re.DOTALL,
     ),
-    "perl": re.compile(r"&[{$]|\breadpipe\b|\bIPC::|\bopen[23]\b|\bkill\b|@ARGV\s*="),
-    "ruby": re.compile(r"\b(?:__|public_)?send\b|\bmethod\s*\(|\bOpen3\b|\b\w+_eval\b|\bbinding\b|\bsh\s*[('\"]"),
+    # A text may be the name of the function to call: `"system"("x")`, `$f("x")`, `array_map("sys" . "tem", $x)`.
+    "php": re.compile(
+        r"\bsystem\b|[\])\"']\s*\(|\$\w+\s*\(|[\"']\s*\.\s*[\"']|call_user_func|create_function|pcntl_|\bReflection|\bFFI\b"
+        r"|array_map\s*\(\s*[\"'$]|(?:array_filter|array_walk|u[ak]?sort)\s*\([^;]*,\s*[\"'$]|\bassert\s*\(\s*[\"'$]"
+        r"|\b(?:include|require)(?:_once)?\b(?!\s*\(?\s*[\"'][\w.][\w./-]*[\"'])|\b(?:mail|ini_set|dl)\s*\(|\bnew\s+\$",
+        re.IGNORECASE,
+    ),
+    "ruby": re.compile(
+        r"\bsystem\b|\b(?:__|public_)?send\b|\bmethod\s*\(|\bOpen3\b|\b\w+_eval\b|\bbinding\b|\bsh\s*[('\"]"
+    ),
     "node": re.compile(
         r"\bFunction\s*\(|\bimport\s*\(|\brequire\s*\(\s*(?:[^'\"\s]|'[^']*'\s*[^')\s]|\"[^\"]*\"\s*[^\")\s])"
         r"|process\s*\.\s*(?:binding|dlopen|mainModule)|require\(\W*(?:module|worker_threads|cluster|repl|inspector)\b"
-        r"|\[\s*['\"]\w*['\"]\s*\+|\bconstructor\b"
+        r"|\[\s*['\"]\w*['\"]\s*\+|\bconstructor\b|getBuiltinModule|\bReflect\b|(?:^|[\s(;=,.])\$\s*`"
+        r"|(?:[=(,:\[&|?>]|\breturn)\s*['\"]?require\b(?!\s*(?:\(|\.\s*(?:resolve|main)\b))|\brequire\s*/\*"
     ),
-    "lua": re.compile(r"\[\s*['\"]\w*['\"]\s*\.\.|\b(?:dofile|loadfile|loadstring|loadlib)\b|\bload\s*[('\"]"),
+    "lua": re.compile(
+        r"\[\s*['\"]\w*['\"]\s*\.\.|\b(?:dofile|loadfile|loadstring|loadlib|execute)\b|\bload\s*[('\"]"
+        r"|(?:=|\bpairs\s*\()\s*(?:os|io|_G|_ENV)\b(?!\s*\.)"
+    ),
+    "tclsh": re.compile(
+        r"\b(?:open|source|load|uplevel|subst|socket|interp)\b|file\s+delete|(?:^|[;\[\n{])\s*[\w:]*[\\\[$\"]"
+    ),
+    "julia": re.compile(r"\b(?:Cmd|ccall|run|rm|include_string)\b"),
+    "R": re.compile(
+        r"\bpipe\s*\(|match\.fun|do\.call|\bget0?\s*\(|dyn\.load|\.(?:Call|Internal|External)\b|processx|\bsystem"
+    ),
+    "ghc": re.compile(r":\s*!"),
+    "octave": re.compile(r"\b(?:unix|dos|shell_cmd|evalc?|feval|str2func)\b"),
+    "scala": re.compile(r"\.!+|\bProcess\b"),
+    "clojure": re.compile(r"\(sh\s|/sh\b|\bsh/"),
+    "zig": re.compile(r"addSystemCommand|ChildProcess|\bprocess\b"),
     "go": re.compile(r"go:generate|\bplugin\b|\bunsafe\b"),
     "rust": re.compile(r"\bCommand::|\bremove_(?:dir|file)|\bextern\b"),
 }
 _ALIKE = {
-    **dict.fromkeys(("pypy", "ipython"), "python"), **dict.fromkeys(("nodejs", "bun", "deno"), "node"),
-    "luajit": "lua", "irb": "ruby",
+    **dict.fromkeys(("pypy", "jython", "micropython", "graalpy", "hy"), "python"), "sage": "ipython",
+    **dict.fromkeys(("nodejs", "bun", "deno"), "node"),
+    "luajit": "lua", "irb": "ruby", "wish": "tclsh", "Rscript": "R", "ghci": "ghc", "mongo": "mongosh",
+    "octave-cli": "octave", "bb": "clojure", "clj": "clojure",
 }  # fmt: skip
 # In perl and ruby, `open` runs a name with a `|` before or behind it. So do other functions that take a file.
 _OPENS_PIPE = re.compile(r"\bopen\b.*\||\bopen\b\s*\(?[^,;]+,\s*[$@]|\bIO\s*\.\s*\w+\s*\(?\s*['\"]\s*\|", re.DOTALL)
-_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
+_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku", "crystal"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 # Modules of python whose words are statements.
 _RUN_STATEMENTS = frozenset({"timeit", "pdb", "code"})
+# Modules of python that read statements, and options with which an interpreter reads on when its program has ended.
+_READ_STATEMENTS = frozenset({"asyncio", "code", "pdb", "IPython", "ptpython", "bpython"})
+_READS_ON = {
+    "python": re.compile(r"-[A-Za-z]*i|--interactive"), "node": re.compile(r"-[a-z]*i|--interactive"),
+    "lua": re.compile("-i"), "julia": re.compile("-i"), "php": re.compile("-a|--interactive"),
+    "perl": re.compile(r"-[a-z]*d(?!:)"),
+}  # fmt: skip
+_PERL_CODE = re.compile(r"-[a-z0]*[MmFd](.+)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|([0-7]{2,3}))")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
 _AWK_VALUES = re.compile(r"-[Fv]|--(?:field-separator|assign)")
@@ -114,8 +166,8 @@ def language_of_program(name: str) -> str | None:
     return base if base in _INTERPRETERS else None
 
 
-def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
-    """Yield the dangers of the code that a command runs, if the command is an interpreter."""
+def interpreter_dangers(args: Args, files: CommandFiles | None = None) -> Iterator[Danger]:
+    """Yield the dangers of the code that a command runs, if the command is an interpreter. *files* are protected."""
     command = args.command
     language_name = language_of_program(command.name)
     if command.name in AWKS and any(map(_is_harmful_awk, _awk_words(args.words))):
@@ -124,27 +176,52 @@ def interpreter_dangers(args: Args, files: CommandFiles) -> Iterator[Danger]:
         yield Danger("ask", "runs code that is only worked out when it runs")
     if language_name is None:
         return
-    code, is_literal = _find_code(args, _INTERPRETERS[language_name].split())
+    texts = [_find_code(args, _INTERPRETERS[language_name].split()), (_code_in_options(args), True)]
     # `deno run -` reads its program from standard input, as `python -` does.
     operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
-    if code is None and not [word for word in operands if word not in STANDARD_INPUT] and "-m" not in args.options:
-        if not command.fed_by and not any(redirection.operator.startswith("<") for redirection in command.redirections):
-            return
-        yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
-        known = find_known_input(command)
-        code, is_literal = (known.text, known.is_exact) if known is not None else (None, True)
-        if code is None:
-            yield Danger("ask", "runs code that cannot be checked")
+    scripts = [word for word in operands if not is_standard_input(word) and not is_descriptor(word)]
+    if _reads_on(args, language_name) or (texts[0][0] is None and not scripts and "-m" not in args.options):
+        if command.fed_by or any(redirection.operator.startswith("<") for redirection in command.redirections):
+            yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
+            known = find_known_input(command)
+            texts += [(known.text, known.is_exact)] if known is not None else []
+            if known is None:
+                yield Danger("ask", "runs code that cannot be checked")
     elif any(word.startswith("<(") for word in args.words):
         yield from unseen_code_dangers(command.substitutions)
-    if not is_literal:
+    if not all(is_literal for _, is_literal in texts):
         yield from unseen_code_dangers(command.substitutions)
         yield Danger("ask", "runs code that is only worked out when it runs")
-    if code:
-        yield from code_dangers(language_name, code)
-    for path in _TEXT_IN_CODE.findall(code or ""):
+    code = "\n".join(text for text, _ in texts if text)
+    yield from code_dangers(language_name, code)
+    for path in _TEXT_IN_CODE.findall(code) if files is not None else ():
         if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
             yield Danger("ask", f"runs code that is about {in_backticks(path)}")
+
+
+def runs_harmful_code(command: SimpleCommand) -> bool:
+    """Return whether *command* is an interpreter, and runs code that may start programs or that is not known."""
+    return any(interpreter_dangers(Args(command)))
+
+
+def _reads_on(args: Args, language_name: str) -> bool:
+    """Return whether an interpreter reads further code from its input when its program has ended, or before."""
+    if not _READ_STATEMENTS.isdisjoint(args.values("-m")):
+        return True
+    option = _READS_ON.get(_ALIKE.get(language_name, language_name))
+    at = 0
+    while option is not None and at < len(args.words) and args.words[at].startswith("-"):
+        if option.match(args.words[at]):
+            return True
+        at += 2 if args.words[at] in ("-W", "-X") else 1
+    return False
+
+
+def _code_in_options(args: Args) -> str | None:
+    """Return the code in options of perl that are no programs: `-F` and `-d` stand in the program as they are."""
+    if language_of_program(args.command.name) != "perl":
+        return None
+    return "\n".join(match[1] for word in args.words if (match := _PERL_CODE.match(word))) or None
 
 
 def find_inline_code(args: Args) -> str | None:
@@ -201,12 +278,18 @@ def code_dangers(language_name: str, code: str) -> Iterator[Danger]:
     language_name = _ALIKE.get(language_name, language_name)
     # Python reads letters of other forms as plain ones, and a name may go on behind a backslash.
     code = unicodedata.normalize("NFKC", code).replace("\\\n", "")
+    code += "\n" + _ESCAPE.sub(_unescape, code) if _ESCAPE.search(code) else ""
     names = _HARMFUL_NAMES.get(language_name)
     opens_pipe = language_name in ("perl", "ruby") and _OPENS_PIPE.search(code) is not None
     if names is not None and names.search(code):
         yield Danger("ask", "runs code that loads other code, or that works out what it calls")
     elif opens_pipe or _HARMFUL_CODE.search(code) or (language_name in _RUNS_IN_QUOTES and _QUOTES.search(code)):
         yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
+
+
+def _unescape(match: re.Match[str]) -> str:
+    number = int(match[3], 8) if match[3] else int(match[1] or match[2], 16)
+    return chr(number) if number <= sys.maxunicode else ""
 
 
 def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:

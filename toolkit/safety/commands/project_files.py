@@ -19,9 +19,14 @@ __all__ = ["MAKES", "ODD_RECIPE", "find_project_file_dangers", "recipes_of"]
 
 _UNREAD = Danger("ask", "runs what a file says that it has just written, and that cannot be checked")
 _PYTHON = (
-    "pytest py.test python python3 pip pip3 uv nox tox invoke inv fab doit scons waf flask uvicorn gunicorn coverage"
+    "pytest py.test python python3 pip pip3 uv nox tox invoke inv fab doit scons waf flask uvicorn gunicorn coverage "
+    "ipython jupyter sphinx-build mkdocs alembic behave robot locust streamlit celery django-admin scrapy trial airflow"
 )
-_NODE = "node nodejs npm npx yarn pnpm bun bunx deno jest vitest vite webpack rollup mocha eslint next tsx ts-node"
+_NODE = (
+    "node nodejs npm npx yarn pnpm bun bunx deno jest vitest vite webpack rollup mocha eslint next tsx ts-node gulp "
+    "grunt karma turbo nx lerna react-scripts ng nuxt astro gatsby expo ava tap c8 nyc playwright cypress zx stylelint "
+    "commitlint lint-staged"
+)
 MAKES = ("make", "gmake", "bmake", "remake", "gnumake", "nmake")
 """The programs that read makefiles."""
 # The names of the files, the programs that run them, and the language. Without a language, words that mean a command
@@ -30,13 +35,22 @@ _PROJECT_FILES: tuple[tuple[str, str, str], ...] = (
     (r".*\.py|SConstruct|SConscript|wscript", _PYTHON, "python"),
     (r".*\.[cm]?[jt]sx?", _NODE, "node"),
     (r"package\.json", _NODE, "json"),
-    (r".*\.(?:rb|gemspec)|Rakefile|Gemfile|Vagrantfile", "ruby rake bundle gem rspec vagrant rails irb", "ruby"),
+    (
+        r".*\.(?:rb|gemspec)|Rakefile|Gemfile|Vagrantfile|Fastfile|Podfile",
+        "ruby rake bundle gem rspec vagrant rails irb fastlane pod",
+        "ruby",
+    ),
     (r".*\.(?:pl|pm|t)|Makefile\.PL", "perl prove", "perl"),
     (r".*\.php", "php composer phpunit", "php"),
     (r".*\.go", "go", "go"),
     (r".*\.rs", "cargo rustc", "rust"),
     (r".*\.lua", "lua luajit busted", "lua"),
     (r".*\.jl", "julia", "julia"),
+    (r".*\.exs?", "mix iex elixir", "elixir"),
+    (r".*\.(?:sbt|sc|scala)", "sbt scala scala-cli mill amm", "scala"),
+    (r".*\.(?:clj[sc]?|edn)", "lein clj clojure bb boot", "clojure"),
+    (r".*\.swift", "swift", "swift"),
+    (r".*\.zig", "zig", "zig"),
     (r".*\.gradle(?:\.kts)?", "gradle gradlew", "groovy"),
     (r".*\.mk", " ".join(MAKES), "make"),
     (r".*\.(?:bats|sh)", "bats", "shell"),
@@ -45,14 +59,24 @@ _PROJECT_FILES: tuple[tuple[str, str, str], ...] = (
     (r"build\.ninja", "ninja samu", ""),
     (r"Taskfile\.ya?ml", "task go-task", ""),
     (r"pom\.xml|build\.xml", "mvn mvnw ant", ""),
-    (r"tox\.ini|setup\.cfg|pyproject\.toml|pytest\.ini", "tox pip pip3 uv poetry pdm hatch pytest", ""),
+    (
+        r"tox\.ini|setup\.cfg|pyproject\.toml|pytest\.ini|mypy\.ini|\.?pylintrc|\.coveragerc",
+        "tox pip pip3 uv poetry pdm hatch pytest mypy pylint coverage poe",
+        "",
+    ),
+    (r"pixi\.toml|\.?mise\.toml", "pixi mise", ""),
     (r".*\.tf", "terraform tofu", ""),
     (r".*\.ya?ml", "ansible-playbook pre-commit", ""),
     (r"composer\.json", "composer", ""),
     (r"Procfile", "foreman honcho", "unread"),
+    (r".*\.nix", "nix nix-shell nix-build", "unread"),
+    (r"\.sqliterc|\.duckdbrc", "sqlite3 duckdb", "unread"),
+    (r"\.psqlrc", "psql", "unread"),
+    (r"\.erlang", "erl", "unread"),
+    (r"Tiltfile|Snakefile|.*\.smk", "tilt snakemake", "unread"),
 )
 _MEANS_COMMAND = re.compile(
-    r"\b(?:commands?|cmds?|run_command|exec\w*|local-exec|shell|system|rule|backend-path|addopts|entry|scripts)\b(?!\])",
+    r"\b(?:commands?|cmds?|run_command|exec\w*|local-exec|shell|system|rule|backend-path|addopts|entry|scripts|tasks|plugins|init-hook)\b(?!\])|\btasks\]",
     re.IGNORECASE,
 )
 ODD_RECIPE = re.compile(

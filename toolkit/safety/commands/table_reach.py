@@ -7,14 +7,13 @@ give away secrets, or change what is installed or runs.
 
 from __future__ import annotations
 
-from .table_system import CHOICE, Risk
+from .table_system import CHOICE, GIT_RUNS, Risk
 
 __all__ = ["REACH_RISKS"]
 
 _LOADS = "loads code of the command's choice"
 _SETTINGS = "runs with settings of the command's choice"
 _LOSES = "throws away work that is not committed"
-_GIT_RUNS = "changes what git runs or where it pushes to"
 _REWRITES = "rewrites or deletes what others may have"
 _PUBLISHES = "publishes to everybody, or changes what everybody sees"
 _THEIR_NAMES = "lets the other machine choose what is written"
@@ -42,7 +41,7 @@ _FROM_GIT = r"(--(upload-pack|config|template|exec)|-[cu])(=.*)?|(-c)?\w+\.\w+=.
 _KUBECONFIG = r"(?!.*(\.kube/|kubeconfig|KUBECONFIG))(/|~|\.\./).+"
 _IP_OBJECTS = "link l addr address a route r rule ru neigh neighbour n netns tunnel tuntap maddress xfrm vrf nexthop"
 _IP_CHANGES = "add a del d delete set change replace append prepend flush f"
-_IP = "|".join(f"{thing} {verb}" for thing in _IP_OBJECTS.split() for verb in _IP_CHANGES.split())
+_IP = "|".join(f"{thing} {verb}" for thing in _IP_OBJECTS.split() for verb in _IP_CHANGES.split()) + "|link s|l s"
 _GH_PROJECT = (
     "project create|project close|project copy|project edit|project link|project unlink|project item-add"
     "|project item-delete|project item-edit"
@@ -68,8 +67,8 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("git", CHOICE, "instaweb"),
     Risk("git", "writes files that something else names", "fast-import", "--allow-unsafe-features"),
     Risk("git", CHOICE, word=r"--[\w-]+=ext::.*"),
-    Risk("git", _GIT_RUNS, "config", "--rename-section"),
-    Risk("git", _GIT_RUNS, "config rename-section|config remove-section|config edit"),
+    Risk("git", GIT_RUNS, "config", "--rename-section"),
+    Risk("git", GIT_RUNS, "config rename-section|config remove-section|config edit"),
     Risk("git", _SETTINGS, options="--git-dir", value=r"(?!(.*/)?[\w.-]*\.git/?$)(?!\$).+"),
     Risk("git", "changes what runs by the clock", "maintenance stop|maintenance unregister"),
     # other repositories

@@ -61,20 +61,32 @@ _GDB = (
     r"(?s).*(shell|!|system|spawn|exec|script|call|python|source|pipe|compile|dump|restore|gcore).*"
     r"|(make|pi|py)\b.*|\|.*"
 )
+# Commands of editors and debuggers have many abbreviations. So those that do no harm are listed, and not the others.
+_OTHER_GDB = (
+    r"(?s)(?!(?:thread apply \w+ )?(?:(?:bt|backtrace|where|run|r|start|c|continue|n|next|s|step|fin|finish|q|quit"
+    r"|detach|up|down|l|list|disas\w*|frame|f|thread|info|i|b|break|tb|tbreak|watch|process|register|target create)"
+    r"(?: [\w./:*$+=-]+)*|(?:p|print|x|display|output)(?:/\w+)? [^()`]*|set (?:pagination|confirm|width|height|print"
+    r"|args|style|verbose|disassembly-flavor|follow-fork-mode|detach-on-fork|breakpoint|logging)\b[\w ./:-]*)$).+"
+)
 _VIMS = "vim vi nvim ex view rvim rview gvim mvim vimx"
-_VIM = (
-    r".*(!|\bsystem(?:list)?\s*\(|\bjobstart\b|\bterm(?:inal)?\b|\b(?:lua|py[3x]?|python[3x]?|perl|ruby|tcl|mz)(?:file|f|do)?\s"
-    r"|os\.execute|\bexe(?:cute)?\b|\bso(?:urce)?\s|\bru(?:ntime)?\s|\bl?mak(?:e)?\b|\bgrep(?:prg)?\b|\b\w+prg\b|\blibcall|_start\s*\(|termopen|writefile|\bdelete\s*\("
-    r"|(?:^|[|:\s])sh(?:ell)?(?:$|[|=\s])).*"
+_OTHER_VIM = (
+    r"(?s)(?!:*[\d%$.,']*\s*(?:s(?:ubstitute)?([/#,;@])(?!.*\\=)[^|`\n]*|g(?:lobal)?/[^`|]*/d|d|delete|sort[ uin]*"
+    r"|retab|noh\w*|w|x|wq|q|qa|wa|wqa|xa|up|update|bd|e|enew|(?:\d+|/[^|\n]*)?|(?:w|wq|x|e|r|sav|saveas) [\w./~-]+"
+    r"|set(?:local)?(?: (?!\w*(?:prg|expr|shell|sh|func|secure)\b)\w+[?&]?(?:[+^-]?=[\w,.:-]*)?)+|syn(?:tax)?(?: \w+)?"
+    r"|filetype[\w ]*|colo\w* [\w-]+|norm(?:al)? [gGdjk=V\d]+|call cursor\([\d, ]+\))$).+"
 )
 _KEEPS_SQL = (
-    r"(?is).*(\\!|\bsystem\s|(?:\b|-c)copy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\g\s*\||\\o\s*\||\\setenv"
-    r"|\\sandbox|\\P\s).*"
+    r"(?is).*(\\!|\bsystem\s|(?:\b|-c)copy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\setenv"
+    r"|\\sandbox|\\P\s|(?:^|[\n;])\s*pager\s+(?!less|more|cat\b)).*"
 )
+# In a command of psql, a text in backticks is run, and so is what stands behind a `|`.
+_PSQL = r"(?is).*(\\(?:g|gx|o|out|w|write)\b[^\n]*\||\\\w+[^\n]*`|%`).*"
+# Every command of sqlite3 may be abbreviated.
 _SQLITE = (
-    r"(?is).*(^|[\n;'\"])\s*\.(shell|system|load|excel|www)\b.*"
-    r"|.*\b(load_extension|fts3_tokenizer|edit|writefile)\s*\(.*|.*\.(once|output|import)\s+['\"]?\|.*"
+    r"(?is)(.*[\n;'\"])?\s*\.(sh(e(ll?)?)?|sy[stem]*|loa?d?|exce?l?|ww+)\b.*"
+    r"|(.*[\n;'\"])?\s*\.(on|ou|im|re|tr)\w*\b[^\n]*[\s'\"]\|.*|.*\b(load_extension|fts3_tokenizer|edit|writefile)\s*\(.*"
 )
+_M4 = r"(?s).*(s[`']*y[`']*s[`']*c[`']*m[`']*d|\bindir\b|\bbuiltin\b|\bchangequote\b).*"
 
 RUNNER_RISKS: tuple[Risk, ...] = (
     # other machines
@@ -134,7 +146,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("parallel", "opens a connection to another machine", options="-S --sshlogin --sshloginfile --slf"),
     Risk("gawk awk", _LOADS, options="-l --load"),
     Risk("gawk", "runs a script of the debugger", options="-D --debug"),
-    Risk("m4", CHOICE, word=r"(?s).*syscmd.*", reads=True),
+    Risk("m4", CHOICE, word=_M4, reads=True),
     Risk("dc", CHOICE, word=r"(?s).*!.*", reads=True),
     Risk("rg", CHOICE, options="--pre --hostname-bin"),
     Risk("rg ag ack bat delta", CHOICE, options="--pager"),
@@ -165,8 +177,8 @@ RUNNER_RISKS: tuple[Risk, ...] = (
         reads=True,
     ),
     Risk("less more man view", CHOICE, options="--pager --html --lesskey-src --lesskey-content"),
-    Risk(_VIMS, CHOICE, options="-c --cmd", value=f"(?is){_VIM}"),
-    Risk(_VIMS, CHOICE, word=rf"(?is)\+{_VIM}"),
+    Risk(_VIMS, CHOICE, options="-c --cmd", value=_OTHER_VIM),
+    Risk(_VIMS, CHOICE, word=r"\+" + _OTHER_VIM.removeprefix("(?s)")),
     Risk(
         _VIMS,
         "runs a script of the editor",
@@ -186,6 +198,8 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("fish", CHOICE, options="-C --init-command"),
     # debuggers and tracers
     Risk("gdb lldb expect osascript nmap", CHOICE, word=_GDB, reads=True),
+    Risk("gdb", CHOICE, options="-ex --ex -iex --iex -eval-command --eval-command", value=_OTHER_GDB),
+    Risk("lldb", CHOICE, options="-o --one-line -O --one-line-before-file -k --one-line-on-crash", value=_OTHER_GDB),
     Risk(
         "gdb lldb",
         "runs a script of the debugger",
@@ -272,8 +286,10 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("podman-compose", CHOICE, options="--podman-path --podman-run-args --podman-args"),
     Risk("docker podman nerdctl", _LOADS, "plugin install|plugin enable|plugin upgrade"),
     # databases
-    Risk("sqlite3", CHOICE, word=_SQLITE, reads=True),
-    Risk("psql mysql mariadb", CHOICE, word=_KEEPS_SQL, reads=True),
+    Risk("sqlite3 duckdb", CHOICE, word=_SQLITE, reads=True),
+    Risk("psql mysql mariadb cockroach usql pgcli mycli", CHOICE, word=_KEEPS_SQL, reads=True),
+    Risk("psql cockroach usql pgcli", CHOICE, word=_PSQL, reads=True),
+    Risk("hive beeline spark-sql impala-shell db2", CHOICE, word=r"(?s)(.*[\n;])?\s*(!|shell\s).*", reads=True),
     Risk(
         "mysql mariadb mysqldump mariadb-dump mysqladmin mariadb-admin", _LOADS, options="--plugin-dir --init-command"
     ),

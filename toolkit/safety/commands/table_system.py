@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from ...verdicts import Word
 
-__all__ = ["CHOICE", "SYSTEM_RISKS", "Risk"]
+__all__ = ["CHOICE", "GIT_RUNS", "SYSTEM_RISKS", "Risk"]
 
 CHOICE = "runs a program of the command's choice"
 """The danger of every option whose value is a program or a command line."""
+GIT_RUNS = "changes what git runs or where it pushes to"
+"""The danger of settings of git, which may name programs as well."""
 
 
 class Risk(NamedTuple):
@@ -49,6 +51,13 @@ _SERVICES = "changes what runs on this machine"
 _CLOCK = "changes what runs by the clock"
 _OPENS_UP = "lets everybody change files"
 _MEANING = "gives a command another meaning"
+_NEW_SYSTEM = "makes a new file system over an old one"
+_DISKS = "changes disks or file systems"
+_MACHINE = "changes the settings of this machine"
+_NETWORK = "changes the network"
+_REMOVES_MACHINE = (
+    r"destroy|undefine|delete|stop|shutdown|reset|reboot|unregistervm|controlvm|closemedium|purge|vol-\w+|.*-delete"
+)
 
 SYSTEM_RISKS: tuple[Risk, ...] = (
     # privilege and users
@@ -57,16 +66,27 @@ SYSTEM_RISKS: tuple[Risk, ...] = (
     Risk("usermod groupadd groupdel groupmod gpasswd", "changes users or passwords"),
     Risk("chroot unshare nsenter setpriv capsh setcap", "leaves the surroundings that it was given"),
     # disks, devices, power
-    Risk("mkfs mke2fs newfs mkfs.ext2 mkfs.ext3 mkfs.ext4", "makes a new file system over an old one", verdict="deny"),
-    Risk("mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.ntfs", "makes a new file system over an old one", verdict="deny"),
-    Risk("wipefs blkdiscard sgdisk", "wipes a disk", verdict="deny"),
-    Risk("fdisk cfdisk sfdisk gdisk parted mkswap swapoff hdparm cryptsetup", "changes disks or file systems"),
-    Risk("lvremove vgremove pvremove lvreduce mdadm zpool zfs losetup", "changes disks or file systems"),
-    Risk("diskutil resize2fs tune2fs nvme", "changes disks or file systems"),
+    Risk("mkfs mke2fs newfs mkfs.ext2 mkfs.ext3 mkfs.ext4", _NEW_SYSTEM, verdict="deny"),
+    Risk("mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.ntfs", _NEW_SYSTEM, verdict="deny"),
+    Risk("mkfs.fat mkfs.exfat mkfs.f2fs mkfs.minix mkfs.jfs mkfs.udf mkfs.nilfs2 mkdosfs", _NEW_SYSTEM, verdict="deny"),
+    Risk("mkntfs mkexfatfs mkreiserfs", _NEW_SYSTEM, verdict="deny"),
+    Risk("wipefs blkdiscard sgdisk sg_format", "wipes a disk", verdict="deny"),
+    Risk("badblocks ddrescue dcfldd dc3dd e2fsck fsck debugfs xfs_repair bcachefs grub-install efibootmgr", _DISKS),
+    Risk("btrfs", _DISKS, "subvolume delete|device remove|device delete|device add|rescue|check|balance"),
+    Risk(
+        "update-grub dracut update-initramfs systemd-tmpfiles systemd-sysusers dpkg-divert dpkg-statoverride", _MACHINE
+    ),
+    Risk("update-alternatives", _MACHINE, unless="--list --display --query --get-selections"),
+    Risk("hostnamectl timedatectl localectl", _MACHINE, word="set-.*|hostname"),
+    Risk("fdisk cfdisk sfdisk gdisk parted mkswap swapoff hdparm cryptsetup", _DISKS),
+    Risk("lvremove vgremove pvremove lvreduce mdadm zpool zfs losetup", _DISKS),
+    Risk("diskutil resize2fs tune2fs nvme", _DISKS),
     Risk("shred srm wipe scrub", "destroys a file for good"),
     Risk("shutdown reboot halt poweroff telinit kexec pm-suspend", "stops the machine", verdict="deny"),
     Risk("init", "stops the machine", word="[0-6]", verdict="deny"),
     Risk("systemctl loginctl", "stops the machine", "reboot|poweroff|halt|kexec|suspend|hibernate", verdict="deny"),
+    Risk("rtcwake", "stops the machine"),
+    Risk("dbus-send busctl gdbus qdbus", "tells a service of this machine what to do", word=r"call|.*\.\w+\.\w+"),
     # services, kernel, network
     Risk("systemctl", _SERVICES, "stop|disable|mask|kill|restart|start|enable|unmask|isolate|edit|link|daemon-reload"),
     Risk("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed|reload|try-restart"),
@@ -87,6 +107,16 @@ SYSTEM_RISKS: tuple[Risk, ...] = (
     Risk("sysctl", _KERNEL, word=r"[\w.]+=.*"),
     Risk("insmod rmmod modprobe kmod depmod setenforce auditctl dmsetup", _KERNEL),
     Risk("mount umount swapon", "changes what is mounted", word=".+"),
+    Risk("ifup ifdown", _NETWORK),
+    Risk(
+        "nmcli ifconfig route rfkill",
+        _NETWORK,
+        word="up|down|add|del|delete|modify|on|off|connect|disconnect|(un)?block",
+    ),
+    Risk("iptables-restore ip6tables-restore iptables-legacy iptables-nft ebtables", "changes the firewall"),
+    Risk("arptables conntrack ipvsadm", "changes the firewall"),
+    Risk("ipmitool racadm", "stops the machine", word="off|cycle|reset|soft|racreset|hardreset|powercycle"),
+    Risk("virsh VBoxManage qm pct xl multipass limactl", "removes or stops machines", word=_REMOVES_MACHINE),
     Risk("iptables ip6tables nft ufw firewall-cmd ipset tc pfctl", "changes the firewall"),
     Risk("crontab", _CLOCK, options="-r -e"),
     Risk("crontab", _CLOCK, word=r"(?s)(?!-).+|-", reads=True),

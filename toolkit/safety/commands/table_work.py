@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from .table_system import CHOICE, Risk
+from .table_system import CHOICE, GIT_RUNS, Risk
 
 __all__ = ["WORK_RISKS"]
 
 _LOSES = "throws away work that is not committed"
 _REWRITES = "rewrites or deletes what others may have"
-_GIT_RUNS = "changes what git runs or where it pushes to"
 # Keys of git 2.39's configuration. Git runs their value, or the value says where such values or programs are.
 _GIT_KEYS = (
     r"(?i:core\.(hookspath|sshcommand|pager|editor|fsmonitor|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)"
@@ -51,14 +50,15 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk("bfg git-filter-repo", _REWRITES),
     Risk("git", "skips the checks of the repository", options="--no-verify"),
     Risk("git", "skips the checks of the repository", "commit", word=r"-[apsvqeiz]*n[A-Za-z]*"),
-    Risk("git", _GIT_RUNS, "config", word=_GIT_KEYS, unless="--get --get-all --get-regexp --get-urlmatch -l --list"),
-    Risk("git", _GIT_RUNS, word=rf"(--config=|--config-env=|-c)?{_GIT_KEYS}=.*"),
-    Risk("git", _GIT_RUNS, "config", "--global --system --unset-all --remove-section -e --edit --replace-all"),
-    Risk("git", _GIT_RUNS, "remote set-url|remote remove|remote rm|remote add|remote rename"),
+    Risk("git", GIT_RUNS, "config", word=_GIT_KEYS, unless="--get --get-all --get-regexp --get-urlmatch -l --list"),
+    Risk("git", GIT_RUNS, word=rf"(--config=|--config-env=|-c)?{_GIT_KEYS}=.*"),
+    Risk("git", GIT_RUNS, "config", "--global --system --unset-all --remove-section -e --edit --replace-all"),
+    Risk("git", GIT_RUNS, "remote set-url|remote remove|remote rm|remote add|remote rename"),
     Risk("git", CHOICE, options="--upload-pack --receive-pack --extcmd --template --sendmail-cmd --to-cmd --cc-cmd"),
     Risk("git", CHOICE, options="--header-cmd --access-hook --browser --ext-diff --open-files-in-pager"),
     Risk("git", CHOICE, word=r"--exec-path=.+|ext::.*|-O.+"),
     Risk("git", CHOICE, "grep", "-O"),
+    Risk("git", CHOICE, "filter-branch"),
     Risk("git", CHOICE, "difftool|mergetool", "-x"),
     Risk("git", CHOICE, "push|fetch|pull|clone|archive|ls-remote|fetch-pack|send-pack", "--exec"),
     Risk("git", CHOICE, "clone", "-u"),
@@ -83,8 +83,11 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk(
         "mysqladmin mariadb-admin",
         _DATA,
-        word=r"drop|shutdown|kill|(old-)?password|flush-.*|reload|refresh|st(art|op)-.*",
+        word=r"d(?!eb)\w*|shut\w*|sh|k\w*|(old-)?p(?!ing|roc)\w+|f[\w-]*|re[lf]\w*|st(art|op)[\w-]*",
     ),
+    Risk("rails rake", _DATA, word=r"db:(drop|reset|purge|truncate|schema:load|structure:load)\S*"),
+    Risk("php", _DATA, word=r"migrate:(fresh|reset|refresh)|db:wipe"),
+    Risk("borg restic", _DATA, "delete|prune|forget|recreate"),
     Risk("mysqldump mariadb-dump", _DATA, options="--delete-master-logs"),
     Risk("rclone", _DATA, "delete|purge|deletefile|rmdirs|cleanup|dedupe|sync|move|moveto|bisync"),
     Risk("rclone", "gives away secrets", "config show|config dump|config redacted"),

@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
-from ..shell.known_input import SHELLS, STANDARD_INPUT, find_shell_script, reads_like_bash
+from ..shell.known_input import SHELLS, find_shell_script, is_descriptor, is_standard_input, reads_like_bash
 from ..shell.records import Script, SimpleCommand
 from .computed_options import with_empty_variables
+from .dangers import COMPUTED_OUTPUT
 from .files import files_of
 from .inline_code import AWKS, DOWNLOADERS, code_dangers, find_inline_code, language_of_program, unseen_code_dangers
 from .options import Args
@@ -93,8 +94,6 @@ _BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _MAX_BRACES = 4
 _TANGLED_BRACES = re.compile(r"\{.*,.*\}", re.DOTALL)
 _PATTERN = re.compile(r"[*?\[]")
-# awk writes to a file whose name is not a text: `print > ARGV[1]`.
-_COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*[^\s\"]")
 _ON_PATH = re.compile(r"(?:.*/)?s?bin/[^/]+")
 
 
@@ -220,7 +219,7 @@ def _may_be_written(name: str, run: Args, arguments: Sequence[Args], files: Iter
     if any(other.strip("*") and _PATTERN.search(other) and fnmatchcase(name, other) for other in files):
         return True
     is_open = any(not other.strip("*") for other in files) or any(
-        _COMPUTED_OUTPUT.search(word) for args in arguments if args.command.name in AWKS for word in args.words
+        COMPUTED_OUTPUT.search(word) for args in arguments if args.command.name in AWKS for word in args.words
     )
     others = [args.command for args in arguments if args is not run]
     shown = [
@@ -252,7 +251,7 @@ def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
     command = args.command
     options = _READ_SCRIPTS.get(command.name, "").split()
     for value in args.values(*options):
-        if value in STANDARD_INPUT or value.startswith(("<(", "/dev/fd/", "/proc/")):
+        if is_standard_input(value) or is_descriptor(value) or value.startswith(("<(", "/proc/")):
             yield next(iter(unseen_code_dangers((*command.fed_by, *command.substitutions))), _UNSEEN)
 
 
@@ -318,7 +317,7 @@ def _run_files(args: Args) -> Iterator[str]:
 def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     """Yield the script of an interpreter, and the modules that it loads first."""
     takes = _VALUE_OPTIONS.get(language, "").split()
-    yield from args.values("--require", "-r", "--import")
+    yield from args.values("--require", "-r", "--import") if language != "php" else ()
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
     if args.has("-m"):
         runs_operands = not _SCRIPT_MODULES.isdisjoint(args.values("-m"))

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from ..._plumbing.wording import in_backticks
-from .known_input import SHELLS, STANDARD_INPUT, find_known_input
+from .known_input import SHELLS, find_known_input, is_standard_input
 from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import ShellText, find_wrapped_commands
@@ -80,7 +80,7 @@ def runs_unseen_text(command: SimpleCommand) -> bool:
         return False
     if any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command)):
         return True
-    reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
+    reads = command.name in SHELLS or any(map(is_standard_input, command.plain[1:]))
     if not reads or any(_shell_texts(command)):
         return False
     known = find_known_input(command)
@@ -99,7 +99,7 @@ def _words_with_literal(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
 def _shell_texts(command: SimpleCommand) -> Iterator[bool]:
     """Yield True if the shell has a script or a text, so that its input is only data. The first operand decides."""
     for at, word in enumerate(command.plain[1:], start=1):
-        if word in STANDARD_INPUT:
+        if is_standard_input(word):
             return
         if word.startswith(("-", "+")):
             if "s" in word and not word.startswith("--"):

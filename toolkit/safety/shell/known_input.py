@@ -9,10 +9,11 @@ from .records import SimpleCommand
 
 __all__ = [
     "SHELLS",
-    "STANDARD_INPUT",
     "KnownInput",
     "find_known_input",
     "find_shell_script",
+    "is_descriptor",
+    "is_standard_input",
     "reads_like_bash",
     "skip_shell_options",
 ]
@@ -22,7 +23,9 @@ SHELLS = frozenset({
     "oil", "ysh", "elvish", "rc", "es", "oksh", "loksh", "lksh", "pdksh", "ksh93", "sash", "bash4", "bash5",
     "bash-static", "zsh5", "zsh-static", "zsh-5.9",
 })  # fmt: skip
-STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+# A name may be spelt `/dev/./stdin` or `../dev/stdin`, and after `cd /dev/fd` it is a number alone.
+_STANDARD_INPUT = re.compile(r"-|(?:.*/)?(?:stdin|fd/+0+)/*", re.DOTALL)
+_DESCRIPTOR = re.compile(r"(?:.*/)?\d+/*", re.DOTALL)
 _EXPANDS = re.compile(r"[$`]")
 # Shells that read `((...))`, `[[...]]` and `$'...'` as bash does.
 _LIKE_BASH = re.compile(r"r?bash|zsh|(?:m|o|l|lo|pd)?ksh")
@@ -43,6 +46,16 @@ class KnownInput(NamedTuple):
 
     text: str
     is_exact: bool
+
+
+def is_standard_input(word: str) -> bool:
+    """Return whether *word* names the standard input, as `-` and `/dev/stdin` do."""
+    return _STANDARD_INPUT.fullmatch(word) is not None
+
+
+def is_descriptor(word: str) -> bool:
+    """Return whether *word* may name a descriptor other than the standard input: `/dev/fd/3`."""
+    return _DESCRIPTOR.fullmatch(word) is not None and not is_standard_input(word)
 
 
 def reads_like_bash(nesting: tuple[str, ...]) -> bool:

@@ -59,7 +59,9 @@ _LAUNCHERS = (
     "gosu su-exec setuidgid chpst softlimit setlock authbind cgexec firejail bwrap eatmydata faketime tini dumb-init "
     "dbus-run-session dbus-launch xvfb-run chronic ifne torify tsocks flatpak-spawn daemonize start-stop-daemon "
     "envdir envuidgid pgrphack openvt systemd-inhibit systemd-cat run0 proot fakechroot nsjail minijail0 zrun "
-    "timelimit retry watchexec"
+    "timelimit retry watchexec srun mpirun mpiexec lxc-attach systemd-nspawn env-cmd dtach abduco ttyd gotty heaptrack "
+    "kcov py-spy lckdo run-one run-this-one keep-one-running schroot honcho shx xterm uxterm urxvt rxvt konsole "
+    "alacritty kitty foot wezterm gnome-terminal lxterminal xfce4-terminal terminator tilix"
 )
 
 PREFIXES: dict[str, Prefix] = {
@@ -226,9 +228,12 @@ PREFIXES: dict[str, Prefix] = {
     "pipenv": Prefix(after="run"),
     "pdm": Prefix(after="run"),
     "hatch": Prefix(after="run"),
-    "bundle": Prefix(after="exec"),
+    "bundle": Prefix(after="exec exe"),
     "direnv": Prefix(after="exec", skip=1),
-    "conda": Prefix(values="-n -p --name --prefix", flags="--no-capture-output --live-stream", after="run"),
+    **dict.fromkeys(
+        ("conda", "mamba", "micromamba"),
+        Prefix(values="-n -p --name --prefix", flags="--no-capture-output --live-stream", after="run"),
+    ),
     "aws-vault": Prefix(after="exec", skip=1),
     "op": Prefix(values="--env-file --account", flags="--no-masking", after="run"),
     "npx": Prefix(
@@ -236,15 +241,24 @@ PREFIXES: dict[str, Prefix] = {
         flags="-y --yes --no --no-install -q --quiet",
         texts="-c --call",
     ),
-    "npm": Prefix(values="-p --package -w --workspace", flags="-y --yes --no", texts="-c --call", after="exec x"),
+    "npm": Prefix(values="-p --package -w --workspace", flags="-y --yes --no", texts="-c --call", after="exec exe x"),
     "pnpm": Prefix(flags="-r --recursive -s --silent", texts="-c", after="exec dlx"),
     "yarn": Prefix(values="-p --package", flags="-q --quiet", after="exec dlx"),
     "bunx": Prefix(values="-p --package", flags="--bun --silent --verbose --no-install"),
     "bun": Prefix(after="x"),
     "uvx": Prefix(values="--from --with --python -p --index", flags="-q --quiet --isolated --refresh"),
     "pipx": Prefix(values="--spec --python --index-url --pip-args", flags="-v --verbose --no-cache", after="run"),
-    "rye": Prefix(after="run"),
-    "pixi": Prefix(values="-e --environment --manifest-path", after="run"),
+    **dict.fromkeys(("rye", "devbox", "dotenvx", "railway"), Prefix(after="run")),
+    **dict.fromkeys(("opam", "stack", "cabal", "lerna", "ddev"), Prefix(after="exec")),
+    **dict.fromkeys(
+        ("apptainer", "singularity", "multipass", "limactl", "incus", "machinectl"),
+        Prefix(after="exec run shell", guess=True),
+    ),
+    "rustup": Prefix(after="run", skip=1),
+    "nodemon": Prefix(texts="-x --exec", guess=True),
+    "sbatch": Prefix(texts="--wrap", guess=True),
+    "asciinema": Prefix(texts="-c --command", after="rec", guess=True),
+    "pixi": Prefix(values="-e --environment --manifest-path", after="run exec"),
     "tox": Prefix(values="-e", after="exec"),
     "pyenv": Prefix(after="exec"),
     "rbenv": Prefix(after="exec"),

@@ -13,9 +13,23 @@ __all__ = [
     "ShellText",
     "SimpleCommand",
     "WrappedCommand",
+    "program_name",
     "slice_command",
     "without_input",
 ]
+
+
+# With a `g` before them, these are the programs of GNU on a system with others: `grm` is `rm`.
+_GNU_PROGRAMS = frozenset({
+    "rm", "rmdir", "unlink", "mv", "cp", "ln", "dd", "chmod", "chown", "chgrp", "install", "shred", "truncate", "tee",
+    "touch", "mknod", "env", "nice", "nohup", "stdbuf", "chroot", "kill", "xargs", "find", "sort", "split",
+})  # fmt: skip
+
+
+def program_name(word: str) -> str:
+    """Return the program's name without its folder."""
+    name = word.rsplit("/", 1)[-1]
+    return name[1:] if name.startswith("g") and name[1:] in _GNU_PROGRAMS else name
 
 
 class CannotParse(ValueError):  # noqa: N818 -- the name says what happened, and a question to the user follows
@@ -120,7 +134,7 @@ class SimpleCommand:
     @property
     def name(self) -> str:
         """The program's name without its folder, or its source text if the name is not known."""
-        return self.words[0].rsplit("/", 1)[-1] if self.literal[0] else self.words[0]
+        return program_name(self.words[0]) if self.literal[0] else self.words[0]
 
     @property
     def pipe_source(self) -> SimpleCommand | None:

@@ -14,7 +14,7 @@ from itertools import dropwhile, takewhile
 
 from ..._plumbing.wording import in_backticks
 from .getopt import options_of, read_option
-from .known_input import SHELLS, STANDARD_INPUT, find_known_input, skip_shell_options
+from .known_input import SHELLS, find_known_input, is_descriptor, is_standard_input, skip_shell_options
 from .prefix_programs import ARCHITECTURES, PREFIXES, Prefix
 from .records import Assignment, CannotParse, ShellText, SimpleCommand, WrappedCommand, slice_command
 from .sed_scripts import SEDS, sed_actions
@@ -37,6 +37,7 @@ _FD_EXEC = re.compile(r"-[HIusigFalLp0q1]*[xX]")
 _EXEC_WORDS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec-batch"})
 _REBASE_EXEC = re.compile(r"--exe?c?(?:=(.*))?|-[a-zA-Z]*?x(.*)", re.DOTALL)
 _DIFFTOOL_EXEC = re.compile(r"--ext?c?m?d?(?:=(.*))?|-[gy]*x(.*)", re.DOTALL)
+_GIT_SETS = frozenset({"-c", "--config"})
 _TAR_EXEC = re.compile(r"(?:--checkpoint-a[a-z]*=)?exec=(.*)|--to-c[a-z]*=(.*)", re.DOTALL)
 # The subcommands of tmux and zellij that take a command line.
 _TERMINAL_RUNS = re.compile(
@@ -46,7 +47,6 @@ _CMAKE_NAMES = {
     "remove": "rm", "remove_directory": "rm", "copy": "cp", "copy_directory": "cp", "rename": "mv",
     "create_symlink": "ln", "create_hardlink": "ln",
 }  # fmt: skip
-_DESCRIPTOR_FILE = re.compile(r"/dev/fd/(?!0$).*|/proc/(?!self/fd/0$)[^/]+/fd/.*")
 _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
 
@@ -61,6 +61,8 @@ def find_wrapped_commands(command: SimpleCommand) -> Iterator[WrappedCommand]:
         yield from _commands_behind_prefix(command, PREFIXES[name])
     elif name in SHELLS:
         yield from _shell_texts(command)
+    elif name.startswith("git-"):
+        yield ShellText(" ".join(["git", name.removeprefix("git-"), *_quote_words(command, 1)]), name)
 
 
 def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[WrappedCommand]:
@@ -164,9 +166,12 @@ def _texts_in_option(command: SimpleCommand, value: str, behind: int) -> Iterato
         raise CannotParse("`env -S` has escapes and comments of its own")
     else:
         # The value begins with options and variables of `env`. The other words of the command follow it.
-        words = zip(command.words[behind:], command.literal[behind:], strict=True)
-        rest = [shlex.quote(word) if is_literal else word for word, is_literal in words]
-        yield ShellText(" ".join(["env", value, *rest]), "env")
+        yield ShellText(" ".join(["env", value, *_quote_words(command, behind)]), "env")
+
+
+def _quote_words(command: SimpleCommand, start: int) -> Iterator[str]:
+    words = zip(command.words[start:], command.literal[start:], strict=True)
+    return (shlex.quote(word) if is_literal else word for word, is_literal in words)
 
 
 def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignments: list[Assignment]) -> WrappedCommand:
@@ -183,11 +188,11 @@ def _is_quoted(command: SimpleCommand, at: int) -> bool:
 def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
     """Yield the text of `sh -c text`, or the text that the shell reads from standard input."""
     at, has_text = skip_shell_options(command)
-    if at < len(command.words) and _DESCRIPTOR_FILE.fullmatch(command.plain[at]):
+    if at < len(command.words) and not has_text and is_descriptor(command.plain[at]):
         raise CannotParse(f"`{command.name}` runs what stands behind the descriptor `{command.plain[at]}`")
     if has_text and at < len(command.words):
         yield ShellText(command.plain[at], f"{command.name} -c")
-    elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
+    elif at >= len(command.words) or is_standard_input(command.plain[at]):
         if at + 1 < len(command.words) and command.fed_by and find_known_input(command) is None:
             raise CannotParse(f"{in_backticks(f'{command.name} {command.plain[at]}')} runs what another command prints")
         yield from _input_texts(command)
@@ -268,18 +273,15 @@ def _find(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 def _git(command: SimpleCommand) -> Iterator[WrappedCommand]:
     words = command.plain
-    if "rebase" in words:
-        for at in range(words.index("rebase") + 1, len(words)):
-            if match := _REBASE_EXEC.fullmatch(words[at]):
-                yield ShellText(match[1] or match[2] or "".join(words[at + 1 : at + 2]), "git --exec")
-    if "difftool" in words:
-        for at in range(words.index("difftool") + 1, len(words)):
-            if match := _DIFFTOOL_EXEC.fullmatch(words[at]):
-                yield ShellText(match[1] or match[2] or "".join(words[at + 1 : at + 2]), "git difftool -x")
+    for subcommand, pattern in (("rebase", _REBASE_EXEC), ("difftool", _DIFFTOOL_EXEC)):
+        for at in range(words.index(subcommand) + 1 if subcommand in words else len(words), len(words)):
+            if match := pattern.fullmatch(words[at]):
+                yield ShellText(match[1] or match[2] or "".join(words[at + 1 : at + 2]), f"git {subcommand} -x")
     for at, word in enumerate(words[:-1]):
         following = words[at + 1]
-        if word in ("-c", "--config-env") and re.match(r"alias\.[^=]+=!", following):
-            yield ShellText(following.partition("!")[2], "git alias")
+        if match := re.fullmatch(r"alias\..*?(?:=(.+))?", following if word in _GIT_SETS else word, re.DOTALL):
+            text = match[1] or ("" if word in _GIT_SETS else following)
+            yield ShellText(text[1:] if text.startswith("!") else f"git {text}", "git alias")
         elif word == "foreach" and "submodule" in words:
             yield ShellText(" ".join(dropwhile(lambda text: text.startswith("-"), words[at + 1 :])), "git foreach")
         elif word == "run" and words[at - 1] == "bisect":
@@ -357,9 +359,10 @@ def _terminal(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _source(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    if any(map(_DESCRIPTOR_FILE.fullmatch, command.plain[1:])):
+    file = "".join([word for word in command.plain[1:3] if word != "--"][:1])
+    if is_descriptor(file):
         raise CannotParse(f"`{command.name}` runs what stands behind a descriptor")
-    if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT:
+    if is_standard_input(file):
         yield from _input_texts(command)
 
 
