@@ -64,9 +64,7 @@ _FOLDER_COMMANDS = ("cd", "pushd", "popd")
 _MAX_FOLDERS = 64
 
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
-_REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _FEEDERS = ("xargs", "parallel")
-_FINDERS = ("find", "fd", "fdfind")
 _NAME_ENDS = re.compile(r"""[][{}\s;|&!()<>=:,%'"`$]+""")
 _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
 
@@ -209,14 +207,7 @@ def _mark_unknown_words(command: SimpleCommand) -> SimpleCommand:
 
     The words that the wrapper fills in or adds are marked as not literal, because they are not known.
     """
-    holes: list[str] = []
-    inside, outer = command, command.wrapper
-    while outer is not None:
-        if outer.name in (*_FEEDERS, *_FINDERS):
-            options = outer.words[: len(outer.words) - len(inside.words)]
-            replacing = [(at, match) for at, word in enumerate(options) if (match := _REPLACE_OPTION.fullmatch(word))]
-            holes += ["{", *(match[1] or match[2] or "".join(options[at + 1 : at + 2]) for at, match in replacing)]
-        inside, outer = outer, outer.wrapper
+    holes = known_input.find_placeholders(command)
     literal = [is_literal and not any(hole in word for hole in holes) for word, is_literal in _words(command)]
     if _has_added_words(command):
         return replace(command, words=(*command.words, "..."), literal=(*literal, False))

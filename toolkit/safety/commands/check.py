@@ -17,7 +17,7 @@ from functools import cache
 from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
 from ..shell.evaluation import prints_into_variable
-from ..shell.known_input import SHELLS
+from ..shell.known_input import SHELLS, find_placeholders
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
 from .computed_options import find_computed_options, with_empty_variables
 from .dangers import command_dangers
@@ -26,6 +26,7 @@ from .files import CommandFiles, FileUse
 from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
+from .printed_texts import input_text
 from .targets import Danger, writing_danger
 from .unknown_programs import find_possible_texts, may_run_code, uses_raw_device
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
@@ -95,6 +96,9 @@ def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterat
             yield from _text_dangers(command, outcome.text, files, level)
     if level < _MAX_SCRIPT_DEPTH:
         yield from _possible_dangers(script, files, level)
+        for command in script.commands:
+            for text in _fill_in_input(command):
+                yield from _text_dangers(command, text, files, level)
 
 
 def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
@@ -110,6 +114,15 @@ def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterat
             for _, danger in _find_dangers(possible, files, level + 1):
                 if danger.word == "deny" or is_shell:
                     yield command.source, Danger("ask", f"may run a command that {danger.why}")
+
+
+def _fill_in_input(command: SimpleCommand) -> Iterator[str]:
+    """Yield the text of a shell with the lines that `xargs` inserts into it, if the line shows them."""
+    if command.name in SHELLS and command.wrapper is not None:
+        placeholders = {"{}", *find_placeholders(command)} - {"{"}
+        for word in command.plain[1:]:
+            for part in filter(word.__contains__, placeholders):
+                yield from (word.replace(part, line) for line in input_text(command.wrapper).splitlines())
 
 
 def _command_dangers(

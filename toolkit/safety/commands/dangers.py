@@ -17,7 +17,7 @@ from ..shell.sed_scripts import SEDS, sed_actions
 from .options import Args
 from .printed_texts import input_text
 from .table_reach import REACH_RISKS
-from .table_runners import RUNNER_RISKS
+from .table_runners import OTHER_COMPRESSORS, RUNNER_RISKS
 from .table_system import CHOICE, GIT_RUNS, SYSTEM_RISKS, Risk
 from .table_tools import TOOL_RISKS
 from .table_work import WORK_RISKS
@@ -219,9 +219,20 @@ def _rsync_dangers(args: Args) -> Iterator[Danger | None]:
 
 def _archive_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `tar --remove-files`, `zip -m` and `7z -sdel`, which remove the files they have packed."""
-    options = {"zip": ("-m", "--move"), "tar": ("--remove-files",), "gtar": ("--remove-files",)}
+    if args.command.name in ("tar", "gtar", "bsdtar"):
+        yield from _old_tar_dangers(args)
+    options = {"zip": ("-m", "--move"), "tar": ("--remove-files",), "gtar": ("--remove-files",), "bsdtar": ()}
     if args.has(*options.get(args.command.name, ("-sdel",))):
         yield from map(removal_danger, args.operands)
+
+
+def _old_tar_dangers(args: Args) -> Iterator[Danger]:
+    """Yield the dangers of options without a dash, whose values follow in their order: `tar cIf program file`."""
+    letters = "".join(args.words[:1])
+    if re.fullmatch("[A-Za-z]+", letters):
+        values = zip((letter for letter in letters if letter in "fbIFCTXgKNLVH"), args.words[1:], strict=False)
+        if any(letter == "F" or (letter == "I" and re.fullmatch(OTHER_COMPRESSORS, value)) for letter, value in values):
+            yield Danger("ask", CHOICE)
 
 
 def _cargo_dangers(args: Args) -> Iterator[Danger | None]:
@@ -326,7 +337,7 @@ _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("cp", "install", "scp"), _cp_dangers),
     "ln": _ln_dangers,
     "rsync": _rsync_dangers,
-    **dict.fromkeys(("tar", "gtar", "zip", "7z", "7za", "7zr", "7zz"), _archive_dangers),
+    **dict.fromkeys(("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zr", "7zz"), _archive_dangers),
     "cargo": _cargo_dangers,
     **dict.fromkeys(("uv", "poetry", "pdm"), _build_dangers),
     **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _write_dangers),

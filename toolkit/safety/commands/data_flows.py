@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..shell.known_input import SHELLS, find_known_input, is_standard_input
+from ..shell.known_input import SHELLS, find_known_input, find_placeholders, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
 from .inline_code import DOWNLOADERS, interpreter_dangers, unseen_code_dangers
@@ -117,7 +117,7 @@ _COMMON_COMMANDS = frozenset({
 
 def flow_dangers(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
     """Yield the dangers of where *command* gets its words, code or input from, and of where they go."""
-    if not command.literal[0] or "{}" in command.words[0]:
+    if not command.literal[0] or any(part in command.words[0] for part in ("{}", *find_placeholders(command))):
         yield Danger("ask", "runs a program whose name is only worked out when it runs")
     args = Args(command)
     name = command.name

@@ -146,6 +146,11 @@ _READS_ON = {
     "perl": re.compile(r"-[a-z]*d(?!:)"),
 }  # fmt: skip
 _PERL_CODE = re.compile(r"-[a-z0]*[MmFd](.+)", re.DOTALL)
+# Calls of node that only read files, and the name that is given to their module.
+_READS_FILES = re.compile(
+    r"\bfs\s*=\s*require\(\s*['\"](?:node:)?fs['\"]\s*\)|(?:\bfs|\brequire\(\s*['\"](?:node:)?fs['\"]\s*\))\s*\.\s*"
+    r"(?:promises\s*\.\s*)?(?:read\w+|exists|l?stat|access|realpath)(?:Sync)?\s*\("
+)
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{1,6})\}?|([0-7]{2,3}))")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
@@ -279,6 +284,7 @@ def code_dangers(language_name: str, code: str) -> Iterator[Danger]:
     # Python reads letters of other forms as plain ones, and a name may go on behind a backslash.
     code = unicodedata.normalize("NFKC", code).replace("\\\n", "")
     code += "\n" + _ESCAPE.sub(_unescape, code) if _ESCAPE.search(code) else ""
+    code = _READS_FILES.sub("", code) if language_name == "node" else code
     names = _HARMFUL_NAMES.get(language_name)
     opens_pipe = language_name in ("perl", "ruby") and _OPENS_PIPE.search(code) is not None
     if names is not None and names.search(code):

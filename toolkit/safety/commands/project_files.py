@@ -76,7 +76,8 @@ _PROJECT_FILES: tuple[tuple[str, str, str], ...] = (
     (r"Tiltfile|Snakefile|.*\.smk", "tilt snakemake", "unread"),
 )
 _MEANS_COMMAND = re.compile(
-    r"\b(?:commands?|cmds?|run_command|exec\w*|local-exec|shell|system|rule|backend-path|addopts|entry|scripts|tasks|plugins|init-hook)\b(?!\])|\btasks\]",
+    r"\b(?:commands?|cmds?|run_command|exec\w*|local-exec|shell|system|rule|backend-path|addopts|entry|scripts|tasks"
+    r"|plugins|init-hook)\b(?!\])|\btasks\]",
     re.IGNORECASE,
 )
 ODD_RECIPE = re.compile(

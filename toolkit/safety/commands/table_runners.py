@@ -21,14 +21,15 @@ from __future__ import annotations
 
 from .table_system import CHOICE, Risk
 
-__all__ = ["RUNNER_RISKS"]
+__all__ = ["OTHER_COMPRESSORS", "RUNNER_RISKS"]
 
 _LOADS = "loads code of the command's choice"
 _INSTALLS = "installs a package, which runs its scripts"
-_COMPRESSORS = (
+OTHER_COMPRESSORS = (
     r"(?!(?:gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|zstd|zstdmt|unzstd|lz4|lzip|lzop|lzma|brotli|compress)"
     r"(?: -[\w=]+)*$).+"
 )
+"""What is no program that packs."""
 _SSH_OPTION = (
     r"(?i)(-o)?(proxycommand|(permit)?localcommand|knownhostscommand|pkcs11provider|securitykeyprovider|xauthlocation"
     r"|include|identityagent|userknownhostsfile(?!\W*/dev/null))\s*[= ].*"
@@ -130,7 +131,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     # archives and text
     Risk("tar gtar bsdtar cpio", CHOICE, options="--checkpoint-action --to-command --rsh-command --rmt-command"),
     Risk("tar gtar bsdtar", CHOICE, options="-F --info-script --new-volume-script"),
-    Risk("tar gtar bsdtar", CHOICE, options="-I --use-compress-program", value=_COMPRESSORS),
+    Risk("tar gtar bsdtar", CHOICE, options="-I --use-compress-program", value=OTHER_COMPRESSORS),
     Risk("tar gtar bsdtar", "unpacks outside of its folder", options=_ABSOLUTE, word=r"-?\w*x\w*|--extract|--get"),
     Risk("tar gtar bsdtar", "unpacks outside of its folder", word=r"(?=\w*x)(?=\w*P)[xvzjJfpkmaohSPC]+"),
     Risk("zip", CHOICE, options="-TT --unzip-command"),

@@ -11,6 +11,7 @@ __all__ = [
     "SHELLS",
     "KnownInput",
     "find_known_input",
+    "find_placeholders",
     "find_shell_script",
     "is_descriptor",
     "is_standard_input",
@@ -26,6 +27,8 @@ SHELLS = frozenset({
 # A name may be spelt `/dev/./stdin` or `../dev/stdin`, and after `cd /dev/fd` it is a number alone.
 _STANDARD_INPUT = re.compile(r"-|(?:.*/)?(?:stdin|fd/+0+)/*", re.DOTALL)
 _DESCRIPTOR = re.compile(r"(?:.*/)?\d+/*", re.DOTALL)
+_FILL_IN = frozenset({"xargs", "parallel", "find", "fd", "fdfind"})
+_REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _EXPANDS = re.compile(r"[$`]")
 # Shells that read `((...))`, `[[...]]` and `$'...'` as bash does.
 _LIKE_BASH = re.compile(r"r?bash|zsh|(?:m|o|l|lo|pd)?ksh")
@@ -91,6 +94,20 @@ def _printed_text(command: SimpleCommand) -> KnownInput | None:
     # Escapes and formats would change the text. A text without an end of line may be printed again, by a loop.
     is_exact = command.name == "echo" and len(words) == len(command.words) - 1
     return None if "\\" in text or "%" in text or text.startswith("-") else KnownInput(text, is_exact)
+
+
+def find_placeholders(command: SimpleCommand) -> list[str]:
+    """Return the texts that `xargs`, `parallel` or `find` replaces in the words of *command*: `{}`, or `%` of `-I%`."""
+    placeholders: list[str] = []
+    inside, outer = command, command.wrapper
+    while outer is not None:
+        if outer.name in _FILL_IN:
+            options = outer.words[: len(outer.words) - len(inside.words)]
+            replacing = [(at, match) for at, word in enumerate(options) if (match := _REPLACE_OPTION.fullmatch(word))]
+            named = (match[1] or match[2] or "".join(options[at + 1 : at + 2]) for at, match in replacing)
+            placeholders += ["{", *filter(None, named)]
+        inside, outer = outer, outer.wrapper
+    return placeholders
 
 
 def find_shell_script(command: SimpleCommand) -> str | None:
