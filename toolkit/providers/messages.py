@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from .._plumbing.versioned_json import split_version
+from .._plumbing.versioned_json import remove_version
 from ..content import FilePart, ImagePart, Part, TextPart, part_from_json
 from ..results import ToolCall, ToolResult
 from ..values.rendering import as_json
@@ -161,8 +161,7 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"not a message: expected an object, got {type(data).__name__}")  # noqa: TRY004 -- unread JSON
-    split_version(data, "a message", [_VERSION])
-    role = data.get("role")
+    role = remove_version(data, "a message", _VERSION).get("role")
     if not isinstance(role, str) or role not in _READERS:
         raise ValueError(f"not a message: unknown role {role!r}; known are {', '.join(_READERS)}")
     try:
