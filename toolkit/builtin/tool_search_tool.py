@@ -14,8 +14,8 @@ from typing_extensions import TypedDict
 from ..catalogs.search import Ranker
 from ..catalogs.search.embeddings import EmbeddingRanker
 from ..catalogs.search.finder import clean_description, group_of, is_imported, shorten_description
-from ..catalogs.snapshot import is_resolved
 from ..catalogs.summaries import describe_fitting_tools
+from ..catalogs.tool_reports import is_resolved
 from ..catalogs.views import CatalogView
 from ..context import Context
 from ..decorator import tool

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from .._option_checks import describe_type
 from .._plumbing.forks import unlock_properties_in_children
 from .._plumbing.records import record
-from ..errors import DefinitionError, DuplicateTool
+from ..errors import DuplicateTool
 from ..functions.callables import find_source_location
 from ..spec import Tool
 
@@ -22,7 +22,6 @@ __all__ = [
     "diff_tables",
     "has_foreign",
     "is_foreign",
-    "is_resolved",
     "merge_tables",
     "names_of",
 ]
@@ -178,15 +177,6 @@ def is_foreign(tool: Tool) -> bool:
 def has_foreign(tools: Iterable[Tool]) -> bool:
     """Return whether any of *tools* comes from outside the program."""
     return any(map(is_foreign, tools))
-
-
-def is_resolved(tool: Tool) -> bool:
-    """Return whether every name in the annotations of *tool* is defined, so that it has a schema."""
-    try:
-        _ = tool.signature
-    except DefinitionError:
-        return False
-    return True
 
 
 def names_of(tool: Tool) -> frozenset[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .._plumbing.wording import format_dollars
+from ..errors import DefinitionError
 from ..formats import Definitions, definitions_for
 from ..session import Session
 from ..spec import Tool
 from .snapshot import describe_place
 from .views import CatalogView
 
-__all__ = ["define_tool", "describe_facts", "tool_to_json"]
+__all__ = ["define_tool", "describe_facts", "is_resolved", "tool_to_json"]
 
 
 def describe_facts(tool: Tool) -> str:
@@ -35,6 +36,15 @@ def describe_facts(tool: Tool) -> str:
     }
     stated = [word for word, holds in effects.items() if holds] or ["writes"]
     return ", ".join([*stated, *(word for word, holds in manners.items() if holds)])
+
+
+def is_resolved(tool: Tool) -> bool:
+    """Return whether every name in the annotations of *tool* is defined, so that it has a schema."""
+    try:
+        _ = tool.signature
+    except DefinitionError:
+        return False
+    return True
 
 
 def tool_to_json(tool: Tool) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import click
 from ..approvals import Approvals, ApprovalStore, Asker, MemoryApprovals
 from ..builders import dispatcher_options
 from ..calls.resources import PER_CALL, missing_resources
-from ..catalogs.snapshot import is_resolved
+from ..catalogs.tool_reports import is_resolved
 from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..policies.audit import AuditLog

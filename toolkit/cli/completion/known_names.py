@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ...catalogs.snapshot import is_resolved
+from ...catalogs.tool_reports import is_resolved
 from ...catalogs.views import CatalogView
 from ...spec import Tool
 from ...storage.shared_files import write_atomically

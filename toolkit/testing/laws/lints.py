@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..._plumbing.wording import format_count
-from ...catalogs.snapshot import is_resolved
+from ...catalogs.tool_reports import is_resolved
 from ...docstrings.parsing import words
 from ...functions.unsent_parameters import is_optional
 from ...spec import Tool
