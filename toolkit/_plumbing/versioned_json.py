@@ -9,12 +9,7 @@ __all__ = ["check_field_types", "remove_version"]
 
 
 def remove_version(data: Any, subject: str, version: int) -> dict[str, Any]:
-    """
-    Return the fields of *data* besides its version.
-
-    Raises:
-        ValueError: *data*, a record as JSON, has another version than *version*, or none. The message names *subject*.
-    """
+    """Return the fields of *data* besides its version; raise `ValueError` about *subject* if it is another version."""
     actual = data.get("version") if isinstance(data, Mapping) else None
     if type(actual) is not int or actual != version:
         raise ValueError(f"{subject} of version {actual!r} cannot be read; version {version} can")

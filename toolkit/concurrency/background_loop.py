@@ -32,13 +32,7 @@ _inherited_loops: list[object] = []
 
 
 class BackgroundLoop:
-    """
-    Runs coroutines for threads that wait for their results. The first of them starts the loop.
-
-    Args:
-        cleanup_seconds: How long the coroutines may take to end when the loop is closed.
-        name: The name of the thread.
-    """
+    """Runs coroutines for threads that wait for their results, in a thread called *name*. The first starts the loop."""
 
     def __init__(self, *, cleanup_seconds: float, name: str = "toolkit-loop") -> None:
         self._cleanup_seconds = cleanup_seconds
