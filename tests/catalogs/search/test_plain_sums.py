@@ -39,19 +39,19 @@ queries = st.lists(st.sampled_from(ASKED), max_size=4, unique_by=lambda word: wo
 
 def summed(documents, query, limit, keep):
     """The names and scores that *query* finds, by going through all tools and all words."""
-    entries = {document.name: read_document(document) for document in documents}
+    entries = {document.name: (document, *read_document(document)) for document in documents}
     index = Index(documents)
     asked = parse_query(query, index._worth_by_word, index._vocabulary, len(entries))
     assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= MAX_LOOKUPS
     places = []
-    for name, (worth, phrases, texts, names, aliases, is_imported) in entries.items():
+    for name, (document, worth, phrases, texts, names) in entries.items():
         score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
         score += sum(weight for pair, weight in asked.pairs if pair in phrases)
         score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)
         score = round(1.0 if normalise_name(query.strip()) in names else score / asked.full_score, 9)
-        is_aside = score == 1.0 and query.strip() not in (name, *aliases)
+        is_aside = score == 1.0 and query.strip() not in (name, *document.aliases)
         if score >= MIN_SHARE_OF_FULL and name in keep:
-            places.append((-score, is_aside, is_imported, name))
+            places.append((-score, is_aside, document.is_imported, name))
     best = -min(places)[0] if places else 0.0
     return [(name, -score) for score, _, _, name in sorted(places) if -score >= best * MIN_SHARE_OF_BEST][:limit]
 
@@ -105,9 +105,14 @@ def tables(index):
     spelling = vocabulary._spelling
     under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._words_by_rest.items()}
     return (
-        index._entries,
+        index._words,
+        index._phrases,
+        index._texts,
+        index._names,
+        index._aliases,
         dict(index._worth_by_word),
         index._tools_by_name,
+        index._foreign,
         vocabulary._tool_counts,
         vocabulary._words_by_beginning,
         under,

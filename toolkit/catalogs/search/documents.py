@@ -52,16 +52,12 @@ class IndexEntry(NamedTuple):
         phrases: The stems of the name, the hint and the description in their order, with a space around each.
         texts: The document's words as they are spelt, each once.
         names: The document's name and aliases in the form in which names are compared.
-        aliases: The aliases as they are written.
-        is_imported: Whether the tool was imported.
     """
 
     worth: dict[str, float]
     phrases: str
     texts: tuple[str, ...]
     names: tuple[str, ...]
-    aliases: tuple[str, ...]
-    is_imported: bool
 
 
 class DocumentField(NamedTuple):
@@ -124,7 +120,7 @@ def read_document(document: Document) -> IndexEntry:
     worth = {stem: _ROUNDED_WORTHS[int(WORTH_STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     texts = tuple(dict.fromkeys(chain.from_iterable(map(_get_texts, all_readings))))
     spellings = tuple(dict.fromkeys(map(normalise_name, names)))
-    return IndexEntry(worth, f" {' | '.join(phrases)} ", texts, spellings, document.aliases, document.is_imported)
+    return IndexEntry(worth, f" {' | '.join(phrases)} ", texts, spellings)
 
 
 WORTH_STEPS = 250

@@ -17,7 +17,7 @@ from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple
 
 from ..._plumbing.forks import unlock_in_children
-from .documents import Document, IndexEntry, read_document
+from .documents import Document, read_document
 from .fusion import Ranker, blend_of, blend_scores, score_with_ranker
 from .query import ParsedQuery, parse_query
 from .vocabulary import Vocabulary
@@ -88,8 +88,16 @@ class Index:
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         # A child that is forked during a change has to make a new index.
         self._lock = unlock_in_children(threading.Lock())
-        self._entries: dict[str, IndexEntry] = {}
-        # These tables are built from the entries.
+        # These tables have the names of tools as keys. One record for each tool would be an object that every full
+        # garbage collection visits; the collector does not visit dictionaries and tuples that hold only text and
+        # numbers.
+        self._words: dict[str, dict[str, float]] = {}
+        self._phrases: dict[str, str] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._aliases: dict[str, tuple[str, ...]] = {}
+        self._foreign: set[str] = set()
+        # These tables have words as keys, and are built from the tables above.
         self._worth_by_word: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._tools_by_name: dict[str, dict[str, None]] = {}
         self._vocabulary = Vocabulary()
@@ -97,23 +105,28 @@ class Index:
             self.add(document)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._words)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._words
 
     def add(self, document: Document) -> None:
         """Add *document*, or replace the document of the same name."""
-        name, entry = document.name, read_document(document)
+        name, (words, phrases, texts, names) = document.name, read_document(document)
         with self._lock:
-            if name in self._entries:
+            if name in self._words:
                 self._forget(name)
-            self._entries[name] = entry
-            for key, worth in entry.worth.items():
-                self._worth_by_word[key][name] = worth
-            for spelling in entry.names:
+            self._words[name], self._phrases[name], self._texts[name], self._names[name] = words, phrases, texts, names
+            if document.aliases:
+                self._aliases[name] = document.aliases
+            if document.is_imported:
+                self._foreign.add(name)
+            worth_by_word = self._worth_by_word
+            for key, worth in words.items():
+                worth_by_word[key][name] = worth
+            for spelling in names:
                 self._tools_by_name.setdefault(spelling, {})[name] = None
-            self._vocabulary.add(entry.texts)
+            self._vocabulary.add(texts)
 
     def remove(self, name: str) -> None:
         """
@@ -123,7 +136,7 @@ class Index:
             KeyError: No tool in the index has this name.
         """
         with self._lock:
-            if name not in self._entries:
+            if name not in self._words:
                 raise KeyError(f"no tool named `{name}` in the index")
             self._forget(name)
 
@@ -167,8 +180,8 @@ class Index:
         self, query: str, limit: int, predicate: Callable[[str], bool] | None, ranker: Ranker
     ) -> list[Hit]:
         with self._lock:
-            entries = self._entries.copy()
-        names = [name for name in entries if predicate is None or predicate(name)]
+            words, foreign = self._words.copy(), self._foreign.copy()
+        names = [name for name in words if predicate is None or predicate(name)]
         parsed, matches = self._find(query, None)
         allowed = set(names)
         ours = {
@@ -184,26 +197,25 @@ class Index:
         scores.update(dict.fromkeys(named, 1.0))
 
         def sort_key(name: str) -> tuple[float, int, bool, str]:
-            return -scores[name], named.get(name, 0), entries[name].is_imported, name
+            return -scores[name], named.get(name, 0), name in foreign, name
 
         best = nsmallest(limit, scores, key=sort_key)
-        return _hits([_Match(name, scores[name], entries[name].worth) for name in best], parsed)
+        return _hits([_Match(name, scores[name], words[name]) for name in best], parsed)
 
     def _find(self, query: str, max_tools: int | None) -> tuple[ParsedQuery, list[_Match]]:
         """Return the parsed *query*, and in order the best *max_tools* tools that have part of it, or all of them."""
         literal = query.strip()
         with self._lock:
-            entries = self._entries
-            parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(entries))
+            words, foreign = self._words, self._foreign
+            parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words))
             scores = self._score_by_words(parsed, max_tools)
             shares = self._refine(self._choose_best(scores, max_tools, MAX_REFINED_TOOLS), parsed)
             named = self._tools_by_name.get(normalise_name(literal), ()) if len(literal) <= MAX_NAME_CHARS else ()
             shares.update(dict.fromkeys(named, 1.0))
-            inexact_names = {name for name in named if literal not in (name, *entries[name].aliases)}
-            places = sorted(
-                (-share, name in inexact_names, entries[name].is_imported, name) for name, share in shares.items()
-            )
-            return parsed, [_Match(name, -share, entries[name].worth) for share, _, _, name in places[:max_tools]]
+            inexact_names = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
+            places = [(-share, name in inexact_names, name in foreign, name) for name, share in shares.items()]
+            places.sort()
+            return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:max_tools]]
 
     def _score_by_words(self, parsed: ParsedQuery, max_tools: int | None) -> dict[str, float]:
         """Return the score of each tool by its words. With *max_tools*, a tool that has only common words may miss."""
@@ -229,31 +241,33 @@ class Index:
         if len(scores) <= count:
             return scores
         least = nlargest(count, scores.values())[-1]
-        entries = self._entries
-        best = sorted((-score, entries[name].is_imported, name) for name, score in scores.items() if score >= least)
+        foreign = self._foreign
+        best = sorted((-score, name in foreign, name) for name, score in scores.items() if score >= least)
         return {name: -score for score, _, name in best[:count]}
 
     def _refine(self, scores: dict[str, float], parsed: ParsedQuery) -> dict[str, float]:
         """Return the shares of the full score, after neighbouring words and exact forms of words have been added."""
         shares: dict[str, float] = {}
         for name, score in scores.items():
-            entry, extra = self._entries[name], 0.0
+            phrases, extra = self._phrases[name], 0.0
             for pair, weight in parsed.pairs:
-                if pair in entry.phrases:
+                if pair in phrases:
                     extra += weight
             for text, key, weight in parsed.exact:
-                if text in entry.texts:
-                    extra += entry.worth[key] * weight
+                if text in self._texts[name]:
+                    extra += self._words[name][key] * weight
             share = round((score + extra) / parsed.full_score, SCORE_DIGITS)
             if share >= MIN_SHARE_OF_FULL:
                 shares[name] = share
         return shares
 
     def _forget(self, name: str) -> None:
-        entry = self._entries.pop(name)
-        _discard(self._worth_by_word, entry.worth, name)
-        _discard(self._tools_by_name, entry.names, name)
-        self._vocabulary.remove(entry.texts)
+        self._foreign.discard(name)
+        self._aliases.pop(name, None)
+        del self._phrases[name]
+        _discard(self._worth_by_word, self._words.pop(name), name)
+        _discard(self._tools_by_name, self._names.pop(name), name)
+        self._vocabulary.remove(self._texts.pop(name))
 
 
 def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:

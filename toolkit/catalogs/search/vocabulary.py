@@ -38,7 +38,7 @@ class Vocabulary:
     def _drop_tables(self) -> None:
         self._words_by_beginning: dict[str, list[str]] | None = None
         self._spelling: Spelling | None = None
-        self._words_by_root: dict[str, list[str]] | None = None
+        self._words_by_root: dict[str, tuple[str, ...]] | None = None
 
     def add(self, texts: Iterable[str]) -> None:
         """Record that one more tool uses these words."""
@@ -67,12 +67,13 @@ class Vocabulary:
         The other forms of the same word are left out: they have one stem.
         """
         if self._words_by_root is None:
-            families: dict[str, list[str]] = {}
+            families: dict[str, tuple[str, ...]] = {}
             for word in self._tool_counts:
-                families.setdefault(find_root(word), []).append(word)
+                root = find_root(word)
+                families[root] = (*families.get(root, ()), word)
             self._words_by_root = families
         own_stem = stem(text)
-        family = self._words_by_root.get(find_root(text), [])
+        family = self._words_by_root.get(find_root(text), ())
         return self._most_common([word for word in family if stem(word) != own_stem]) if family else []
 
     def find_completions(self, text: str) -> list[tuple[str, float]]:
