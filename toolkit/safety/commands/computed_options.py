@@ -29,7 +29,7 @@ from .variable_values import (
     remove_variables,
 )
 
-__all__ = ["find_computed_options", "with_empty_variables"]
+__all__ = ["DEFAULT", "find_computed_options", "with_empty_variables"]
 
 # Substitutions that print a number, a date, or a name that the line does not choose.
 _PLAIN_SUBSTITUTION = re.compile(
@@ -44,7 +44,8 @@ _PLAIN_SUBSTITUTION = re.compile(
     r")\s*(?:2>\s*/dev/null\s*)?\)"
 )
 _FILE_CONTENT = re.compile(r"\$\(\s*(?:cat\s+|<\s*)[\w./]+\s*\)")
-_DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$`]*)\}")
+DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$`]*)\}")
+"""A variable with the text that stands for it if it is not set."""
 # What may print any text: a substitution, another variable's value, a variable that is changed.
 _SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
 _CHANGED = re.compile(r"\$\{(\w+|[@*])(?:[^\w}\[:=+-]|:[^=+-])")
@@ -103,7 +104,7 @@ def with_empty_variables(command: SimpleCommand) -> Iterator[SimpleCommand]:
 
 
 def _empty_variables(word: str) -> str:
-    word = _INSIDE_WORD.sub("", _DEFAULT.sub(r"\1", word))
+    word = _INSIDE_WORD.sub("", DEFAULT.sub(r"\1", word))
     name, equals, value = word.partition("=")
     emptied = remove_variables(name)
     if emptied == name or _JOINED_VALUE.match(name) or not (emptied.startswith("-") or (equals and emptied)):
@@ -247,7 +248,7 @@ def _readings(
     command: SimpleCommand, computed: _ComputedWords, values: Mapping[str, Sequence[str]]
 ) -> Iterator[SimpleCommand]:
     """Yield *command* with its variables filled in, its defaults and braces expanded, and other variables empty."""
-    texts = [_DEFAULT.sub(r"\1", plain) for plain in command.plain]
+    texts = [DEFAULT.sub(r"\1", plain) for plain in command.plain]
     for turn in range(max(1, count_turns(" ".join(texts), values))):
         words: list[str] = []
         for text, plain, is_known in zip(texts, command.plain, command.literal, strict=True):
