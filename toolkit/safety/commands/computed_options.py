@@ -30,7 +30,7 @@ from .variable_values import (
     remove_variables,
 )
 
-__all__ = ["find_computed_options", "with_empty_variables"]
+__all__ = ["fill_in_defaults", "find_computed_options", "with_empty_variables"]
 
 # Substitutions that print a number, a date, or a name that the line does not choose.
 _PLAIN_SUBSTITUTION = re.compile(
@@ -111,14 +111,14 @@ def with_empty_variables(command: SimpleCommand) -> Iterator[SimpleCommand]:
 def _with_defaults(command: SimpleCommand) -> Iterator[list[str]]:
     """Yield the words with the default of `${u:-x}`, and without and with the text of `${u:+x}`."""
     known = list(zip(command.plain, command.literal, strict=True))
-    without = [plain if is_known else _fill_in_defaults(plain, "") for plain, is_known in known]
+    without = [plain if is_known else fill_in_defaults(plain, "") for plain, is_known in known]
     yield without
-    with_text = [plain if is_known else _fill_in_defaults(plain, r"\1") for plain, is_known in known]
+    with_text = [plain if is_known else fill_in_defaults(plain, r"\1") for plain, is_known in known]
     if with_text != without:
         yield with_text
 
 
-def _fill_in_defaults(word: str, alternative: str) -> str:
+def fill_in_defaults(word: str, alternative: str) -> str:
     """Return *word* with its defaults, the innermost first, and with *alternative* for `${u:+x}`."""
     before = ""
     while before != word:

@@ -199,7 +199,9 @@ def interpreter_dangers(args: Args, files: CommandFiles | None = None) -> Iterat
         yield Danger("ask", "runs code that is only worked out when it runs")
     code = "\n".join(text for text, _ in texts if text)
     yield from code_dangers(language_name, code)
-    for path in _TEXT_IN_CODE.findall(code) if files is not None else ():
+    if files is None:
+        return
+    for path in _TEXT_IN_CODE.findall(code):
         if files.is_write_protected(path) or files.is_secret(path) or writing_danger(path) is not None:
             yield Danger("ask", f"runs code that is about {in_backticks(path)}")
 

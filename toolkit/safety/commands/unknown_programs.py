@@ -19,12 +19,13 @@ from ..shell.parser import parse_script
 from ..shell.prefix_programs import PREFIXES
 from ..shell.records import CannotParse, Script, SimpleCommand, slice_command
 from ..shell.wrappers import RUNNERS
+from .computed_options import fill_in_defaults
 from .dangers import has_dangers
 from .inline_code import AWKS, language_of_program
 from .project_files import MAKES
 from .table_files import FILES, NAMES_ONLY
 from .targets import writing_danger
-from .variable_values import collect_values, fill_in_command
+from .variable_values import collect_values, fill_in_command, remove_variables
 
 __all__ = ["find_possible_commands", "find_possible_texts", "may_run_code", "uses_raw_device"]
 
@@ -39,6 +40,8 @@ _SHOW_DEVICES = frozenset({"lsblk", "blkid", "findmnt", "smartctl", "udevadm", "
 # Of these programs only the values count that they set: `make CC='gcc -g'`.
 _TAKES_VARIABLES = frozenset({*MAKES, "cmake", "meson", "ninja", "export", "declare", "typeset"})
 _SETTING = re.compile(r"-*[A-Za-z_][\w.:-]*")
+_SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
+_SEVERAL_WORDS = re.compile(r"[\s;&|<>()$`]")
 _SEPARATOR = re.compile(r"[;&|\n(){}`]+")
 # `system("x")`, `(system "x")`, `os.popen("x")`
 _CALL = re.compile(
@@ -92,11 +95,23 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
         if command.name in script.functions or not (_is_unknown(command) or command.name in _TAKES_VARIABLES):
             continue
         readings = [command]
-        if not all(command.literal):
+        if command.gets_words_from_input or not all(command.literal):
             values = collect_values(script) if values is None else values
             readings += fill_in_command(command, values)
+            readings += map(_without_variables, [*readings])
         for reading in readings:
             yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
+
+
+def _without_variables(command: SimpleCommand) -> SimpleCommand:
+    """Return *command* as it is if its variables and substitutions are empty: `launcher "$x"rm`."""
+    words = tuple(
+        source[2:-1] if source.startswith('$"') else _SUBSTITUTION.sub("", remove_variables(plain))
+        for source, plain in zip(
+            command.words, (fill_in_defaults(plain, r"\1") for plain in command.plain), strict=True
+        )
+    )
+    return replace(command, words=words, plain=words, literal=(True,) * len(words))
 
 
 def _find_among_words(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
@@ -108,7 +123,7 @@ def _find_among_words(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
         name, equals, value = word.partition("=")
         if not equals or not _SETTING.fullmatch(name):
             value = "" if is_known or word.startswith("-") else word
-        if len(value.split()) > 1:
+        if _SEVERAL_WORDS.search(value.strip()):
             yield value
         elif value.strip():
             yield slice_command(command, at, len(command.words), first_word=value)

@@ -177,7 +177,11 @@ def fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> s
 
 
 def _name_of(match: re.Match[str]) -> str:
-    return match[1] or match[2] or match[0]
+    if match[1] or match[2]:
+        return match[1] or match[2]
+    # `$( echo a )` prints what `$(echo a)` prints.
+    opening = 2 if match[0].startswith("$(") else 1
+    return f"{match[0][:opening]}{match[0][opening:-1].strip()}{match[0][-1]}"
 
 
 def find_set_names(command: SimpleCommand) -> Iterator[str | None]:
