@@ -105,11 +105,10 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
 
 def _without_variables(command: SimpleCommand) -> SimpleCommand:
     """Return *command* as it is if its variables and substitutions are empty: `launcher "$x"rm`."""
+    texts = [fill_in_defaults(plain, r"\1") for plain in command.plain]
     words = tuple(
-        source[2:-1] if source.startswith('$"') else _SUBSTITUTION.sub("", remove_variables(plain))
-        for source, plain in zip(
-            command.words, (fill_in_defaults(plain, r"\1") for plain in command.plain), strict=True
-        )
+        source[2:-1] if source.startswith('$"') else _SUBSTITUTION.sub("", remove_variables(text))
+        for source, text in zip(command.words, texts, strict=True)
     )
     return replace(command, words=words, plain=words, literal=(True,) * len(words))
 
