@@ -4,7 +4,7 @@ Whatever came and went, an index answers as one made of what is there; and spell
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
@@ -119,18 +119,6 @@ def test_spelling_finds_what_comparing_with_every_word_finds(known, word):
     edits = {other: distance(word, other, 2) for other in known if distance(word, other, 2) <= allowed(other)}
     fewest = min(edits.values(), default=0)
     assert sorted(Spelling(known).nearest(word)[1]) == sorted(other for other in edits if edits[other] == fewest)
-
-
-@given(st.sets(LETTERS, max_size=8), st.sets(LETTERS, max_size=8))
-def test_forgetting_undoes_learning(kept, gone):
-    """What is forgotten leaves no trace."""
-    assume(kept.isdisjoint(gone))
-    spelling, alone = Spelling([*kept, *gone]), Spelling(kept)
-    for word in gone:
-        spelling.forget(word)
-    assert all(spelling.nearest(word)[1] == alone.nearest(word)[1] == [word] for word in kept)
-    assert spelling._words_by_rest.keys() == alone._words_by_rest.keys()
-    assert all(sorted(spelling.nearest(word)[1]) == sorted(alone.nearest(word)[1]) for word in gone)
 
 
 def aligned(one, other):
