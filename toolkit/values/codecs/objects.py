@@ -96,14 +96,15 @@ def object_codec(
     extras: Codec | None = None,
     forbidden: frozenset[str] = frozenset(),
     as_dict: bool = False,
+    is_assignable: bool = False,
     hashable: bool = False,
 ) -> Codec:
     """
     Return the codec of an object with *fields*.
 
     *build* gets the values as keyword arguments. With *as_dict*, *build* is not called, and the decoded dictionary is
-    the value. The names in *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema
-    shows them to a model.
+    the value. With *is_assignable*, *build* is a class whose constructor only assigns its arguments. The names in
+    *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema shows them to a model.
     """
     schema = _object_schema(fields, extras)
 
@@ -119,6 +120,8 @@ def object_codec(
 
     def emit(writer: CodeWriter, value: str) -> str:
         results, maybe_absent, extra_values = _emit_fields(writer, value, fields, extras, forbidden)
+        if is_assignable and not extra_values and not maybe_absent:
+            return _emit_assignments(writer, build, {field.name: results[field.name] for field in fields})
         return _emit_build(writer, fields, build, results, maybe_absent, extra_values, as_dict)
 
     return Codec(
@@ -257,6 +260,15 @@ def _emit_fields(
     else:
         extra_values = _emit_extras(writer, value, fields, extras, forbidden, count)
     return results, maybe_absent, extra_values
+
+
+def _emit_assignments(writer: CodeWriter, cls: Any, results: Mapping[str, str]) -> str:
+    """Write what the constructor of *cls* does. Calling the constructor would take twice as long."""
+    built = writer.new_name()
+    writer.line(f"{built} = {writer.constant(object.__new__)}({writer.constant(cls)})")
+    for name, result in results.items():
+        writer.line(f"{built}.{name} = {result}")
+    return built
 
 
 def _emit_build(

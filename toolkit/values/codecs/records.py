@@ -70,7 +70,14 @@ def _record_codec(hint: Any, reader: HintReader, fields_of: Callable[[ClassHints
         if cls.__hash__ is tuple.__hash__:
             hashable = all(field.codec.hashable for field in fields)
         build = functools.partial(_build_record, cls) if reader.for_output else cls
-        codec = object_codec(fields, build, InlineEncode(encode, emit_encoding), kind=cls, hashable=hashable)
+        codec = object_codec(
+            fields,
+            build,
+            InlineEncode(encode, emit_encoding),
+            kind=cls,
+            is_assignable=build is cls and _only_assigns(cls, fields),
+            hashable=hashable,
+        )
         if description := parse_class_docstring(cls).description:
             codec.schema["description"] = description
         return replace(codec, parts=_record_parts(hint, fields))
@@ -92,6 +99,24 @@ def _build_record(cls: Any, /, **values: Any) -> Any:
     """Return a record made from those *values* that its constructor accepts. It computes the others itself."""
     parameters = inspect.signature(cls).parameters
     return cls(**{name: value for name, value in values.items() if name in parameters})
+
+
+def _only_assigns(cls: Any, fields: Sequence[ObjectField]) -> bool:
+    """Return whether the constructor of *cls* does nothing but assign *fields*, as in most dataclasses."""
+    options = vars(cls).get("__dataclass_params__")
+    if options is None or options.frozen or not options.init or hasattr(cls, "__post_init__"):
+        return False
+    declared = cls.__dataclass_fields__
+    return (
+        # `dataclass` writes constructors inside a function of this name, and keeps one that the class has.
+        getattr(getattr(vars(cls).get("__init__"), "__code__", None), "co_qualname", None)
+        == "__create_fn__.<locals>.__init__"
+        and cls.__new__ is object.__new__
+        and type(cls).__call__ is type.__call__
+        and declared.keys() == {field.name for field in fields}
+        and all(dc_field.init and _field_kind(dc_field) == "_FIELD" for dc_field in declared.values())
+        and all(map(is_identifier, declared))
+    )
 
 
 # Dataclasses.

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from .keywords import KEYWORDS, MAX_ERRORS, build_error, classes_that_fit
+from .keywords import KEYWORDS, MAX_ERRORS, UNSET, SchemaError, classes_that_fit
 from .vocabulary import is_mapping
 
 __all__ = ["SchemaValidator", "iter_mappings"]
@@ -159,11 +159,14 @@ def _iter_errors(validator: Any, instance: Any, path: Any, schema_path: Any) -> 
     """Run jsonschema's own loop over the keywords of a schema."""
     schema = validator.schema
     if schema is False:
-        error = build_error(validator=None, validator_value=None, instance=instance, schema=schema)
+        error: Any = SchemaError(validator=None, validator_value=None, instance=instance, schema=schema)
         yield _prepend_steps(error, path, schema_path)
     for check, keyword, value in validator._validators:  # noqa: SLF001 -- like jsonschema's own loop, here and below
         for error in check(validator, value, instance, schema) or ():
-            error._set(validator=keyword, validator_value=value, instance=instance, schema=schema)  # noqa: SLF001
+            if error.schema is UNSET:
+                error.validator, error.validator_value, error.instance, error.schema = keyword, value, instance, schema
+            elif not isinstance(error.schema, (dict, bool)):
+                error._set(validator=keyword, validator_value=value, instance=instance, schema=schema)  # noqa: SLF001
             if keyword not in ("if", "$ref"):
                 error.schema_path.appendleft(keyword)
             yield _prepend_steps(error, path, schema_path)

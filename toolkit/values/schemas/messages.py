@@ -189,6 +189,10 @@ def _unknown_key_message(error: Any) -> Callable[[], str]:
 
 
 def _wrong_type_message(error: Any) -> str:
+    if len(error.schema) == 1:  # most schemas state only the type, and this is quicker
+        kinds = error.validator_value
+        words = _TYPE_WORDS[kinds] if type(kinds) is str else join_with_or([_TYPE_WORDS[kind] for kind in kinds])
+        return f"expected {words}, got {show_value(error.instance)}"
     # If the value is one of the choices, only its type is wrong.
     schema = {keyword: value for keyword, value in error.schema.items() if keyword not in ("enum", "const")}
     return f"expected {describe_expectation(schema)}, got {show_value(error.instance)}"

@@ -1,4 +1,4 @@
-"""Generated code makes a record with its constructor, as decoding does."""
+"""Generated code assigns the fields of a plain dataclass itself, and calls every constructor that does more."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from toolkit.values.codecs.code_writer import compile_codec
+from toolkit.values.codecs.code_writer import UNSURE, compile_codec
 from toolkit.values.codecs.rules import create_hint_reader
+
+
+class Counting(type):
+    """Counts the objects that are made."""
+
+    count = 0
+
+    def __call__(cls, *arguments: Any, **named: Any) -> Any:
+        Counting.count += 1
+        return super().__call__(*arguments, **named)
 
 
 def decode(cls: type, value: Any) -> Any:
@@ -30,6 +40,16 @@ def test_a_plain_dataclass_has_its_fields_in_order():
     decoded = decode(Plain, {"early": "y"})
     assert decoded == Plain(early="y")
     assert decoded.tags is not decode(Plain, {}).tags
+
+
+def test_slots_are_filled():
+    @dataclass(slots=True)
+    class Slotted:
+        a: int
+        b: int = 2
+
+    codec = create_hint_reader(globals()).codec(Slotted)
+    assert compile_codec(codec, "it")({"a": 1}, 0) == Slotted(1, 2)
 
 
 @dataclass
@@ -101,3 +121,41 @@ def test_what_a_class_does_when_it_is_made_is_done(cls: type, expected: Any):
 def test_a_subclass_without_a_constructor_of_its_own():
     """`dataclass` writes one, which does not call the constructor of the base."""
     assert vars(decode(Child, {"a": 1})) == {"a": 1}
+
+
+def test_a_frozen_dataclass_is_made_by_its_constructor():
+    @dataclass(frozen=True)
+    class Frozen:
+        a: int
+
+    codec = create_hint_reader(globals()).codec(Frozen)
+    assert compile_codec(codec, "it")({"a": 1}, 0) == Frozen(1)
+
+
+def test_a_metaclass_that_counts_is_called():
+    @dataclass
+    class Counted(metaclass=Counting):
+        a: int
+
+    before = Counting.count
+    compile_codec(create_hint_reader(globals()).codec(Counted), "it")({"a": 1}, 0)
+    assert Counting.count == before + 1
+
+
+def test_a_constructor_in_code_without_a_file_is_called():
+    """As with `python -c`: such code has the same file name as what `dataclass` writes."""
+    source = """
+@dataclass
+class Transfer:
+    amount: int
+
+    def __init__(self, amount: int) -> None:
+        if amount <= 0:
+            raise ValueError("too little")
+        self.amount = amount
+"""
+    names: dict[str, Any] = {"dataclass": dataclass, "__name__": __name__}
+    exec(compile(source, "<string>", "exec"), names)  # noqa: S102 -- our own text
+    check = compile_codec(create_hint_reader(globals()).codec(names["Transfer"]), "it")
+    assert check({"amount": 5}, 0).amount == 5
+    assert check({"amount": -5}, 0) is UNSURE
