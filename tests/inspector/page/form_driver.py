@@ -88,7 +88,7 @@ class FormDriver:
         members = schema.get("anyOf") or schema.get("oneOf") or [{**beside, "type": kind} for kind in schema["type"]]
         index = next(index for index, member in enumerate(members) if self.is_valid(self.resolve(member), value))
         box.locator(":scope > .union > select").select_option(index=index)
-        if value is not None:
+        if value is not None or "enum" in self.resolve(members[index]):  # the member `null` has no control
             self.fill(box.locator(":scope > .union > .member-body"), members[index], value, depth + 1)
 
     def _fill_object(self, box: Any, schema: dict[str, Any], value: dict[str, Any], depth: int) -> None:
