@@ -369,6 +369,37 @@ def test_a_deny_holds_for_a_program_that_an_option_chooses(line):
     assert commands_concerned(line, "rm -rf:*")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "python3 -c 'import os; os.system(\"rm x\")'",
+        "python3 - <<< 'import os; os.system(\"rm x\")'",
+        "awk 'BEGIN{system(\"rm x\")}'",
+        "launcher rm x",
+        "launcher --run 'cd y; rm x'",
+        "launcher put 'end{system(\"rm x\")}'",
+        "x=rm; launcher $x",
+        "echo rm | xargs launcher",
+        "CC='rm x' make",
+        "make CC='rm x'",
+        "git -c core.pager=rm log",
+        "git -c alias.x='!rm y' x",
+        "grm x",
+    ],
+)
+def test_a_deny_holds_for_a_program_that_code_or_an_unknown_program_starts(line):
+    assert commands_concerned(line, "rm:*")
+    assert not commands_concerned(line, "curl:*")
+
+
+def test_a_deny_of_several_words_leaves_code_alone_that_does_not_have_all_of_them():
+    line = 'python3 -c \'import subprocess; subprocess.run(["git", "status"])\''
+    assert commands_concerned(line, "git status:*")
+    assert not commands_concerned(line, "git push:*")
+    assert commands_concerned("git-push origin", "git push:*")
+    assert commands_concerned("git -c alias.p=push p", "git push:*")
+
+
 @pytest.mark.parametrize("line", [*CHOSEN_PROGRAMS, "rsync -av rm host:b", "ssh -p 22 host ls rm", "tar -czf a.tar rm"])
 def test_a_deny_leaves_other_programs_alone_where_an_option_chooses_one(line):
     assert not commands_concerned(line, "curl:*")

@@ -309,7 +309,7 @@ def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
             if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
                 if at + 1 < len(args.words):
                     return args.words[at + 1], args.command.literal[at + 2]
-            elif len(option) == 2 and (match := _joined_code(option).fullmatch(word)):
+            elif len(option) == 2 and (match := _joined_code(option, " ".join(options)).fullmatch(word)):
                 return match[1], args.command.literal[at + 1]
             elif option.startswith("--") and word.startswith(f"{option}="):
                 return word.partition("=")[2], args.command.literal[at + 1]
@@ -317,9 +317,10 @@ def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
 
 
 @cache
-def _joined_code(option: str) -> re.Pattern[str]:
+def _joined_code(option: str, options: str) -> re.Pattern[str]:
     """Return the pattern for code that is joined to *option*, which may stand behind flags: `-Bc'code'`."""
-    flags = "abBdEhilnOpPqsSTtuUvVwx0-9" + ("I" if option == "-c" else "")
+    flags = "".join(flag for flag in "abBdhilnOpPqsSTtuUvVwx" if flag in "np" or f"-{flag}" not in options.split())
+    flags += "0-9" + ("EI" if option == "-c" else "")
     return re.compile(rf"-[{flags}]*?{option[1]}(.+)", re.DOTALL)
 
 

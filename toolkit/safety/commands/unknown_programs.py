@@ -61,7 +61,7 @@ def find_possible_commands(script: Script) -> Iterator[SimpleCommand]:
             # A text for people, or one that only looks like a script.
             for part in _SEPARATOR.split(possible):
                 if words := tuple(part.split()):
-                    yield replace(command, words=words, plain=words, literal=(True,) * len(words))
+                    yield _with_words(command, words)
 
 
 def find_possible_texts(script: Script) -> Iterator[tuple[SimpleCommand, str]]:
@@ -99,6 +99,9 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
             values = collect_values(script) if values is None else values
             readings += fill_in_command(command, values)
             readings += map(_without_variables, [*readings])
+        if command.gets_words_from_input and command.wrapper is not None:
+            sources = (source.plain[1:] for source in command.wrapper.fed_by)
+            readings += [_with_words(command, (command.words[0], *words)) for words in sources]
         for reading in readings:
             yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
 
@@ -110,6 +113,10 @@ def _without_variables(command: SimpleCommand) -> SimpleCommand:
         source[2:-1] if source.startswith('$"') else _SUBSTITUTION.sub("", remove_variables(text))
         for source, text in zip(command.words, texts, strict=True)
     )
+    return _with_words(command, words)
+
+
+def _with_words(command: SimpleCommand, words: tuple[str, ...]) -> SimpleCommand:
     return replace(command, words=words, plain=words, literal=(True,) * len(words))
 
 
