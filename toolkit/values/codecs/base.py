@@ -247,6 +247,8 @@ class HintReader:
             raise Unresolved(error.name or name) from error
         except SyntaxError as error:
             raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
+        except RecursionError:  # the type contains itself, which the caller says in its own words
+            raise
         except Exception as error:  # a type checker may accept what the running program cannot evaluate
             raise UnsendableType(f"the annotation {name!r} cannot be evaluated: {error}") from error
 
