@@ -157,9 +157,8 @@ class Bash:
                 return []
             middle = len(lines) // 2
             return self.start_stand_in(lines[:middle]) + self.start_stand_in(lines[middle:])
-        suspects.remove(CONTROL)
         # Each alone and in a new folder: a line may have run a file that another line has left behind.
-        return [line for line in suspects if self.run_alone(line)]
+        return [line for line in suspects if line != CONTROL and self.run_alone(line)]
 
     def require_control(self) -> None:
         """Raise `LostControl` unless the control line starts the stand-in, alone and among others."""

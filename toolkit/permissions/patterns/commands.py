@@ -180,6 +180,8 @@ def commands_concerned(text: str, pattern: str) -> bool:
         for reading in _readings(_mark_unknown_words(command))
     ):
         return True
+    if any(unknown_programs.find_changed_words(script)):
+        return True
     if any(map(parsed_pattern.concerns, unknown_programs.find_possible_commands(script))):
         return True
     if any(map(parsed_pattern.concerns_choice, script.commands)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
@@ -28,7 +27,7 @@ from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .printed_texts import input_text
 from .targets import Danger, writing_danger
-from .unknown_programs import find_possible_texts, may_run_code, uses_raw_device
+from .unknown_programs import find_changed_words, find_possible_scripts, may_run_code, uses_raw_device
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
 
@@ -107,13 +106,13 @@ def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterat
         yield command.source, Danger("ask", "may run code that starts programs")
     for command in filter(uses_raw_device, script.commands):
         yield command.source, Danger("ask", "may change a disk")
-    for command, text in find_possible_texts(script):
-        with suppress(CannotParse):
-            possible = parse_script(text)
-            is_shell = any(first.name in SHELLS for first in possible.commands[:1])
-            for _, danger in _find_dangers(possible, files, level + 1):
-                if danger.word == "deny" or is_shell:
-                    yield command.source, Danger("ask", f"may run a command that {danger.why}")
+    for command in find_changed_words(script):
+        yield command.source, Danger("ask", "may run a command that is only worked out when it runs")
+    for command, possible in find_possible_scripts(script):
+        is_shell = any(first.name in SHELLS for first in possible.commands[:1])
+        for _, danger in _find_dangers(possible, files, level + 1):
+            if danger.word == "deny" or is_shell:
+                yield command.source, Danger("ask", f"may run a command that {danger.why}")
 
 
 def _fill_in_input(command: SimpleCommand) -> Iterator[str]:

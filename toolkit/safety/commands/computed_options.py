@@ -27,6 +27,7 @@ from .variable_values import (
     fill_in_command,
     fill_in_turn,
     find_set_names,
+    join_array,
     remove_variables,
 )
 
@@ -49,6 +50,7 @@ _DEFAULT = re.compile(r"\$\{\w+:?[-=]((?:[^{}$`]|\$\w+|\$\{\w+\})*)\}")
 _ALTERNATIVE = re.compile(r"\$\{\w+:?\+((?:[^{}$`]|\$\w+|\$\{\w+\})*)\}")
 # What may print any text: a substitution, another variable's value, a variable that is changed.
 _SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
+_EXPANDS = re.compile(r"[$`]|[<>]\(")
 _CHANGED = re.compile(r"\$\{(\w+|[@*])(?:[^\w}\[:=+-]|:[^=+-])")
 _REPLACED = re.compile(r"\$\{[^{}]*/")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -201,7 +203,8 @@ class _ComputedWords:
             if command.name in script.functions and any(map(_SUBSTITUTES.search, command.plain)):
                 self._names.update(("@", "*", *map(str, range(1, len(command.plain)))))
         for assignment in script.assignments:
-            if not assignment.is_literal and self._find_computed(assignment.value):
+            value = "" if assignment.is_literal else assignment.value
+            if self._find_computed(value) or self._is_unread(value):
                 self._names.add(assignment.name)
 
     def may_be_option(self, command: SimpleCommand, at: int) -> bool:
@@ -237,6 +240,11 @@ class _ComputedWords:
             if is_any or match[1] in self._names or _SET_BY_SHELL.fullmatch(match[1]):
                 places.append(match.start())
         return places
+
+    def _is_unread(self, value: str) -> bool:
+        """Return whether *value* is an array with a sign in quotes that looks like an expansion: `(-x '$(')`."""
+        text = remove_variables(self.remove_plain(join_array(value))) if value.startswith("(") else ""
+        return _EXPANDS.search(text) is not None
 
     def remove_plain(self, text: str) -> str:
         """Return *text* with `0` for every substitution that prints a plain name, the innermost first."""

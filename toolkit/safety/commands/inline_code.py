@@ -28,6 +28,7 @@ __all__ = [
     "code_dangers",
     "find_awk_programs",
     "find_inline_code",
+    "find_interpreter_operands",
     "interpreter_dangers",
     "language_of_program",
     "runs_harmful_code",
@@ -45,7 +46,7 @@ _DECODERS = frozenset({
 _PHP = "-r -R -B -E --run --process-code --process-begin --process-end"
 # For each interpreter, the options or the word behind which the code stands on the command line.
 _INTERPRETERS: dict[str, str] = {
-    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": _PHP,
+    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E", "ruby": "-e", "php": _PHP,
     "lua": "-e", "tcc": "", "irb": "-e", "slsh": "-e",
     "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval -p --print",
     "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e --eval -E --print", "guile": "-c",
@@ -57,6 +58,12 @@ _INTERPRETERS: dict[str, str] = {
     "mongo": "--eval", "jshell": "", "gp": "", "bb": "-e", "janet": "-e", "fennel": "-e", "csi": "-e", "gosh": "-e",
     "clisp": "-x", "ecl": "--eval", "rdmd": "--eval", "crystal": "eval", "octave-cli": "--eval", "scilab": "-e",
     "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c --commands", "xonsh": "-c",
+}  # fmt: skip
+# Options of interpreters that take the next word, so that it is not the script.
+_VALUE_OPTIONS = {
+    "python": "-W -X", "pypy": "-W -X", "perl": "-I", "ruby": "-I -r -C -E", "php": "-d -c -z",
+    **dict.fromkeys(("node", "nodejs"), "-r --require --import --loader -C --conditions"),
+    **dict.fromkeys(("deno", "bun"), "-r --preload --config -c"),
 }  # fmt: skip
 _HARMFUL_CODE = re.compile(
     r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
@@ -181,11 +188,8 @@ def interpreter_dangers(args: Args, files: CommandFiles | None = None) -> Iterat
         yield Danger("ask", "runs code that is only worked out when it runs")
     if language_name is None:
         return
-    texts = [_find_code(args, _INTERPRETERS[language_name].split()), (_code_in_options(args), True)]
-    # `deno run -` reads its program from standard input, as `python -` does.
-    operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
-    scripts = [word for word in operands if not is_standard_input(word) and not is_descriptor(word)]
-    if _reads_on(args, language_name) or (texts[0][0] is None and not scripts and "-m" not in args.options):
+    texts = [*_find_codes(args, _INTERPRETERS[language_name].split())]
+    if _reads_on(args, language_name) or (not texts and _reads_program(args, language_name)):
         if command.fed_by or any(redirection.operator.startswith("<") for redirection in command.redirections):
             yield from unseen_code_dangers((*command.fed_by, *command.substitutions))
             known = find_known_input(command)
@@ -194,10 +198,12 @@ def interpreter_dangers(args: Args, files: CommandFiles | None = None) -> Iterat
                 yield Danger("ask", "runs code that cannot be checked")
     elif any(word.startswith("<(") for word in args.words):
         yield from unseen_code_dangers(command.substitutions)
+    elif not texts and not all(command.literal) and (known := find_known_input(command)) is not None:
+        texts.append(known)  # the name of the script may be a name of standard input: `/dev/stdi?`
     if not all(is_literal for _, is_literal in texts):
         yield from unseen_code_dangers(command.substitutions)
         yield Danger("ask", "runs code that is only worked out when it runs")
-    code = "\n".join(text for text, _ in texts if text)
+    code = "\n".join([*(text for text, _ in texts), *_code_in_options(args)])
     yield from code_dangers(language_name, code)
     if files is None:
         return
@@ -224,17 +230,33 @@ def _reads_on(args: Args, language_name: str) -> bool:
     return False
 
 
-def _code_in_options(args: Args) -> str | None:
-    """Return the code in options of perl that are no programs: `-F` and `-d` stand in the program as they are."""
-    if language_of_program(args.command.name) != "perl":
-        return None
-    return "\n".join(match[1] for word in args.words if (match := _PERL_CODE.match(word))) or None
+def _reads_program(args: Args, language_name: str) -> bool:
+    """Return whether an interpreter without code on its line reads its program from its input: `python - x`."""
+    operands = find_interpreter_operands(args, language_name)
+    scripts = operands[1:] if operands[:1] == ("run",) else operands  # `deno run -`
+    is_input = not scripts or is_standard_input(scripts[0]) or is_descriptor(scripts[0])
+    return is_input and "-m" not in args.options
+
+
+def find_interpreter_operands(args: Args, language_name: str) -> tuple[str, ...]:
+    """Return the script of an interpreter, if there is one, and the words for it."""
+    takes = _VALUE_OPTIONS.get(language_name, "").split()
+    words = [word for before, word in pairwise(("", *args.words)) if before not in takes]
+    return args.operands_of(words)
+
+
+def _code_in_options(args: Args) -> Iterator[str]:
+    """Yield the code in options of perl that are no programs: `-F` and `-d` stand in the program as they are."""
+    if language_of_program(args.command.name) == "perl":
+        yield from (match[1] for word in args.words if (match := _PERL_CODE.match(word)))
 
 
 def find_inline_code(args: Args) -> str | None:
     """Return the code of another language on the command line, or None."""
     language_name = language_of_program(args.command.name)
-    return None if language_name is None else _find_code(args, _INTERPRETERS[language_name].split())[0]
+    options = () if language_name is None else _INTERPRETERS[language_name].split()
+    codes = [code for code, _ in _find_codes(args, options)]
+    return "\n".join(codes) if codes else None
 
 
 def _awk_words(words: Sequence[str]) -> Iterator[str]:
@@ -300,20 +322,20 @@ def _unescape(match: re.Match[str]) -> str:
     return chr(number) if number <= sys.maxunicode else ""
 
 
-def _find_code(args: Args, options: list[str]) -> tuple[str | None, bool]:
-    """Return the code on the command line, and whether it is known exactly."""
-    if not _RUN_STATEMENTS.isdisjoint(args.values("-m")):
-        return "\n".join(args.words), all(args.command.literal)
+def _find_codes(args: Args, options: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each code on the command line, and whether it is known exactly: `perl -e 'a' -e 'b'` has two."""
+    if options and not _RUN_STATEMENTS.isdisjoint(args.values("-m")):
+        yield "\n".join(args.words), all(args.command.literal)
+        return
     for at, word in enumerate(args.words):
         for option in options:
             if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
                 if at + 1 < len(args.words):
-                    return args.words[at + 1], args.command.literal[at + 2]
+                    yield args.words[at + 1], args.command.literal[at + 2]
             elif len(option) == 2 and (match := _joined_code(option, " ".join(options)).fullmatch(word)):
-                return match[1], args.command.literal[at + 1]
+                yield match[1], args.command.literal[at + 1]
             elif option.startswith("--") and word.startswith(f"{option}="):
-                return word.partition("=")[2], args.command.literal[at + 1]
-    return None, True
+                yield word.partition("=")[2], args.command.literal[at + 1]
 
 
 @cache

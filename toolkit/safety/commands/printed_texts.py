@@ -6,8 +6,9 @@ import re
 
 from ..shell.known_input import KnownInput, find_known_input
 from ..shell.records import SimpleCommand
+from ..shell.words import decode_ansi
 
-__all__ = ["find_known_output", "input_text"]
+__all__ = ["find_known_output", "guess_output", "input_text"]
 
 _PASSES_THROUGH = frozenset({"cat", "tee", "sponge"})
 
@@ -35,6 +36,18 @@ def find_known_output(command: SimpleCommand) -> KnownInput | None:
     elif len(words) == 2 and re.fullmatch(r"%s(\\n)?", words[0]):
         text = words[1] + words[0][2:].replace("\\n", "\n")
     return None if text is None else KnownInput(text, is_exact=True)
+
+
+def guess_output(command: SimpleCommand) -> str | None:
+    """Return about what `echo` and `printf` print, with words for `%s` and characters for escapes; None if unknown."""
+    words = [word for word in command.plain[1:] if not re.fullmatch(r"-[neE]+|--", word)]
+    if command.name not in ("echo", "printf"):
+        known = find_known_output(command)
+        return known and known.text
+    rest = iter(words[1:])
+    if command.name == "printf" and words:
+        words = [re.sub(r"%-?\d*[sbq]", lambda match: next(rest, ""), words[0]), *rest]
+    return decode_ansi(" ".join(words))[0]
 
 
 def _find_input(command: SimpleCommand) -> KnownInput | None:

@@ -11,23 +11,33 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
-from ..shell.known_input import SHELLS
+from ..shell.evaluation import SUBSTITUTION_MARKS
+from ..shell.known_input import SHELLS, skip_shell_options
 from ..shell.parser import parse_script
 from ..shell.prefix_programs import PREFIXES
 from ..shell.records import CannotParse, Script, SimpleCommand, slice_command
 from ..shell.wrappers import RUNNERS
 from .computed_options import fill_in_defaults
 from .dangers import has_dangers
-from .inline_code import AWKS, language_of_program
+from .inline_code import AWKS, find_inline_code, find_interpreter_operands, language_of_program
+from .options import Args
+from .printed_texts import find_known_output, input_text
 from .project_files import MAKES
 from .table_files import FILES, NAMES_ONLY
 from .targets import writing_danger
-from .variable_values import collect_values, fill_in_command, remove_variables
+from .variable_values import fill_in_command, guess_values, remove_variables
 
-__all__ = ["find_possible_commands", "find_possible_texts", "may_run_code", "uses_raw_device"]
+__all__ = [
+    "find_changed_words",
+    "find_possible_commands",
+    "find_possible_scripts",
+    "may_run_code",
+    "uses_raw_device",
+]
 
 _MAX_COMMANDS = 30
 # The words of these programs are names of programs, or texts for people.
@@ -55,34 +65,45 @@ def find_possible_commands(script: Script) -> Iterator[SimpleCommand]:
         if isinstance(possible, SimpleCommand):
             yield possible
             continue
-        try:
+        with suppress(CannotParse):
             yield from (inner for inner in parse_script(possible).commands if inner.literal[0])
-        except CannotParse:
-            # A text for people, or one that only looks like a script.
-            for part in _SEPARATOR.split(possible):
-                if words := tuple(part.split()):
-                    yield _with_words(command, words)
+        yield from (_with_words(command, words) for words in _split_unparsed(possible))
 
 
-def find_possible_texts(script: Script) -> Iterator[tuple[SimpleCommand, str]]:
-    """Yield each unknown program with a text for the shell that it may run, if it begins with a known program."""
+def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Script]]:
+    """Yield each unknown program with a script that it may run, if that begins with a known program."""
     for command, possible in _find_possible(script):
-        if isinstance(possible, str):
-            yield command, possible
-        elif _is_known(possible.name):
+        if isinstance(possible, SimpleCommand):
             words = zip(possible.words, possible.literal, strict=True)
-            yield command, " ".join(shlex.quote(word) if is_literal else word for word, is_literal in words)
+            texts = [" ".join(shlex.quote(word) if is_literal else word for word, is_literal in words)]
+            texts = texts if _is_known(possible.name) else []
+        else:
+            texts = [possible, *map(shlex.join, _split_unparsed(possible))]
+        for text in texts:
+            with suppress(CannotParse):
+                yield command, parse_script(text)
 
 
 def may_run_code(command: SimpleCommand) -> bool:
     """Return whether the program is unknown, and one of its words is code that starts programs."""
-    return _is_unknown(command) and any(map(_CALL.search, command.plain[1:]))
+    program = _find_unknown(command)
+    return program is not None and any(map(_CALL.search, program.plain[1:]))
+
+
+def find_changed_words(script: Script) -> Iterator[SimpleCommand]:
+    """Yield the unknown programs that may run words which the line shows in another form: `launcher $(rev <<< mr)`."""
+    substituted = [command for command in script.commands if not SUBSTITUTION_MARKS.isdisjoint(command.nesting)]
+    if any(input_text(command) and find_known_output(command) is None for command in substituted):
+        unknown = (command for command in script.commands if _find_unknown(command) is not None)
+        yield from (command for command in unknown if not all(command.literal))
 
 
 def uses_raw_device(command: SimpleCommand) -> bool:
     """Return whether the program is unknown, and one of its words names a disk."""
-    is_unknown = _is_unknown(command) and command.name not in _SHOW_DEVICES
-    dangers = [writing_danger(word) for word in command.plain[1:] if word.startswith("/dev/")] if is_unknown else []
+    program = _find_unknown(command)
+    if program is None or program.name in _SHOW_DEVICES:
+        return False
+    dangers = [writing_danger(word) for word in program.plain[1:] if word.startswith("/dev/")]
     return any(danger is not None and danger.word == "deny" for danger in dangers)
 
 
@@ -92,18 +113,29 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
         for setting in command.assignments:
             if setting.is_literal:
                 yield from ((command, text) for text in [setting.value] if text.strip())
-        if command.name in script.functions or not (_is_unknown(command) or command.name in _TAKES_VARIABLES):
+        program = command if command.name in _TAKES_VARIABLES else _find_unknown(command)
+        if command.name in script.functions or program is None:
             continue
-        readings = [command]
+        readings = [program]
         if command.gets_words_from_input or not all(command.literal):
-            values = collect_values(script) if values is None else values
-            readings += fill_in_command(command, values)
+            values = guess_values(script) if values is None else values
+            readings += fill_in_command(program, values)
             readings += map(_without_variables, [*readings])
+            # A pattern, a home folder or braces leave what is quoted beside them as it is: `launcher *'; rm x'`.
+            readings.append(_with_words(program, program.plain))
         if command.gets_words_from_input and command.wrapper is not None:
-            sources = (source.plain[1:] for source in command.wrapper.fed_by)
-            readings += [_with_words(command, (command.words[0], *words)) for words in sources]
+            sources = [words for source in command.wrapper.fed_by for words in (source, _without_variables(source))]
+            readings += [_with_words(program, (program.words[0], *source.plain[1:])) for source in sources]
         for reading in readings:
             yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
+
+
+def _split_unparsed(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the commands in a text for people, or in one that only looks like a script, which cannot be parsed."""
+    with suppress(CannotParse):
+        parse_script(text)
+        return
+    yield from (tuple(words) for part in _SEPARATOR.split(text) if (words := part.split()))
 
 
 def _without_variables(command: SimpleCommand) -> SimpleCommand:
@@ -135,8 +167,22 @@ def _find_among_words(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
             yield slice_command(command, at, len(command.words), first_word=value)
 
 
-def _is_unknown(command: SimpleCommand) -> bool:
-    return command.literal[0] and not _is_known(command.name) and command.name not in _NAMING
+def _find_unknown(command: SimpleCommand) -> SimpleCommand | None:
+    """Return *command* if its program is unknown, or the script that it runs with the words behind it, or None."""
+    if not command.literal[0] or command.name in _NAMING:
+        return None
+    at, language_name = len(command.words), language_of_program(command.name)
+    if command.name in SHELLS or command.name in ("source", "."):
+        at, has_text = skip_shell_options(command)
+        at = len(command.words) if has_text else at
+    elif language_name is not None:
+        args = Args(command)
+        has_code = find_inline_code(args) is not None or "-m" in args.options
+        operands = () if has_code else find_interpreter_operands(args, language_name)
+        at = command.plain.index(operands[0], 1) if operands else at
+    elif not _is_known(command.name):
+        return command
+    return slice_command(command, at, len(command.words)) if at < len(command.words) else None
 
 
 def _is_known(name: str) -> bool:

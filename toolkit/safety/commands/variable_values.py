@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from ..shell.evaluation import prints_into_variable
+from ..shell.evaluation import SUBSTITUTION_MARKS, prints_into_variable
 from ..shell.known_input import SHELLS, skip_shell_options
 from ..shell.records import Script, SimpleCommand, slice_command
-from .printed_texts import find_known_output, input_text
+from ..shell.words import remove_quotes
+from .printed_texts import find_known_output, guess_output, input_text
 from .targets import expand_braces
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "fill_in_text",
     "fill_in_turn",
     "find_set_names",
+    "guess_values",
+    "join_array",
     "remove_variables",
 ]
 
@@ -40,12 +43,14 @@ _NAME = re.compile(r"""["']?(\w+)(?:\[.*\])?["']?\+?(?:=|\Z)""", re.DOTALL)
 _MAX_DERIVED_VALUES = 8
 _MAX_DERIVED_CHARS = 256
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
-_VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[^][{}]*\])?\})|\$\([^()]*\)|`[^`]*`")
+_VARIABLE = re.compile(
+    r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[^][{}]*\])?\})|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`"
+)
+_MAX_OUTPUTS = 100
 _ANY_VARIABLE = re.compile(
     r"\$(?:\w+|[@*#?!$-]|\{!?(?:\w+|[@*#?!$-])(?:\[[^][{}]*\])?(?:[@*]|@\w|[#%^,/+][^{}]*|:(?![-=?])[^{}]*)?\})"
 )
 _MAY_EXPAND = re.compile(r"[$`]")
-_QUOTES = str.maketrans("", "", "'\"\\")
 _SUBSCRIPT = re.compile(r"\[[^\]]*\]=")
 
 
@@ -65,6 +70,23 @@ def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[st
         for name, value in (*_find_outputs(command), *_find_parameters(command, script), *_find_read_values(command)):
             if value not in values.setdefault(name, []):
                 values[name].append(value)
+    _add_assigned(script, values, are_others_empty=are_others_empty)
+    return values
+
+
+def guess_values(script: Script) -> dict[str, list[str]]:
+    """Return the values as `collect_values` does, and what substitutions may print: `$(echo "$x" *)`."""
+    values = collect_values(script)
+    for command in script.commands:
+        if not SUBSTITUTION_MARKS.isdisjoint(command.nesting):
+            texts = map(guess_output, [command, *fill_in_command(command, values)])
+            outputs = values.setdefault(f"$({command.source})", [])
+            outputs += [remove_variables(text).strip() for text in texts if text is not None]
+    _add_assigned(script, values, are_others_empty=False)
+    return values
+
+
+def _add_assigned(script: Script, values: dict[str, list[str]], *, are_others_empty: bool) -> None:
     for assignment in script.assignments:
         known_values = values.setdefault(assignment.name, [])
         if assignment.is_literal:
@@ -73,7 +95,7 @@ def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[st
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
             value = assignment.value
             # The values of an array are joined, and a word with `${x[@]}` in it is split.
-            value = _SUBSCRIPT.sub("", value[1:-1]).translate(_QUOTES) if value.startswith("(") else value
+            value = join_array(value) if value.startswith("(") else value
             texts_filled_in = list(islice(fill_in_text(value, values), _MAX_DERIVED_VALUES))
             if are_others_empty:
                 texts_filled_in = list(map(remove_variables, texts_filled_in))
@@ -82,11 +104,15 @@ def collect_values(script: Script, *, are_others_empty: bool = False) -> dict[st
         else:
             texts = []
         known_values += [text for text in dict.fromkeys(texts) if text not in known_values]
-    return values
+
+
+def join_array(value: str) -> str:
+    """Return the values of an array as one text, without the quotes around them."""
+    return remove_quotes(_SUBSCRIPT.sub("", value[1:-1]), of_ansi="")
 
 
 def _find_outputs(command: SimpleCommand) -> Iterator[tuple[str, str]]:
-    known = find_known_output(command) if command.nesting[-1:] in (("$()",), ("``",)) else None
+    known = None if SUBSTITUTION_MARKS.isdisjoint(command.nesting) else find_known_output(command)
     if known is not None and known.is_exact:
         yield f"$({command.source})", known.text.rstrip("\n")
         yield f"`{command.source}`", known.text.rstrip("\n")
@@ -163,25 +189,25 @@ def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
     """Return how often *text* has to be filled in until every value was used."""
     if not values or not _MAY_EXPAND.search(text):
         return 0
-    return max((len(values.get(_name_of(match), ())) for match in _VARIABLE.finditer(text)), default=0)
+    return max((len(_values_of(match, values)) for match in _VARIABLE.finditer(text)), default=0)
 
 
 def fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
     """Return *text* with the value of each variable that is due in this turn."""
 
     def value(match: re.Match[str]) -> str:
-        choices = values.get(_name_of(match))
+        choices = _values_of(match, values)
         return choices[turn % len(choices)] if choices else match[0]
 
     return _VARIABLE.sub(value, text)
 
 
-def _name_of(match: re.Match[str]) -> str:
-    if match[1] or match[2]:
-        return match[1] or match[2]
-    # `$( echo a )` prints what `$(echo a)` prints.
-    opening = 2 if match[0].startswith("$(") else 1
-    return f"{match[0][:opening]}{match[0][opening:-1].strip()}{match[0][-1]}"
+def _values_of(match: re.Match[str], values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Return the values of a variable, or what a substitution may print: `$(time echo a)`, `$({ echo a; echo b; })`."""
+    if match[1] or match[2] or match[0] in values:
+        return values.get(match[1] or match[2] or match[0], ())
+    outputs = islice((name for name in values if name.startswith("$(")), _MAX_OUTPUTS)
+    return [value for name in outputs if name[2:-1] in match[0] for value in values[name]]
 
 
 def find_set_names(command: SimpleCommand) -> Iterator[str | None]:

@@ -23,7 +23,15 @@ from ..shell.records import Script, SimpleCommand
 from .computed_options import with_empty_variables
 from .dangers import COMPUTED_OUTPUT
 from .files import files_of
-from .inline_code import AWKS, DOWNLOADERS, code_dangers, find_inline_code, language_of_program, unseen_code_dangers
+from .inline_code import (
+    AWKS,
+    DOWNLOADERS,
+    code_dangers,
+    find_inline_code,
+    find_interpreter_operands,
+    language_of_program,
+    unseen_code_dangers,
+)
 from .options import Args
 from .printed_texts import find_known_output, input_text
 from .project_files import MAKES, ODD_RECIPE, find_project_file_dangers, recipes_of
@@ -66,12 +74,6 @@ _SCRIPT_OPERANDS = frozenset({"expect", "dc", "gnuplot", "lftp", "crontab", "run
 _RUN_PROGRAM_TEXT = {"sed": ("-e",), **dict.fromkeys(AWKS, ())}
 # Modules of python whose operand is a script or a module.
 _SCRIPT_MODULES = frozenset({"cProfile", "profile", "trace", "pdb", "runpy", "doctest", "unittest"})
-# Options of interpreters that take the next word, so that it is not the script.
-_VALUE_OPTIONS = {
-    "python": "-W -X", "pypy": "-W -X", "perl": "-I", "ruby": "-I -r -C -E", "php": "-d -c -z",
-    **dict.fromkeys(("node", "nodejs"), "-r --require --import --loader -C --conditions"),
-    **dict.fromkeys(("deno", "bun"), "-r --preload --config -c"),
-}  # fmt: skip
 _COPY_PROGRAMS = frozenset({"cp", "mv", "ln", "install", "rsync", "ditto", "rename"})
 # What these programs write is the project's own, if the project's own sources went in.
 _BUILDERS = frozenset({
@@ -316,7 +318,6 @@ def _run_files(args: Args) -> Iterator[str]:
 
 def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     """Yield the script of an interpreter, and the modules that it loads first."""
-    takes = _VALUE_OPTIONS.get(language, "").split()
     yield from args.values("--require", "-r", "--import") if language != "php" else ()
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
     if args.has("-m"):
@@ -327,8 +328,7 @@ def _interpreter_files(args: Args, language: str) -> Iterator[str]:
         return
     if find_inline_code(args) is not None:
         return
-    words = [word for at, word in enumerate(args.words) if not at or args.words[at - 1] not in takes]
-    operands = args.operands_of(words)
+    operands = find_interpreter_operands(args, language)
     yield from operands[:2] if language in ("deno", "bun") else operands[:1]
 
 

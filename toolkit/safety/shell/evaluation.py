@@ -23,7 +23,7 @@ from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import ShellText, find_wrapped_commands
 
-__all__ = ["decodes_text", "prints_into_variable", "refuse_late_texts", "runs_unseen_text"]
+__all__ = ["SUBSTITUTION_MARKS", "decodes_text", "prints_into_variable", "refuse_late_texts", "runs_unseen_text"]
 
 _OPENS_SUBSCRIPT = re.compile(r"\w\[")
 _IN_SUBSCRIPT = re.compile(r"\$[({]|[`\[\]'\"\\]")
@@ -49,7 +49,8 @@ _QUOTES_SIGN = re.compile(r"['\\]")
 # `\x24` and `\44` are a `$` for `printf` and `echo -e`.
 _NUMBERED_SIGN = re.compile(r"\\(?:[xuU]|[0-7])")
 _DECODERS = frozenset({"base64", "base32", "basenc", "xxd", "uudecode", "rev", "zcat", "gunzip", "bzcat", "xzcat"})
-_SUBSTITUTION_MARKS = frozenset({"$()", "``", "<()"})
+SUBSTITUTION_MARKS = frozenset({"$()", "``", "<()"})
+"""The marks in the nesting of a command whose output becomes words, a value or a file."""
 
 
 def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
@@ -178,7 +179,7 @@ def prints_into_variable(command: SimpleCommand) -> bool:
 
 
 def _goes_into_variable(command: SimpleCommand) -> bool:
-    return command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.nesting)
+    return command.name in _READERS or not SUBSTITUTION_MARKS.isdisjoint(command.nesting)
 
 
 def _takes_values(command: SimpleCommand, script: Script) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..._plumbing.wording import in_backticks
 from .records import CannotParse
 
-__all__ = ["ShellWord", "has_unescaped_substitution", "read_word", "remove_quotes"]
+__all__ = ["ShellWord", "decode_ansi", "has_unescaped_substitution", "read_word", "remove_quotes"]
 
 # An ordinary word has no character that is special to the shell, at any position.
 _ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
@@ -52,14 +52,14 @@ def has_unescaped_substitution(text: str) -> bool:
     return _MAY_SUBSTITUTE.search(text) is not None and any(match.group(1) for match in _SUBSTITUTION.finditer(text))
 
 
-def remove_quotes(text: str) -> str:
+def remove_quotes(text: str, *, of_ansi: str = "$") -> str:
     """
     Return *text* without any quotes and backslashes, and with what `$'...'` stands for.
 
-    The `$` of `$'...'` stays, because it may belong to the text before: `'x$'"(y)"`.
+    The `$` of `$'...'` stays unless *of_ansi* says otherwise, because it may belong to the text before: `'x$'"(y)"`.
     """
-    decoded = _ANSI_STRING.sub(lambda match: f"${_decode_ansi(match[1])[0]}", text)
-    return re.sub(r"""['"\\]""", "", decoded)
+    decoded = _ANSI_STRING.sub(lambda match: f"{of_ansi}{decode_ansi(match[1])[0]}", text)
+    return re.sub(r"""['"\\]""", "", decoded if of_ansi else decoded.replace('$"', '"'))
 
 
 def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> ShellWord:
@@ -107,7 +107,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             at = end + 1
         elif not quoted and text.startswith("$'", at):
             end = _closing_quote(text, at + 2, escapes=True)
-            value, is_exact = _decode_ansi(text[at + 2 : end])
+            value, is_exact = decode_ansi(text[at + 2 : end])
             plain += filter(None, [value])
             bare.append("x")
             literal, at = literal and is_exact, end + 1
@@ -153,7 +153,7 @@ def _closing_quote(text: str, at: int, *, escapes: bool = False) -> int:
     raise CannotParse(f"the quotes in {_quote(text)} are not understood")
 
 
-def _decode_ansi(text: str) -> tuple[str, bool]:
+def decode_ansi(text: str) -> tuple[str, bool]:
     """Return the text inside `$'...'`, and whether every escape in it is certainly one character."""
     is_exact = True
 
