@@ -274,6 +274,7 @@ def test_no_text_takes_long(unit):
 
 
 LONG_LINES = [
+    "".join(f"x={number};" for number in range(1_000)) + "lift $(echo $x);" * 200,
     "tar -" + "C" * 19_000 + " x",
     "x=a; " + "x=$x$x; " * 400 + "cat $x",
     "x=a; " + "x+=$x; " * 400 + "cat $x",

@@ -39,6 +39,7 @@ _MAX_REASONS = 3
 _MAX_READINGS = 2_000
 _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
+_TOO_MANY = Danger("ask", "can mean too many things to look at all of them")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*])")
 _COMPUTES = re.compile(r"`|\$[(\[]|\$\{(?!\w+\}|[@*]\})")
@@ -86,7 +87,10 @@ def _find_dangers(script: Script, files: CommandFiles, level: int = 0) -> Iterat
     except TooManyFolders as problem:
         yield script.commands[0].source, Danger("ask", str(problem))
         return
-    yield from _command_dangers(script, values, folders, files)
+    dangers = list(_command_dangers(script, values, folders, files))
+    yield from dangers
+    if any(danger is _TOO_MANY for _, danger in dangers):
+        return  # to look at the rest would take as long
     yield from _redirection_dangers(script, values, folders, files)
     for command, outcome in find_runs_of_written_files(script):
         if not isinstance(outcome, WrittenText):
@@ -132,7 +136,7 @@ def _command_dangers(
     readings = 0
     words = sum(len(command.plain) for command in script.commands)
     if words * len(folders) > _MAX_PATHS:
-        yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
+        yield script.commands[0].source, _TOO_MANY
         return
     for command in script.commands:
         is_awk = command.name in AWKS
@@ -147,7 +151,7 @@ def _command_dangers(
             for below in _in_folders(reading, whole_folders):
                 readings += 1
                 if readings > _MAX_READINGS:
-                    yield command.source, Danger("ask", "can mean too many things to look at all of them")
+                    yield command.source, _TOO_MANY
                     return
                 for danger in command_dangers(Args(below)):
                     is_denied = is_denied or danger.word == "deny"

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _MAX_COMMANDS = 30
+_MAX_READINGS = 3_000
 # The words of these programs are names of programs, or texts for people.
 _NAMING = frozenset({
     ":", "true", "false", "read", "let", "return", "exit", "wait", "help", "builtin", "last", "lastb", "whatis",
@@ -109,6 +110,7 @@ def uses_raw_device(command: SimpleCommand) -> bool:
 
 def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleCommand | str]]:
     values = None
+    count = 0
     for command in script.commands:
         for setting in command.assignments:
             if setting.is_literal:
@@ -119,13 +121,18 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
         readings = [program]
         if command.gets_words_from_input or not all(command.literal):
             values = guess_values(script) if values is None else values
-            readings += fill_in_command(program, values)
+            readings += islice(fill_in_command(program, values), _MAX_READINGS)
             readings += map(_without_variables, [*readings])
             # A pattern, a home folder or braces leave what is quoted beside them as it is: `launcher *'; rm x'`.
             readings.append(_with_words(program, program.plain))
         if command.gets_words_from_input and command.wrapper is not None:
             sources = [words for source in command.wrapper.fed_by for words in (source, _without_variables(source))]
             readings += [_with_words(program, (program.words[0], *source.plain[1:])) for source in sources]
+        count += len(readings)
+        if count > _MAX_READINGS:
+            # The line means too many things to look at all of them, so the program may run anything.
+            yield command, replace(command, words=("$x",), plain=("$x",), literal=(False,))
+            return
         for reading in readings:
             yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
 

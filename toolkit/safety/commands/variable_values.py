@@ -79,9 +79,10 @@ def guess_values(script: Script) -> dict[str, list[str]]:
     values = collect_values(script)
     for command in script.commands:
         if not SUBSTITUTION_MARKS.isdisjoint(command.nesting):
-            texts = map(guess_output, [command, *fill_in_command(command, values)])
+            readings = [command, *islice(fill_in_command(command, values), _MAX_DERIVED_VALUES)]
+            texts = [remove_variables(text).strip() for text in map(guess_output, readings) if text is not None]
             outputs = values.setdefault(f"$({command.source})", [])
-            outputs += [remove_variables(text).strip() for text in texts if text is not None]
+            outputs += [text for text in dict.fromkeys(texts) if text not in outputs]
     _add_assigned(script, values, are_others_empty=False)
     return values
 
