@@ -48,6 +48,7 @@ _PLAIN_SUBSTITUTION = re.compile(
 _FILE_CONTENT = re.compile(r"\$\(\s*(?:cat\s+|<\s*)[\w./]+\s*\)")
 _DEFAULT = re.compile(r"\$\{\w+:?[-=]((?:[^{}$`]|\$\w+|\$\{\w+\})*)\}")
 _ALTERNATIVE = re.compile(r"\$\{\w+:?\+((?:[^{}$`]|\$\w+|\$\{\w+\})*)\}")
+_ENDS_IN_NAME = re.compile(r"\$(\w+)\}")
 # What may print any text: a substitution, another variable's value, a variable that is changed.
 _SUBSTITUTES = re.compile(r"`|\$[(\[]|[<>]\(|\$\{!")
 _EXPANDS = re.compile(r"[$`]|[<>]\(")
@@ -124,6 +125,8 @@ def fill_in_defaults(word: str, alternative: str) -> str:
     """Return *word* with its defaults, the innermost first, and with *alternative* for `${u:+x}`."""
     before = ""
     while before != word:
+        # The `$y` of `${x:-$y}e` must not look like the variable `ye`.
+        word = _ENDS_IN_NAME.sub(r"${\1}}", word)
         before, word = word, _ALTERNATIVE.sub(alternative, _DEFAULT.sub(r"\1", word))
     return word
 

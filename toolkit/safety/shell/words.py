@@ -83,6 +83,8 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         character = text[at]
         if (end := spans.get(start + at)) is not None:
             expansion = text[at : end - start]
+            if expansion.startswith("${"):
+                expansion = expansion.replace("\\\n", "")
             # The grammar takes `$1s` for one name. To the shell it is `${1}s`.
             digit = _PARAMETER.fullmatch(expansion)
             expansions.append(len(plain))
