@@ -93,6 +93,8 @@ esac
 exec "$@"
 """
 _WAIT_SECONDS = 6
+# A line with `&` may win or lose a race.
+_TRIES = 3
 # Asked to end, the sandbox ends all that was started in it.
 _END_SECONDS = 5
 
@@ -137,6 +139,7 @@ class Bash:
         launcher = programs / "lift"
         launcher.write_text(_LAUNCHER)
         launcher.chmod(0o755)
+        self._template = stand_in
         self._stand_in = stand_in.format(mark=self._mark)
         driver = _DRIVER.replace("@most_ticks@", str(_MOST_TICKS)).replace("@room_lines@", str(_ROOM_LINES))
         (self._folder / "driver").write_text(driver)
@@ -158,7 +161,16 @@ class Bash:
             middle = len(lines) // 2
             return self.start_stand_in(lines[:middle]) + self.start_stand_in(lines[middle:])
         # Each alone and in a new folder: a line may have run a file that another line has left behind.
-        return [line for line in suspects if line != CONTROL and self.run_alone(line)]
+        suspects = [line for line in suspects if line != CONTROL and self.run_alone(line)]
+        return [line for line in suspects if self._starts_elsewhere(line)]
+
+    def _starts_elsewhere(self, line: str) -> bool:
+        """Return whether *line* starts the stand-in where no process of another line may go on."""
+        place = Bash(self._template)
+        try:
+            return any(place.run_alone(line) for _ in range(_TRIES))
+        finally:
+            place.close()
 
     def require_control(self) -> None:
         """Raise `LostControl` unless the control line starts the stand-in, alone and among others."""

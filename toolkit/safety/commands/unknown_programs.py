@@ -79,7 +79,7 @@ def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Scrip
             texts = [" ".join(shlex.quote(word) if is_literal else word for word, is_literal in words)]
             texts = texts if _is_known(possible.name) else []
         else:
-            texts = [possible, *map(shlex.join, _split_unparsed(possible))]
+            texts = [possible, _empty(possible), *map(shlex.join, _split_unparsed(possible))]
         for text in texts:
             with suppress(CannotParse):
                 yield command, parse_script(text)
@@ -149,10 +149,14 @@ def _without_variables(command: SimpleCommand) -> SimpleCommand:
     """Return *command* as it is if its variables and substitutions are empty: `launcher "$x"rm`."""
     texts = [fill_in_defaults(plain, r"\1") for plain in command.plain]
     words = tuple(
-        source[2:-1] if source.startswith('$"') else _SUBSTITUTION.sub("", remove_variables(text))
+        source[2:-1] if source.startswith('$"') else _empty(text)
         for source, text in zip(command.words, texts, strict=True)
     )
     return _with_words(command, words)
+
+
+def _empty(text: str) -> str:
+    return _SUBSTITUTION.sub("", remove_variables(text))
 
 
 def _with_words(command: SimpleCommand, words: tuple[str, ...]) -> SimpleCommand:

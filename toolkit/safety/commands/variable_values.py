@@ -208,7 +208,8 @@ def _values_of(match: re.Match[str], values: Mapping[str, Sequence[str]]) -> Seq
     if match[1] or match[2] or match[0] in values:
         return values.get(match[1] or match[2] or match[0], ())
     outputs = islice((name for name in values if name.startswith("$(")), _MAX_OUTPUTS)
-    return [value for name in outputs if name[2:-1] in match[0] for value in values[name]]
+    printed = [value for name in outputs if name[2:-1] in match[0] for value in values[name]]
+    return [*printed, "\n".join(printed)] if len(printed) > 1 else printed
 
 
 def find_set_names(command: SimpleCommand) -> Iterator[str | None]:
