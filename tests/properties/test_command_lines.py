@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from .bash_runs import CONTROL, Bash, LostControl
+from .bash_runs import Bash, LostControl
 from .command_lines import STAND_IN, command_lines
 from .fuzz_commands import fuzz, fuzz_all, is_harmless, real_lines
 
@@ -73,7 +73,7 @@ def test_a_line_that_breaks_the_stand_in_hides_no_other():
     bash = Bash()
     try:
         bash.require_control()
-        assert bash.start_stand_in([":", spoils, CONTROL]) == [CONTROL]
+        assert bash.start_stand_in([":", spoils, STAND_IN]) == [STAND_IN]
         assert bash.spoiled == [spoils]
     finally:
         bash.close()

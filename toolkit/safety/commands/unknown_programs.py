@@ -9,11 +9,11 @@ program: `CC='gcc -g' make`. All this is a guess, so only the worst that these c
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from shlex import join, quote
 
 from ..shell.evaluation import SUBSTITUTION_MARKS
 from ..shell.known_input import SHELLS, skip_shell_options
@@ -62,27 +62,22 @@ _CALL = re.compile(
 
 def find_possible_commands(script: Script) -> Iterator[SimpleCommand]:
     """Yield the commands that unknown programs may run."""
-    for command, possible in _find_possible(script):
+    for _, possible in _find_possible(script):
         if isinstance(possible, SimpleCommand):
             yield possible
-            continue
-        with suppress(CannotParse):
-            yield from (inner for inner in parse_script(possible).commands if inner.literal[0])
-        yield from (_with_words(command, words) for words in _split_unparsed(possible))
+        else:
+            yield from (inner for parsed in _parse(possible) for inner in parsed.commands if inner.literal[0])
 
 
 def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Script]]:
     """Yield each unknown program with a script that it may run, if that begins with a known program."""
     for command, possible in _find_possible(script):
-        if isinstance(possible, SimpleCommand):
+        if isinstance(possible, str):
+            yield from ((command, parsed) for parsed in _parse(possible))
+        elif _is_known(possible.name):
             words = zip(possible.words, possible.literal, strict=True)
-            texts = [" ".join(shlex.quote(word) if is_literal else word for word, is_literal in words)]
-            texts = texts if _is_known(possible.name) else []
-        else:
-            texts = [possible, _empty(possible), *map(shlex.join, _split_unparsed(possible))]
-        for text in texts:
             with suppress(CannotParse):
-                yield command, parse_script(text)
+                yield command, parse_script(" ".join(quote(word) if is_literal else word for word, is_literal in words))
 
 
 def may_run_code(command: SimpleCommand) -> bool:
@@ -137,12 +132,16 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
             yield from ((command, possible) for possible in islice(_find_among_words(reading), _MAX_COMMANDS))
 
 
-def _split_unparsed(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield the commands in a text for people, or in one that only looks like a script, which cannot be parsed."""
-    with suppress(CannotParse):
-        parse_script(text)
-        return
-    yield from (tuple(words) for part in _SEPARATOR.split(text) if (words := part.split()))
+def _parse(text: str) -> Iterator[Script]:
+    """Yield *text* as a script, and as it is if its variables are empty."""
+    for reading in dict.fromkeys([text, _empty(text)]):
+        try:
+            yield parse_script(reading)
+        except CannotParse:
+            # It is a text for people, or only looks like a script.
+            for part in filter(str.strip, _SEPARATOR.split(reading)):
+                with suppress(CannotParse):
+                    yield parse_script(join(part.split()))
 
 
 def _without_variables(command: SimpleCommand) -> SimpleCommand:
