@@ -53,7 +53,7 @@ _TAKES_VARIABLES = frozenset({*MAKES, "cmake", "meson", "ninja", "export", "decl
 _SETTING = re.compile(r"-*[A-Za-z_][\w.:-]*")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 _SEVERAL_WORDS = re.compile(r"[\s;&|<>()$`]")
-_SEPARATOR = re.compile(r"[;&|\n(){}`]+")
+_SEPARATOR = re.compile(r"(?:^|[;&|\n(){}`]+)\s*(?:(?:if|then|else|elif|do|while|until|time|!)\s+)*")
 # `system("x")`, `(system "x")`, `os.popen("x")`
 _CALL = re.compile(
     r"\b(?:system|popen|exec\w*|spawn\w*|(?:run-)?shell[\w-]*|subprocess\.\w+)['\"]?\s*\(?\s*[(\[\"'`]|child_process|qx[{(/]"
