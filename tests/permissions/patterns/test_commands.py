@@ -381,6 +381,8 @@ def test_a_deny_holds_for_a_program_that_an_option_chooses(line):
         "echo rm | xargs launcher",
         "launcher $(time echo rm;) x",
         "launcher *'; rm x'",
+        "launcher --run '\\rm x'",
+        "launcher --run 'launcher> y rm x'",
         "bash run.sh rm x",
         "python3 run.py 'rm x'",
         "CC='rm x' make",

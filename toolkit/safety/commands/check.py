@@ -39,6 +39,7 @@ _MAX_REASONS = 3
 _MAX_READINGS = 2_000
 _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
+_MAY_RUN = "may run a command that "
 _TOO_MANY = Danger("ask", "can mean too many things to look at all of them")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*])")
@@ -111,12 +112,12 @@ def _possible_dangers(script: Script, files: CommandFiles, level: int) -> Iterat
     for command in filter(uses_raw_device, script.commands):
         yield command.source, Danger("ask", "may change a disk")
     for command in find_changed_words(script):
-        yield command.source, Danger("ask", "may run a command that is only worked out when it runs")
+        yield command.source, Danger("ask", f"{_MAY_RUN}is only worked out when it runs")
     for command, possible in find_possible_scripts(script):
         is_shell = any(first.name in SHELLS for first in possible.commands[:1])
         for _, danger in _find_dangers(possible, files, level + 1):
-            if danger.word == "deny" or is_shell:
-                yield command.source, Danger("ask", f"may run a command that {danger.why}")
+            if danger.word == "deny" or is_shell or danger.why.startswith(_MAY_RUN):
+                yield command.source, Danger("ask", f"{_MAY_RUN}{danger.why.removeprefix(_MAY_RUN)}")
 
 
 def _fill_in_input(command: SimpleCommand) -> Iterator[str]:

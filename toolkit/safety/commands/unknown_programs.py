@@ -41,6 +41,7 @@ __all__ = [
 
 _MAX_COMMANDS = 30
 _MAX_READINGS = 3_000
+_MAX_LEVEL = 3
 # The words of these programs are names of programs, or texts for people.
 _NAMING = frozenset({
     ":", "true", "false", "read", "let", "return", "exit", "wait", "help", "builtin", "last", "lastb", "whatis",
@@ -52,7 +53,7 @@ _SHOW_DEVICES = frozenset({"lsblk", "blkid", "findmnt", "smartctl", "udevadm", "
 _TAKES_VARIABLES = frozenset({*MAKES, "cmake", "meson", "ninja", "export", "declare", "typeset"})
 _SETTING = re.compile(r"-*[A-Za-z_][\w.:-]*")
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
-_SEVERAL_WORDS = re.compile(r"[\s;&|<>()$`]")
+_SHELL_SIGN = re.compile(r"[\s;&|<>()$`\\'\"]")
 _SEPARATOR = re.compile(r"(?:^|[;&|\n(){}`]+)\s*(?:(?:if|then|else|elif|do|while|until|time|!)\s+)*")
 # `system("x")`, `(system "x")`, `os.popen("x")`
 _CALL = re.compile(
@@ -60,13 +61,16 @@ _CALL = re.compile(
 )
 
 
-def find_possible_commands(script: Script) -> Iterator[SimpleCommand]:
-    """Yield the commands that unknown programs may run."""
+def find_possible_commands(script: Script, level: int = 0) -> Iterator[SimpleCommand]:
+    """Yield the commands that unknown programs may run, also those that they run through each other."""
     for _, possible in _find_possible(script):
         if isinstance(possible, SimpleCommand):
             yield possible
-        else:
-            yield from (inner for parsed in _parse(possible) for inner in parsed.commands if inner.literal[0])
+            continue
+        for parsed in _parse(possible):
+            yield from (inner for inner in parsed.commands if inner.literal[0])
+            if level < _MAX_LEVEL:
+                yield from find_possible_commands(parsed, level + 1)
 
 
 def find_possible_scripts(script: Script) -> Iterator[tuple[SimpleCommand, Script]]:
@@ -171,7 +175,7 @@ def _find_among_words(command: SimpleCommand) -> Iterator[SimpleCommand | str]:
         name, equals, value = word.partition("=")
         if not equals or not _SETTING.fullmatch(name):
             value = "" if is_known or word.startswith("-") else word
-        if _SEVERAL_WORDS.search(value.strip()):
+        if _SHELL_SIGN.search(value.strip()):
             yield value
         elif value.strip():
             yield slice_command(command, at, len(command.words), first_word=value)
