@@ -76,6 +76,6 @@ def _kill(scenario: str, count: int, seed: int, postgres_url: str | None) -> Rep
             violations += [f"run {report['run']}, lines {report['deaths']}: {text}" for text in report["violations"]]
     if killed < count:
         violations.append(f"only {killed} of {count} processes were killed")
-    where = "SQLite" if postgres_url is None else "PostgreSQL"
-    line = f"{scenario}, {where}: {killed:,} processes of {runs:,} runs killed, {unknown:,} calls may have happened"
-    return Report(line, violations)
+    where = f"{scenario}, {'SQLite' if postgres_url is None else 'PostgreSQL'}"
+    line = f"{where}: {killed:,} processes of {runs:,} runs killed, {unknown:,} calls may have happened"
+    return Report(line, [f"{where}, {violation}" for violation in violations])

@@ -18,6 +18,7 @@ from toolkit.catalog import Catalog
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
+from toolkit.results import ToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +46,10 @@ class HangingStore(MemoryApprovals):
     def add(self, record):
         self._hang("add")
         super().add(record)
+
+    def add_call(self, *args, **options):
+        self._hang("add_call")
+        return super().add_call(*args, **options)
 
     def get(self, request_id):
         self._hang("get")
@@ -276,6 +281,23 @@ async def test_a_call_that_waits_for_its_store_can_be_cancelled(release):
     release.set()
     await until(lambda: [packed.fields.state for packed in list(mill.store._records.values())] == ["denied"])
     mill.dispatcher.close()
+
+
+@pytest.mark.parametrize("is_step", [True, False])
+async def test_a_cancelled_call_withdraws_no_request_that_another_one_has(release, is_step):
+    """It may be the same step in a process that has taken over, or a caller that has chosen the same id."""
+    mill, call, other_threads = Mill(release), ToolCall("cut", {"wood": "oak"}, "c"), set(threading.enumerate())
+    call.request_id, call.claim_mark = "step", "mark.1" if is_step else ""
+    mill.store.hangs_in = {"add_call"}
+    assert await cancel(mill.dispatcher.call(call), lambda: mill.store.entered) < 5
+    mill.store.hangs_in = set()
+    if not is_step:
+        assert (await mill.dispatcher.call(call)).request.id == "step"
+    release.set()
+    mill.dispatcher.close()
+    for thread in set(threading.enumerate()) - other_threads:
+        thread.join(10)
+    assert mill.store.state("step") == "pending"
 
 
 async def test_a_call_that_is_approved_at_once_does_not_wait_for_a_store_that_hangs(release):

@@ -34,6 +34,7 @@ __all__ = [
     "is_current",
     "is_same_call",
     "is_settled",
+    "is_withdrawn",
 ]
 
 WITHDRAWN = "(withdrawn)"
@@ -52,7 +53,12 @@ def build_request_key(request_id: str) -> str:
 
 def is_settled(record: Record, now: float) -> bool:
     """Return whether *record*, whose id the caller has chosen, still counts. A denial by a person does."""
-    return is_current(record, now) or (record.state == "denied" and record.decided_by != WITHDRAWN)
+    return is_current(record, now) or (record.state == "denied" and not is_withdrawn(record))
+
+
+def is_withdrawn(record: Record) -> bool:
+    """Return whether *record* was closed without an answer. No person has said no, so the call may ask again."""
+    return record.state == "denied" and record.decided_by == WITHDRAWN
 
 
 def is_current(record: Record, now: float) -> bool:

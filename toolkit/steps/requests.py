@@ -12,7 +12,7 @@ from typing import Any
 from .._option_checks import describe_type
 from ..approvals.policy import Approvals
 from ..approvals.records import ApprovalError
-from ..approvals.repeated_calls import WITHDRAWN
+from ..approvals.repeated_calls import is_withdrawn
 from ..approvals.store import Settlement
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
@@ -75,7 +75,7 @@ async def find_withdrawn_ids(dispatcher: Dispatcher, requests: Iterable[Approval
             if error.why == "store":
                 raise
             continue  # the record was altered, and whoever uses it is told so
-        if record is not None and record.state == "denied" and record.decided_by == WITHDRAWN:
+        if record is not None and is_withdrawn(record):
             withdrawn.add(request.id)
     return frozenset(withdrawn)
 

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeVar
 
+from ..approvals.records import ApprovalError
 from ..calls.propagation import CallAbandoned
 from ..calls.resources import check_resource_keys
 from ..calls.resume import resume_call
@@ -36,6 +37,7 @@ from .call_step import CallStep, RunScope, current_step
 from .nested_runs import NestedRuns
 from .notes import CallPause
 from .records import ReplyToPrompts
+from .requests import find_withdrawn_ids
 
 __all__ = ["RunSteps", "derive_id", "escape_key"]
 
@@ -192,20 +194,30 @@ class RunSteps:
         call_id: str,
         timeout_seconds: float | None = None,
     ) -> ToolResult:
-        """Continue a call that waits inside its step, as `Dispatcher.resume` does."""
+        """
+        Continue a call that waits inside its step, as `Dispatcher.resume` does.
+
+        Raise `ApprovalError` with `why="changed"` if the request was withdrawn, so that the call has to ask again.
+        """
         idempotency_key, claim_mark = self._derive_marks(call_id)
-        return await resume_call(
-            request,
-            decision,
-            dispatcher.find_plan,
-            dispatcher.settings,
-            session=session,
-            principal=None,
-            resources={} if resources is None else check_resource_keys(resources),
-            timeout_seconds=timeout_seconds,
-            idempotency_key=idempotency_key,
-            claim_mark=claim_mark,
-        )
+        try:
+            return await resume_call(
+                request,
+                decision,
+                dispatcher.find_plan,
+                dispatcher.settings,
+                session=session,
+                principal=None,
+                resources={} if resources is None else check_resource_keys(resources),
+                timeout_seconds=timeout_seconds,
+                idempotency_key=idempotency_key,
+                claim_mark=claim_mark,
+            )
+        except ApprovalError as error:
+            # A process that was replaced may withdraw the request at any moment. A person has said yes all the same.
+            if error.why == "answered" and decision.approved and await find_withdrawn_ids(dispatcher, [request]):
+                raise ApprovalError(f"request {request.id} was withdrawn; ask again", why="changed") from error
+            raise
 
     async def read_note(self, key: str) -> Any:
         return await self._report(read_note(self.scope.steps, key))

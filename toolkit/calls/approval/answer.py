@@ -17,7 +17,7 @@ from ...approvals.comparisons import build_edit, equals_except_masks
 from ...approvals.identity import canonical_arguments, is_unaltered
 from ...approvals.previews import Preview, PreviewFailed, find_changed_paths
 from ...approvals.records import ApprovalError, Record
-from ...approvals.repeated_calls import WITHDRAWN
+from ...approvals.repeated_calls import WITHDRAWN, is_withdrawn
 from ...decisions import Decision
 from ...permissions.grants import is_described
 from ...permissions.judgement import Judgement
@@ -54,6 +54,9 @@ async def accept_decision(case: ApprovalCase, answered: Answered) -> Unasked | A
         if error.why == "answered":
             name = record.request.id
             present: Record | None = await case.run_in_store("find request", name, lambda store: store.get(name))
+            if present is not None and is_withdrawn(present) and answered.decision.approved:
+                frame.arguments, frame.decoded, frame.edits, frame.answers = arguments, decoded, edits, answers
+                return await _ask_again(case)
             if present is not None and present.state != "pending":  # another caller has answered it
                 return await build_repeated_result(case, present)
         if error.why not in ("arguments", "grant", "answers"):
@@ -62,6 +65,13 @@ async def accept_decision(case: ApprovalCase, answered: Answered) -> Unasked | A
         # shows the former arguments, so those have to be the ones that run.
         frame.arguments, frame.decoded, frame.edits, frame.answers = arguments, decoded, edits, answers
         return Asking(record, is_stored=answered.is_exposed, mistake=frame.redaction().render_reason(str(error)))
+
+
+async def _ask_again(case: ApprovalCase) -> Unasked | ToolResult:
+    """Return what comes next if a person has agreed to a request that another caller has withdrawn meanwhile."""
+    case.frame.approved = None
+    judgement = await case.judge()
+    return build_denied_result(judgement) if judgement.verdict.word == "deny" else Unasked(judgement)
 
 
 async def _apply_answer(case: ApprovalCase, record: Record, answered: Answered) -> Unasked | ToolResult | None:

@@ -53,9 +53,7 @@ _TAKEN_OVER = "the claim of this process was taken over, because the process see
 async def build_repeated_result(case: ApprovalCase, record: Record) -> ToolResult:
     """Return the result of a call that asks again although *record*, its request, was answered before."""
     if record.state == "denied":
-        is_withdrawn = record.decided_by == WITHDRAWN
-        why = "the same call ended before a person answered" if is_withdrawn else "the user said no"
-        return ToolResult.failure("denied", record.denial or why)
+        return ToolResult.failure("denied", record.denial or "the user said no")
     case.frame.repeats = record
     if record.outcome is not None:  # it says itself what people changed
         return ToolResult.from_json(record.outcome)

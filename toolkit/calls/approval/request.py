@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -297,13 +298,19 @@ async def _add_request(
         try:
             return add_call(store, record, now, key=key, replaces=former)
         except ValueError:
-            known = store.get(name) if name == chosen_id else None
+            known = find_chosen(store, name) if name == chosen_id else None
             if known is None:
                 raise
-            return known
+            newest = known[1]
+            if is_settled(newest, now) or newest.request.digest != record.request.digest:
+                return newest
+            # Whoever made it has withdrawn it since, and that is no answer.
+            another = replace(record.request, id=os.urandom(16).hex())
+            return add_call(store, replace(record, request=another), now, key=key)
 
     def close_unused(store: ApprovalStore, kept: Record) -> None:
-        if kept.request.id == name:
+        # The next attempt at a step finds its request, and may have found it already.
+        if kept is record and not case.is_step:
             close_pending(store, record, case.approvals)
 
     # The call is counted before others can find its request, so that they do not withdraw it when they end.
