@@ -207,7 +207,7 @@ async def test_a_decision_outlasts_a_busy_store(tmp_path, has_worker):
 
 async def test_a_decision_is_kept_while_the_store_is_away(tmp_path, monkeypatch):
     """The caller gets the store's error, and the run goes on later with the decision that was given."""
-    monkeypatch.setattr("toolkit.agent.resume._WAITS_SECONDS", (0.0,))
+    monkeypatch.setattr("toolkit.agent.resume.PATIENCE_SECONDS", (0.0,))
     shop = Shop(tmp_path, script=[[ToolCall("pay", {"bill": "A"}, "a")], "done"])
     async with shop.open() as durable:
         (request,) = (await durable.run("pay", id="a")).requests

@@ -497,7 +497,7 @@ async def test_a_decision_outlasts_a_busy_store(database, tmp_path, is_durable):
 
 async def test_a_decision_is_kept_while_the_store_is_away(database, tmp_path, monkeypatch):
     """The caller gets the store's error. The run goes on later with the decisions, and the other items were done."""
-    monkeypatch.setattr("toolkit.agent.resume._WAITS_SECONDS", ())
+    monkeypatch.setattr("toolkit.agent.resume.PATIENCE_SECONDS", ())
     log = []
     flow, store = build_shop_with_store(log, tmp_path)
     async with open_host(database) as host:

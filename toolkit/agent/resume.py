@@ -21,6 +21,7 @@ from .._plumbing.generated_ids import GeneratedId
 from ..approvals.records import CORRECTABLE, ApprovalError, is_temporary
 from ..decisions import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
+from ..steps.call_step import PATIENCE_SECONDS
 from ..steps.notes import CallPause, read_pause
 from ..steps.requests import ASK_AGAIN, check_answers, withdraw_session_requests
 from .active_run import ActiveRun, RunEnding
@@ -43,7 +44,6 @@ Resume: TypeAlias = Callable[[Run[Any], Decisions], Awaitable[Run[Any]]]
 SubRunResumer: TypeAlias = Callable[[ActiveRun, ToolCall, Decisions], Awaitable[ToolResult]]
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
-_WAITS_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
 _WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 
 _log = logging.getLogger("toolkit")
@@ -267,7 +267,7 @@ async def resume_with_decisions(
 
 async def try_patiently(apply: Callable[[], Awaitable[T]], run_id: str) -> T:
     """Return what *apply* returns, which applies decisions to the run *run_id*; try again for half a minute."""
-    for wait_seconds in _WAITS_SECONDS:
+    for wait_seconds in PATIENCE_SECONDS:
         try:
             return await apply()
         except ApprovalError as error:

@@ -5,6 +5,8 @@ The step that the current call belongs to, and what its run shares with the runs
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from ..approvals.records import is_temporary
 from ..calls.attempts import on_retry
 from ..calls.propagation import CallAbandoned, CallPaused, must_propagate
 from ..decisions import Decision
@@ -26,9 +29,13 @@ from .expense import Expense
 from .nested_runs import NestedRuns
 from .notes import drop_pause
 
-__all__ = ["BEGIN_HOOK", "CallStep", "RunScope", "StepSetup", "current_step", "find_open_step"]
+__all__ = ["BEGIN_HOOK", "PATIENCE_SECONDS", "CallStep", "RunScope", "StepSetup", "current_step", "find_open_step"]
 
 _ENDING_SECONDS = 10.0
+PATIENCE_SECONDS = (0.1, 0.2, 0.5, 1.0, *[2.0] * 14)
+"""How long to wait between attempts to use a store of approvals that is away: half a minute in all."""
+
+_log = logging.getLogger("toolkit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,7 @@ class CallStep:
     Attributes:
         nested: The runs that the function of the call starts itself.
         spent: What the call costs, and what its sub-runs have used, without those that its function starts itself.
+        has_begun: Whether it is recorded that the call takes effect.
         has_returned: Whether the tool has returned, so that only its result is left to be prepared.
         is_in_tool: Whether the tool runs, and not a hook.
         on_start: Awaited with each call inside the step, with this one first, just before its tool begins.
@@ -101,6 +109,7 @@ class CallStep:
     is_in_tool: bool = field(init=False, default=False)
     spent: Expense = field(init=False, default_factory=Expense)
     plan: str | None = field(init=False, default=None)
+    has_begun: bool = field(init=False, default=False)
     has_returned: bool = field(init=False, default=False)
     on_start: Callable[[ShownCall], Awaitable[None]] | None = field(init=False, default=None)
     _is_over: bool = field(init=False, default=False)
@@ -115,6 +124,7 @@ class CallStep:
                     await self._begin()
                 except Exception as error:
                     raise CallAbandoned from error  # no result says so, and the approval of the call is not used up
+                self.has_begun = True
                 return
         # A call in the background may begin after its step has a result: the name of the job. If that is kept, the call
         # is not made again. If it is not, another attempt at the step makes it, and this one must not take effect.
@@ -154,6 +164,27 @@ class CallStep:
             return self.nested.build_result(self.call)
         # The function may have caught the exception of the run that waits.
         return self.nested.build_result(self.call) if self.nested.requests else drop_pause(result)
+
+    async def await_store(self, work: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+        """
+        Return the result of *work*, which runs the call; do it again for a while if the store of approvals is away.
+
+        Nobody could be asked then, so the call has not begun, and to say that it failed would lose it.
+        """
+        latest = time.monotonic() + sum(PATIENCE_SECONDS)
+        for wait_seconds in PATIENCE_SECONDS:
+            result = await work()
+            error = self.find_store_error(result)
+            if error is None or time.monotonic() > latest:
+                return result
+            _log.warning("`%s` has to ask, and the store of approvals cannot be used: %s", self.call.name, error)
+            await asyncio.sleep(wait_seconds)
+        return await work()
+
+    def find_store_error(self, result: ToolResult) -> BaseException | None:
+        """Return why the store of approvals could not be used, if *result* says so and the call has not begun."""
+        error = None if result.error is None or self.has_begun else result.error.cause
+        return error if is_temporary(error) else None
 
     async def await_to_end(
         self, work: Coroutine[Any, Any, ToolResult]

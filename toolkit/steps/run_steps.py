@@ -157,7 +157,7 @@ class RunSteps:
             step = CallStep(key, begin, self.scope, call, session, nested, is_kept)
             token, id_token = current_step.set(step), current_run_id.set(self.scope.durable_id)
             try:
-                noted_work = _note_error(lambda: work(step), errors)
+                noted_work = _note_error(lambda: step.await_store(lambda: work(step)), errors)
                 if repeats:
                     result = await noted_work
                 else:
@@ -170,6 +170,10 @@ class RunSteps:
                 await step.end()
             if nested.failure is not None:
                 raise nested.failure
+            # A durable run is given back, and asks when the store works again.
+            store_error = None if self.scope.durable_id is None else step.find_store_error(result)
+            if store_error is not None:
+                raise store_error
             return result
 
         kept_work = self.scope.steps.call(key, call, do_call, may_repeat=repeats, session=session)

@@ -1,7 +1,8 @@
 """
-A process that was replaced withdraws the request of its successor: the call is asked about again, and is never lost.
+A store of approvals that others disturb: whatever a person approves happens once, and is never lost.
 
-The process may have been frozen at any line, so it may come back before or after any operation of the store.
+A process that was replaced may withdraw the request of its successor. It may have been frozen at any line, so it comes
+back before or after any operation of the store. Frozen inside a transaction, it locks its successor out.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import time
 import pytest
 
 from toolkit import Agent, Approvals, Catalog, Decision, Dispatcher, Permissions, SQLiteApprovals, ToolCall
+from toolkit.approvals import ApprovalError
 from toolkit.approvals.repeated_calls import WITHDRAWN
 from toolkit.approvals.store import Settlement
 from toolkit.durable import DurableAgent, DurableHost
-from toolkit.flows import Flow, Waiting
+from toolkit.flows import Flow
 from toolkit.providers import AssistantMessage, ScriptedProvider
 
 pytestmark = pytest.mark.anyio
@@ -25,40 +27,57 @@ OPERATIONS = ("add", "add_call", "find_call", "get", "pending", "settle", "recla
 
 class SharedStore(SQLiteApprovals):
     """
-    A store that a replaced process uses as well: just before or just after one operation, it withdraws what waits.
+    A store that a replaced process uses as well, at the *moment* of its operation with this *number*.
 
-    If the operation keeps a request, the other process was about to keep the same one, and does so first.
+    "before" and "after": it withdraws what waits. If the operation keeps a request, the other process was about to keep
+    the same one, and does so first. "during": the store cannot be used.
     """
 
-    def __init__(self, path, number=0, moment=""):
+    def __init__(self, path, number, moment):
         super().__init__(path)
         self.number, self.moment, self.count = number, moment, 0
-        self.is_busy = False
         for name in OPERATIONS:
             setattr(self, name, self._watch(name, getattr(self, name)))
 
     def _watch(self, name, operation):
         def watched(*args, **options):
-            if self.is_busy:
-                return operation(*args, **options)
             self.count += 1
-            is_chosen = self.count == self.number
-            if is_chosen and self.moment == "before":
-                if name in ("add", "add_call"):
-                    operation(*args, **options)
+            moment = self.moment if self.count == self.number else ""
+            if moment == "during":
+                raise ApprovalError("the store is away", why="store")
+            if moment == "before" and name in ("add", "add_call"):
+                operation(*args, **options)
+            if moment == "before":
                 self._withdraw()
             result = operation(*args, **options)
-            if is_chosen and self.moment == "after":
+            if moment == "after":
                 self._withdraw()
             return result
 
         return watched
 
     def _withdraw(self):
-        self.is_busy = True
-        for request in self.pending():
-            self.settle(request.id, Settlement("denied", by=WITHDRAWN, now=time.time()))
-        self.is_busy = False
+        for request in SQLiteApprovals.pending(self):
+            settlement = Settlement("denied", by=WITHDRAWN, now=time.time())
+            SQLiteApprovals.settle(self, request.id, settlement)
+
+
+async def finish(go_on):
+    """Return how a run ends that *go_on* begins, or answers. Whatever it asks is approved."""
+    answer = None
+    for _ in range(20):
+        try:
+            ended = await go_on(answer)
+        except ApprovalError as error:
+            if error.why != "store":
+                raise
+            answer = None  # the run was given back, and is taken up again
+            continue
+        requests = getattr(ended, "requests", ())
+        if not requests:
+            return ended
+        answer = {request.id: Decision.approve() for request in requests}
+    raise AssertionError("the run asks again and again")
 
 
 def reply_to(request):
@@ -82,12 +101,13 @@ def build_agent(store, paid, ask=None):
 
 
 async def run_agent(folder, store, paid, ask=None):
-    """Run an agent that pays twice, and approve whatever it asks."""
+    """Run an agent that pays twice."""
     async with DurableAgent(build_agent(store, paid, ask), f"sqlite:///{folder}/runs.sqlite") as durable:
-        run = await durable.run("pay", id="r")
-        while run.status == "waiting":
-            run = await durable.resume("r", {request.id: Decision.approve() for request in run.requests})
-        return run.text
+
+        async def go_on(answer):
+            return await (durable.run("pay", id="r") if answer is None else durable.resume("r", answer))
+
+        return (await finish(go_on)).text
 
 
 async def run_agent_beside_a_person(folder, store, paid):
@@ -95,14 +115,14 @@ async def run_agent_beside_a_person(folder, store, paid):
     return await run_agent(folder, store, paid, lambda request: Decision.approve())
 
 
-async def finish(flow, start, folder):
-    """Run *flow* to its end, and approve whatever it asks."""
+async def finish_flow(flow, start, folder):
+    """Run *flow* to its end."""
     async with DurableHost(f"sqlite:///{folder}/runs.sqlite") as host:
-        outcome = await flow.run(start, durable=host, id="r")
-        while isinstance(outcome, Waiting):
-            decisions = {request.id: Decision.approve() for request in outcome.requests}
-            outcome = await flow.resume("r", decisions, durable=host)
-        return outcome
+
+        async def go_on(answer):
+            return await (flow.run(start, host, id="r") if answer is None else flow.resume("r", answer, host))
+
+        return await finish(go_on)
 
 
 async def run_flow(folder, store, paid):
@@ -120,7 +140,7 @@ async def run_flow(folder, store, paid):
         paid.append("B")
         return 1.5
 
-    return "done" if await finish(flow, "A", folder) == 1.5 else "failed"
+    return "done" if await finish_flow(flow, "A", folder) == 1.5 else "failed"
 
 
 async def run_agent_in_a_flow(folder, store, paid):
@@ -132,10 +152,10 @@ async def run_agent_in_a_flow(folder, store, paid):
     async def pay(month: int) -> str:
         return (await agent.run("pay")).unwrap()
 
-    return await finish(flow, 1, folder)
+    return await finish_flow(flow, 1, folder)
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", "after", "during"])
 @pytest.mark.parametrize(
     "run",
     [
@@ -143,8 +163,10 @@ async def run_agent_in_a_flow(folder, store, paid):
         *(pytest.param(run, marks=pytest.mark.long) for run in (run_agent, run_flow, run_agent_in_a_flow)),
     ],
 )
-async def test_each_call_runs_once_whenever_its_request_is_withdrawn(tmp_path, run, moment):
+async def test_each_call_runs_once_whatever_others_do_to_the_store(tmp_path, monkeypatch, run, moment):
     """Every operation of the store is walked through, up to the last one of a run that nobody disturbs."""
+    monkeypatch.setattr("toolkit.agent.resume.PATIENCE_SECONDS", ())
+    monkeypatch.setattr("toolkit.steps.call_step.PATIENCE_SECONDS", ())
     ends = {}
     for number in itertools.count(1):
         folder, paid = tmp_path / str(number), []
@@ -155,3 +177,13 @@ async def test_each_call_runs_once_whenever_its_request_is_withdrawn(tmp_path, r
             break
     assert number > 8
     assert {number: end for number, end in ends.items() if end != ("done", ["A", "B"])} == {}
+
+
+async def test_a_store_that_is_away_for_a_moment_is_waited_for(tmp_path, monkeypatch):
+    """The run does not break off, and the model is not told of it."""
+    monkeypatch.setattr("toolkit.steps.call_step.PATIENCE_SECONDS", (0.0, 60.0))
+    tmp_path.chmod(0o700)
+    store, paid = SharedStore(tmp_path / "shared.approvals.sqlite", 1, "during"), []
+    async with DurableAgent(build_agent(store, paid), f"sqlite:///{tmp_path}/runs.sqlite") as durable:
+        run = await durable.run("pay", id="r")
+    assert (run.status, store.count > 1, len(run.requests)) == ("waiting", True, 1)
