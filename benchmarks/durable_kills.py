@@ -30,6 +30,7 @@ _SCENARIOS = {
     "answer": "tests.durable.killed_answers",
     "freeze": "tests.durable.freezing",
     "agents in a flow": "tests.flows.killing_agents",
+    "agents in a flow, frozen": "tests.flows.freezing_agents",
 }
 
 

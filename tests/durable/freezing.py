@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.durable.killing import AgentPlace, live_and_count, run_to_the_end
+from tests.durable.killing import AgentPlace, Place, live_and_count, run_to_the_end
 from tests.killed_children import fork, say
 from toolkit.approvals import ApprovalError
 from toolkit.durable import DurableError
@@ -71,7 +71,7 @@ def freeze() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def live_and_freeze(place: AgentPlace, line: int, first: FrozenChild | None = None) -> dict[str, Any]:
+def live_and_freeze(place: Place, line: int, first: FrozenChild | None = None) -> dict[str, Any]:
     """
     Work on the run, frozen at *line*.
 
@@ -89,7 +89,7 @@ def live_and_freeze(place: AgentPlace, line: int, first: FrozenChild | None = No
                 first.wake()
 
 
-def freeze_run(place: AgentPlace, first_line: int, second_line: int) -> dict[str, Any]:
+def freeze_run(place: Place, first_line: int, second_line: int) -> dict[str, Any]:
     """Freeze a process that works on a run at *first_line*, and the one that takes over at *second_line*."""
     first = FrozenChild(lambda: live_and_freeze(place, first_line))
     first.wait()
@@ -113,15 +113,17 @@ def freeze_run(place: AgentPlace, first_line: int, second_line: int) -> dict[str
     return {**report, "violations": violations}
 
 
-def main(folder: str, seed: str, freezes: str, postgres_url: str | None = None) -> None:
+def freeze_processes(
+    make_place: Callable[..., Place], folder: str, seed: str, freezes: str, postgres_url: str | None = None
+) -> None:
     """Freeze processes as often as asked for, and write a line for each run."""
     chance = random.Random(int(seed))  # noqa: S311 -- it chooses where to freeze
-    whole = fork(lambda: run_to_the_end(AgentPlace(Path(folder) / "whole", f"{seed}/whole", postgres_url), []))
+    whole = fork(lambda: run_to_the_end(make_place(Path(folder) / "whole", f"{seed}/whole", postgres_url), []))
     say(whole)
     lines, frozen, number = whole["outcome"]["lines"], 0, 0
     while frozen < int(freezes):
         number += 1
-        place = AgentPlace(Path(folder) / str(number), f"{seed}/{number}", postgres_url)
+        place = make_place(Path(folder) / str(number), f"{seed}/{number}", postgres_url)
         # A second line beyond the end is never reached: the first process wakes up when the second has ended.
         second_line = chance.randint(1, lines) if int(freezes) - frozen > 1 else 0
         report = freeze_run(place, chance.randint(1, lines), second_line)
@@ -132,4 +134,4 @@ def main(folder: str, seed: str, freezes: str, postgres_url: str | None = None) 
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    freeze_processes(AgentPlace, *sys.argv[1:])

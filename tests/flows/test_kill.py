@@ -33,3 +33,8 @@ def test_agents_inside_a_flow_whose_processes_are_killed_do_nothing_twice(tmp_pa
 
 def test_agents_inside_a_flow_on_postgresql(tmp_path, postgres_url):
     check_killed_runs("tests.flows.killing_agents", 2, tmp_path, postgres_url)
+
+
+def test_a_frozen_process_with_agents_inside_a_flow_changes_nothing_when_it_wakes_up(tmp_path):
+    """Another process has taken the run over meanwhile, and may have ended it."""
+    check_killed_runs("tests.flows.freezing_agents", 2, tmp_path)
