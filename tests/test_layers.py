@@ -66,7 +66,7 @@ ORDER = {
     "sandbox/launcher": "messages confine covers process_tree attempt launch escapes __init__",
     "skills": "records prompts skill_tools catalog_join front_matter parsing skill_files loaded_skills slash_commands library __init__",
     "settings": "toml_files hook_scripts project_files file_ownership instruction_names trust mcp_servers records instruction_files keys trusted_scripts hook_tables layers loading __init__",
-    "steps": "base expense session_changes records notes nested_runs call_step run_steps requests __init__",
+    "steps": "base expense session_changes records notes nested_runs call_step requests run_steps __init__",
     "telemetry": "names attributes span_hook telemetry_hook trace_file __init__",
     "testing": "strategies/ laws/ load_target doubles mcp_client recorded_provider evaluation snapshots/ __init__",
     "testing/laws": "violations confusable_tools smallest_example schema_laws run_conditions tool_runner run_laws concurrent_calls checking code_lints lints __init__",
