@@ -169,7 +169,7 @@ class CallStep:
         """
         Return the result of *work*, which runs the call; do it again for a while if the store of approvals is away.
 
-        Nobody could be asked then, so the call has not begun, and to say that it failed would lose it.
+        No person could be asked, so the call has not begun. To say that it failed would lose it.
         """
         latest = time.monotonic() + sum(PATIENCE_SECONDS)
         for wait_seconds in PATIENCE_SECONDS:

@@ -304,7 +304,7 @@ async def _add_request(
             newest = known[1]
             if is_settled(newest, now) or newest.request.digest != record.request.digest:
                 return newest
-            # Whoever made it has withdrawn it since, and that is no answer.
+            # Another caller has made it and withdrawn it since, and that is no answer.
             another = replace(record.request, id=os.urandom(16).hex())
             return add_call(store, replace(record, request=another), now, key=key)
 
