@@ -81,13 +81,13 @@ async def finish(go_on):
 
 
 def reply_to(request):
-    """Play a model that pays two bills, one after the other."""
+    """Play a model that pays a bill."""
     turn = sum(isinstance(message, AssistantMessage) for message in request.messages)
-    return [[ToolCall("pay", {"bill": "A"}, "a")], [ToolCall("pay", {"bill": "B"}, "b")], "done"][turn]
+    return [[ToolCall("pay", {"bill": "A"}, "a")], "done"][turn]
 
 
 def build_agent(store, paid, ask=None):
-    """Return an agent that pays two bills."""
+    """Return an agent that pays a bill."""
     catalog = Catalog()
 
     @catalog.tool(destructive=True, approval="always")
@@ -101,7 +101,7 @@ def build_agent(store, paid, ask=None):
 
 
 async def run_agent(folder, store, paid, ask=None):
-    """Run an agent that pays twice."""
+    """Run an agent that pays."""
     async with DurableAgent(build_agent(store, paid, ask), f"sqlite:///{folder}/runs.sqlite") as durable:
 
         async def go_on(answer):
@@ -126,21 +126,16 @@ async def finish_flow(flow, start, folder):
 
 
 async def run_flow(folder, store, paid):
-    """Run a flow that pays twice."""
+    """Run a flow that pays."""
     dispatcher = Dispatcher(Catalog(), permissions=Permissions("auto"), approvals=Approvals(store))
     flow = Flow("bills", dispatcher=dispatcher)
 
     @flow.step(destructive=True, approval="always")
     def pay(bill: str) -> int:
         paid.append(bill)
-        return 1
+        return 7
 
-    @flow.step(destructive=True, approval="always")
-    def pay_again(receipt: int) -> float:
-        paid.append("B")
-        return 1.5
-
-    return "done" if await finish_flow(flow, "A", folder) == 1.5 else "failed"
+    return "done" if await finish_flow(flow, "A", folder) == 7 else "failed"
 
 
 async def run_agent_in_a_flow(folder, store, paid):
@@ -175,8 +170,8 @@ async def test_each_call_runs_once_whatever_others_do_to_the_store(tmp_path, mon
         ends[number] = (await run(folder, store, paid), paid)
         if store.count < number:
             break
-    assert number > 8
-    assert {number: end for number, end in ends.items() if end != ("done", ["A", "B"])} == {}
+    assert number > 4
+    assert {number: end for number, end in ends.items() if end != ("done", ["A"])} == {}
 
 
 async def test_a_store_that_is_away_for_a_moment_is_waited_for(tmp_path, monkeypatch):
