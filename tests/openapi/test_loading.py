@@ -83,6 +83,14 @@ def test_tags_are_groups_and_texts_are_descriptions():
     assert tool.origin == "openapi:Pet-Shop"
 
 
+def test_links_of_parameters_are_text_and_those_of_tools_stay():
+    link = "See [pages](https://docs.example/pages)."
+    parameter = {"name": "page", "in": "query", "schema": {"type": "integer"}, "description": link}
+    tool = load({"get /pets": {"operationId": "a", "description": link, "parameters": [parameter]}}).get("a")
+    assert tool.description == link
+    assert tool.schema["properties"]["page"] == {"type": "integer", "description": "See pages."}
+
+
 @pytest.mark.parametrize(("count", "is_deferred"), [(30, False), (31, True)])
 def test_tools_are_deferred_beyond_30_operations(count, is_deferred):
     catalog = load({f"get /pets/{number}": {"operationId": f"get{number}"} for number in range(count)})

@@ -61,6 +61,21 @@ def test_older_keywords_are_rewritten(schema, converted):
     Draft202012Validator.check_schema(convert(schema))
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("See [the guide](https://a.example/b_(c)?d=1#e), or [b](http://b).", "See the guide, or b."),
+        ("**[`sort`](https://a.example)**", "**`sort`**"),
+        ("matches [a-z](/[0-9]+)? or [x](y), list[0](https", "matches [a-z](/[0-9]+)? or [x](y), list[0](https"),
+        ("https://a.example [x] (https://b.example) [](https://c.example)",) * 2,
+        ("[a](https://b.example c)",) * 2,
+    ],
+)
+def test_links_in_descriptions_are_written_as_their_text(text, written):
+    schema = {"properties": {"description": {"description": text}}, "default": text}
+    assert convert(schema) == {"properties": {"description": {"description": written}}, "default": text}
+
+
 def test_a_response_does_not_promise_what_is_only_written():
     schema = {
         "type": "object",

@@ -18,7 +18,7 @@ from ..catalogs.foreign_text import clean_text, explain_name
 from ..errors import DefinitionError
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, stated_types
 from .documents import ApiDocument, Operation
-from .schemas import BINARY, SchemaConverter, is_binary
+from .schemas import BINARY, SchemaConverter, is_binary, write_links_as_text
 
 __all__ = ["Inputs", "RequestArgument", "RequestBody", "is_json", "read_inputs", "read_output_schema"]
 
@@ -193,7 +193,7 @@ def _read_argument(
     if isinstance(text := node.get("description"), str) and text.strip():
         if isinstance(converted, bool):
             converted = {} if converted else {"not": {}}
-        converted = {**converted, "description": clean_text(text, _MAX_TEXT_CHARS)}
+        converted = {**converted, "description": clean_text(write_links_as_text(text), _MAX_TEXT_CHARS)}
     style, explode = _read_style(document, node, _STYLES[where])
     return RequestArgument(
         key=name,

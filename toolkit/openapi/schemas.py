@@ -20,13 +20,14 @@ from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_WITH_MAPPI
 from .documents import ApiDocument, split_pointer
 from .patterns import translate_pattern
 
-__all__ = ["BINARY", "Direction", "SchemaConverter", "is_binary"]
+__all__ = ["BINARY", "Direction", "SchemaConverter", "is_binary", "write_links_as_text"]
 
 Direction: TypeAlias = Literal["request", "response"]
 Json: TypeAlias = Any
 
 _LEFT_OUT = {"request": "readOnly", "response": "writeOnly"}
 _MAX_EXAMPLE_CHARS = 200
+_LINK = re.compile(r"\[([^\[\]]+)\]\(https?://[^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
 _DROPPED = frozenset(
     [
         *("discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"),
@@ -178,6 +179,11 @@ class SchemaConverter:
             del converted["required"]  # drafts before 4 had a boolean in the property itself
 
 
+def write_links_as_text(text: str) -> str:
+    """Return *text* with the text of each Markdown link in its place: a model does not open it to fill in a field."""
+    return _LINK.sub(r"\1", text) if "](http" in text else text
+
+
 def is_binary(schema: Json) -> bool:
     """Return whether *schema*, which was converted, describes bytes that are sent as they are."""
     return is_mapping(schema) and schema.items() >= BINARY.items()
@@ -221,7 +227,13 @@ def _rewrite_file(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
 
 
 def _rewrite_annotations(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    """Write an example as one of `examples`. Leave out what poses as a message of the system: no call depends on it."""
+    """
+    Write an example as one of `examples`, and the links of a description as text.
+
+    What poses as a message of the system is left out, because no call depends on it.
+    """
+    if isinstance(text := converted.get("description"), str):
+        converted["description"] = write_links_as_text(text)
     example = schema.get("example")
     if example is not None and "examples" not in converted and len(str(example)) <= _MAX_EXAMPLE_CHARS:
         converted["examples"] = [example]
