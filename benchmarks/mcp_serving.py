@@ -253,7 +253,9 @@ def serve(name: str, count: int) -> None:
 
     logging.disable(logging.INFO)  # lines for every session would be measured too
 
-    listener = socket.create_server(("127.0.0.1", 0))
+    from toolkit.web_server.running import open_listener
+
+    listener = open_listener("127.0.0.1", 0)
     print(listener.getsockname()[1], flush=True)
     server = uvicorn.Server(uvicorn.Config(build_app(name, count), log_level="error", timeout_keep_alive=600))
     asyncio.run(server.serve(sockets=[listener]))

@@ -21,7 +21,11 @@ __all__ = ["ImpatientProtocol", "open_listener", "run_app"]
 
 def open_listener(host: str, port: int) -> socket.socket:
     """Return a socket that listens on *host* and *port*, so that a mistake is found before anything runs."""
-    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # Its connections have this option too. Without it, the body of each response waits until the client has confirmed
+    # the head, which takes 40 milliseconds. asyncio sets it only for sockets that it has made itself.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 async def run_app(app: Any, listener: socket.socket, *, drain_seconds: int, on_stop: Callable[[], object]) -> None:
