@@ -69,7 +69,7 @@ def results(results: Sequence[ToolResult]) -> list[WireObject]:
     Values are sent as `structuredContent`. A value that is not an object is wrapped in one. Images, sound, resources
     and files follow the text as blocks of their own.
     """
-    return [_answer(result) for result in check_results(results)]
+    return [build_result(result) for result in check_results(results)]
 
 
 def build_definition(tool: Tool) -> dict[str, Any]:
@@ -150,7 +150,8 @@ def unwrap_value(content: Any, meta: Any, *, is_wrapped: bool) -> Any:
     return content
 
 
-def _answer(result: ToolResult) -> dict[str, Any]:
+def build_result(result: ToolResult) -> dict[str, Any]:
+    """Return *result* as a `CallToolResult`."""
     blocks = [block for part in result.parts if (block := build_block(part)) is not None]
     # A text that only names the images, the sound or the resources says nothing beside them.
     is_complete = len(blocks) == len(result.parts) > 0 and result.text == "\n".join(map(render_part, result.parts))

@@ -8,6 +8,7 @@ of other host names are refused.
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -20,13 +21,14 @@ from .._plumbing.wording import format_seconds
 __all__ = ["SINGLE_HEADERS", "RequestGuard", "add_headers", "is_loopback", "refuse", "replay", "split_authority"]
 
 _MAX_LENGTH_DIGITS = 20
-_AUTHORITY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_AUTHORITY = re.compile(r"([A-Za-z0-9.-]{1,255}|\[[0-9A-Fa-f:.]{1,45}\])(?::[0-9]{1,5})?")
 _WEB_ORIGIN = re.compile(r"https?://(.*)", re.IGNORECASE | re.DOTALL)
 
 SINGLE_HEADERS = frozenset(b"authorization content-length content-type host last-event-id origin".split())
 """Headers that decide something. Of two such headers, one reader would take the first and another one the last."""
 
 
+@functools.lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Return whether *host* is a name or an address of this machine that other machines cannot reach."""
     if host.lower() == "localhost":

@@ -31,7 +31,7 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
     With *checks_value*, the value is checked against the output schema, because the dispatcher has not done so.
     """
     name, value, promises_value = plan.tool.name, result.value, has_structured_output(plan.tool)
-    answer: dict[str, Any] = mcp_format.results([result])[0]
+    answer = mcp_format.build_result(result)
     answer["resultType"] = "complete"
     if "structuredContent" not in answer:
         if promises_value and not answer["isError"]:
@@ -43,17 +43,17 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
         return build_error_answer(
             f"error: `{name}` has run, and returned a value that its output schema does not allow: {problem}"
         )
-    text = as_text(value)
-    if result.truncated or not (isinstance(value, (bool, int, float)) or plan.limit.allows(text)):
-        _leave_value_out(answer)
-        if promises_value:
-            # A client refuses a result without the value that the schema promises, unless it is an error.
-            remark = (
-                f"`{name}` has run, and succeeded. Its value has {len(text):,} characters, which is more than is sent "
-                "at once; the text above is its beginning. Ask for less."
-            )
-            answer["content"].append({"type": "text", "text": remark})
-            answer["isError"] = True
+    if not result.truncated and (isinstance(value, (bool, int, float)) or plan.limit.allows(as_text(value))):
+        return answer
+    _leave_value_out(answer)
+    if promises_value:
+        # A client refuses a result without the value that the schema promises, unless it is an error.
+        remark = (
+            f"`{name}` has run, and succeeded. Its value has {len(as_text(value)):,} characters, which is more than is "
+            "sent at once; the text above is its beginning. Ask for less."
+        )
+        answer["content"].append({"type": "text", "text": remark})
+        answer["isError"] = True
     return answer
 
 

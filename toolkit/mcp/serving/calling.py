@@ -13,8 +13,7 @@ that it was asked.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -114,19 +113,16 @@ class ToolCaller:
 
     async def call(self, context: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
         """Return the result of one request; raise `MCPError` for an unknown tool, or an answer that is not accepted."""
-        with self._hosting(context):
-            return await self._call(Exchange(context, params, self._conversations.principal_of(context)))
-
-    @contextlib.contextmanager
-    def _hosting(self, context: RequestContext) -> Iterator[None]:
-        """Let tools ask the model and the folders of the client, in this block."""
-        # An asker of the program answers all questions, and is no model.
-        host = ClientHost(context.session.client_capabilities) if self._dispatcher.approvals.asker is None else None
-        token = current_host.set(host)
+        token = current_host.set(self._build_host(context))
         try:
-            yield
+            return await self._call(Exchange(context, params, self._conversations.principal_of(context)))
         finally:
             current_host.reset(token)
+
+    def _build_host(self, context: RequestContext) -> ClientHost | None:
+        """Return what lets tools ask the model and the folders of the client."""
+        # An asker of the program answers all questions, and is no model.
+        return ClientHost(context.session.client_capabilities) if self._dispatcher.approvals.asker is None else None
 
     async def _call(self, exchange: Exchange) -> dict[str, Any]:
         context, params = exchange.context, exchange.params

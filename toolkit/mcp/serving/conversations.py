@@ -87,7 +87,9 @@ class Conversations:
             return self.session_of_principal(principal)
         # A client that knows the id of a connection must not share the conversation of its user.
         state, key = connection_of(context).state, f"{_STATE_KEY}:{principal}"
-        session: Session = state.setdefault(key, Session(principal=principal))
+        session: Session | None = state.get(key)
+        if session is None:
+            session = state[key] = Session(principal=principal)
         return session
 
     def session_of_principal(self, principal: str | None) -> Session:

@@ -225,7 +225,7 @@ class HttpApp:
     async def _note_request(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         """Let the tools that run for a message see the request that it came with."""
         scope: Scope = {} if ctx.request is None else ctx.request.scope
-        headers = dict(scope.get("headers", ()))
+        headers = dict(scope.get("headers", ())) if self._request_headers else {}
         request = ClientRequest(
             principal=self.server.conversations.principal_of(ctx),
             scopes=frozenset(getattr(scope.get("auth"), "scopes", ())),

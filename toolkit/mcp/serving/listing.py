@@ -62,17 +62,21 @@ class ToolListing:
         return self._definitions[tool]
 
 
+_promises: WeakKeyDictionary[Tool, bool] = WeakKeyDictionary()
+
+
 def has_structured_output(tool: Tool) -> bool:
     """
     Return whether the results of *tool* have an output schema for clients.
 
     A tool that returns text has none: its text would be sent twice.
     """
-    schema = tool.output_schema
-    if schema is None:
-        return False
-    types = types_of(schema, schema.get("$defs", {}))
-    return not types or not set(types) <= {"string", "null"}
+    promise = _promises.get(tool)
+    if promise is None:
+        schema = tool.output_schema
+        types = [] if schema is None else types_of(schema, schema.get("$defs", {}))
+        promise = _promises[tool] = schema is not None and (not types or not set(types) <= {"string", "null"})
+    return promise
 
 
 def _define(tool: Tool) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from mcp import MCPError
 
 from ...approvals.records import ApprovalError
 from ...calls.background.jobs import CallJob, jobs_of
+from ...context import current_host
 from ...decisions import ApprovalRequest, Decision
 from ...functions.background_parameter import BACKGROUND
 from ...results import ToolResult
@@ -220,11 +221,13 @@ class ToolTasks(ToolCaller):
         waiting = task.result
         task.job, task.outcome = None, None
         exchange = Exchange(context, task.exchange.params, task.exchange.principal, task.session)
+        token = current_host.set(self._build_host(context))
         try:
-            with self._hosting(context):
-                outcome = await self._take_answers(exchange, request, answers) or waiting
+            outcome = await self._take_answers(exchange, request, answers) or waiting
         except ApprovalError as error:
             outcome = build_error_answer(f"error: denied: {error}")
+        finally:
+            current_host.reset(token)
         task.job = _find_job(task.session, outcome) if isinstance(outcome, ToolResult) else None
         task.outcome = None if task.job is not None else outcome
         task.round, task.answers = task.round + 1, {}
