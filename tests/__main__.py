@@ -33,8 +33,8 @@ from tests.file_queue import LIST
 HERE = Path(__file__).parent
 SECONDS = HERE / "seconds.json"
 
-WORKERS = (os.cpu_count() or 1) + 1
-"""Many tests wait for processes, so there is time for one worker more than there are processors."""
+WORKERS = {"quick": (os.cpu_count() or 1) + 1, "all": (os.cpu_count() or 1) + 2}
+"""Many tests wait for processes, so there is time for one worker more than there are processors; for two with `--all`."""
 
 MAX_AGAIN = 20
 """How many tests that failed are run once more: as many as share a fixture, at most. More are no accident."""
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="toolkit-tests-") as folder:
         logs, queue = Path(folder), Path(folder) / "queue"
         fill_queue(queue, column, paths or [HERE])
-        names = [f"worker {number}" for number in range(1, WORKERS + 1)]
+        names = [f"worker {number}" for number in range(1, WORKERS[column] + 1)]
         workers = [Worker(name, logs / name, queue=queue, is_measured=column == "all") for name in names]
         started = time.monotonic()
         run_workers(workers, options)
