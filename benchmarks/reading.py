@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .reading_words import NOT_PARTICIPLES, PARTICIPLES, PLACEHOLDERS, PRONOUNS, VERBS
 
-__all__ = ["LIMITS", "MODELS", "OWN", "Source", "main", "measure"]
+__all__ = ["LIMITS", "MODELS", "OWN", "Source", "main", "measure", "measure_words"]
 
 OWN = ("toolkit", "tests")
 MODELS = ("httpx", "starlette", "stamina", "pluggy", "cattrs", "pydantic_ai.toolsets")
@@ -65,6 +65,11 @@ class Source:
 
 def measure(source: Source) -> dict[str, float]:
     """Return every measure of *source* by its name."""
+    return {**measure_shape(source), **measure_words(source)}
+
+
+def measure_shape(source: Source) -> dict[str, float]:
+    """Return how *source* is divided into folders, files and functions."""
     lengths = sorted((function.end_lineno or 0) - function.lineno + 1 for function in source.functions) or [0]
     depths = [len(path.relative_to(source.root).parts) for path in source.trees]
     return {
@@ -75,6 +80,12 @@ def measure(source: Source) -> dict[str, float]:
         "lines of a function, 90th percentile": lengths[int(0.9 * (len(lengths) - 1))],
         "lines of a function, longest": lengths[-1],
         "modules in the largest import circle": largest_circle(source),
+    }
+
+
+def measure_words(source: Source) -> dict[str, float]:
+    """Return the measures that have limits: how *source* names and describes things."""
+    return {
         "participle names of functions, %": percent(map(is_participle_name, (f.name for f in source.functions))),
         "placeholder names of variables, %": percent(name in PLACEHOLDERS for name in variable_names(source)),
         "pronoun words in 1,000": 10 * percent(word in PRONOUNS for word in prose_words(source)),

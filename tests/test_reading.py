@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reading import LIMITS, Source, is_beyond, measure
+from benchmarks.reading import LIMITS, Source, is_beyond, measure, measure_words
 
 pytestmark = pytest.mark.long
 
@@ -49,7 +49,7 @@ def test_the_code_does_not_get_harder_to_read(figures, name):
 @pytest.fixture(scope="module")
 def figures_of_tests():
     """Measure the tests once."""
-    return measure(Source.read(Path(__file__).parent))
+    return measure_words(Source.read(Path(__file__).parent))
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -67,14 +67,14 @@ def seed_of_this_run() -> int:
 @pytest.mark.long
 def test_at_random_points_nothing_happens_twice_or_is_lost(tmp_path, url):
     """The process that resumes is killed at a random line of the code; the next one tells the truth."""
-    seed, count = seed_of_this_run(), 10 if url else 40
+    seed, count = seed_of_this_run(), 10 if url else 20
     found = rounds("kill", tmp_path, seed, count, *url)
     assert len(found) == count + 1
     ends = Counter(map(ending, found))
     assert ends.keys() <= {"ran it", "told that nobody knows", "told what came of it"}
-    if count == 40:  # otherwise the rounds would show nothing
+    if count == 20:  # otherwise the rounds would show nothing
         killed = sum(each["second"] is None for each in found)
-        assert (killed >= 32, ends["ran it"] >= 3, ends["told that nobody knows"] >= 2) == (True,) * 3, (seed, ends)
+        assert (killed >= 16, ends["ran it"] >= 1, ends["told that nobody knows"] >= 1) == (True,) * 3, (seed, ends)
 
 
 @pytest.mark.long
@@ -93,7 +93,7 @@ def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(
 @pytest.mark.long
 def test_of_four_processes_that_resume_at_once_one_runs(tmp_path, url):
     """The others are told that it was answered, or runs."""
-    for found in rounds("race", tmp_path, 9, *url):
+    for found in rounds("race", tmp_path, 5, *url):
         whys = [each["why"] for each in found["answers"]]
         assert (whys.count(None), found["effects"]) == (1, 1), found
         assert set(whys) <= {None, "answered", "running"}, found
