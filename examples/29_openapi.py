@@ -8,9 +8,7 @@ ORDER = {"name": "order", "in": "path", "required": True, "schema": {"type": "in
 DOCUMENT = {
     "openapi": "3.1.0",
     "info": {"title": "Shop", "version": "1"},
-    "paths": {
-        "/orders/{order}": {"get": {"operationId": "get_order", "summary": "Look up an order.", "parameters": [ORDER]}},
-    },
+    "paths": {"/orders/{order}": {"get": {"operationId": "get_order", "summary": "Find it.", "parameters": [ORDER]}}},
 }
 
 

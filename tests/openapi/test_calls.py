@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -189,6 +190,17 @@ async def get_token():
     return "s3cret"
 
 
+def send(data, **options):
+    """Call the operation `list`, and return the request that was sent."""
+    sent = []
+
+    async def note(request):
+        sent.append(request)
+
+    assert call(data, "list", client_options={"event_hooks": {"request": [note]}}, **options).kind == "ok"
+    return sent[-1]
+
+
 @pytest.mark.parametrize(
     ("scheme", "credential", "place", "expected"),
     [
@@ -202,16 +214,61 @@ async def get_token():
     ],
 )
 def test_credentials_are_sent_where_the_scheme_says(scheme, credential, place, expected):
-    result = call(secured({scheme: []}), "list", auth={scheme: credential}).unwrap()
-    assert result["headers"][place] == expected
+    assert send(secured({scheme: []}), auth={scheme: credential}).headers[place] == expected
 
 
 def test_a_key_in_the_query_is_sent_and_not_logged(caplog):
     with caplog.at_level(logging.DEBUG):
-        result = call(secured({"query": []}), "list", auth={"query": "s3 cret"}).unwrap()
-    assert result["query"] == "key=s3%20cret"
+        request = send(secured({"query": []}), auth={"query": "s3 cret"})
+    assert request.url.query == b"key=s3%20cret"
     assert "s3 cret" not in caplog.text
     assert "s3%20cret" not in caplog.text
+
+
+KEY = 's3 cret/"k\\ey'
+
+
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize(
+    ("media_type", "encoding"),
+    [
+        ("application/json", "utf-8"),
+        ("text/plain; charset=utf-16", "utf-16"),
+        ("text/plain", "utf-16-le"),
+        ("text/plain; charset=unknown", "utf-8"),
+        ("application/pdf", "utf-8"),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 30_000])
+@pytest.mark.parametrize(
+    ("scheme", "credential", "echoed"),
+    [
+        *((scheme, KEY, KEY) for scheme in ("key", "bearer", "cookie", "query")),
+        ("query", KEY, quote(KEY)),
+        ("basic", ("me", KEY), KEY),
+        ("basic", ("me", KEY), base64.b64encode(f"me:{KEY}".encode()).decode()),
+        ("bearer", httpx.BasicAuth("me", KEY), KEY),
+    ],
+)
+def test_a_key_that_the_api_repeats_is_masked(scheme, credential, echoed, media_type, encoding, status, size, caplog):
+    """Some APIs do so in the message that refuses it."""
+    words = f"The key {echoed} is read. {'x' * size}"
+    body = (json.dumps({"message": words}) if "json" in media_type else words).encode(encoding)
+    app = app_for(body, status, content_type=media_type)
+    result = call(secured({scheme: []}), "list", app=app, auth={scheme: credential})
+    assert result.kind == ("ok" if status == 200 else "failed")
+    shown = f"{result.text} {result.value} {result.parts} {json.dumps(result.to_json())} {caplog.text}"
+    forms = {form for text in (KEY, echoed) for form in (text, json.dumps(text)[1:-1], repr(text)[1:-1])}
+    assert [form for form in forms if form in shown] == []
+
+
+def test_a_key_of_the_client_that_the_api_repeats_is_masked():
+    app = app_for(b'{"you": "Bearer s3cret", "me": "Bearer"}')
+    options = {"headers": {"Authorization": "Bearer s3cret"}}
+    assert call(secured({"bearer": []}), "list", app=app, client_options=options).value == {
+        "you": "Bearer [redacted]",
+        "me": "Bearer",
+    }
 
 
 @pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])
@@ -262,7 +319,7 @@ def test_a_call_without_credentials_waits_for_them_and_goes_on():
     assert waiting.request.auth.url == "https://login.test/authorize"
     tokens.append("s3cret")
     result = dispatcher.resume_sync(waiting, Decision.approve())
-    assert result.unwrap()["headers"]["authorization"] == "Bearer s3cret"
+    assert result.unwrap()["headers"]["authorization"] == "Bearer [redacted]"
 
 
 def test_the_credentials_of_the_client_are_enough():

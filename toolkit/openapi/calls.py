@@ -19,10 +19,11 @@ from ..catalogs.foreign_text import clean_text, explain_address
 from ..content import AudioPart, ImagePart, ResourcePart
 from ..errors import BadArgs, DefinitionError, ToolError
 from ..policies.classify import classify_error
+from ..policies.redaction import Redaction
 from ..providers.http.loop_clients import LoopClients
 from ..results import ToolResult
 from ..values.rendering import as_text
-from .credentials import Credentials, Requirement
+from .credentials import Credentials, Requirement, list_secrets
 from .documents import ApiDocument, Operation
 from .parameters import Inputs, is_json
 from .requests import RequestParts, build_request_parts
@@ -34,6 +35,7 @@ __all__ = ["Caller", "find_server", "refuse_password"]
 
 _MAX_RESPONSE_BYTES = 20_000_000
 _MAX_ERROR_BYTES = 20_000
+_MAX_UNCHECKED_BYTES = 10_000
 _MAX_REDIRECTS = 5
 _MAX_MESSAGE_CHARS = 1_000
 _ACCEPT = "application/json, */*;q=0.8"
@@ -65,9 +67,10 @@ class Caller:
         auth = None if self.is_signed else await self.credentials.apply(self.requirements, parts)
         client = await self.clients.get()
         response, body = await self._send(client, self._build_request(client, parts), auth)
+        redaction = Redaction(list_secrets(parts, response.request))
         if not response.is_success:
-            raise _build_status_error(response, body)
-        return _build_result(response, body)
+            raise _build_status_error(response, body, redaction)
+        return _mask(_build_result(response, body), body, redaction)
 
     def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
         """Return the address that a call with *arguments* reaches, for rules and safety checks."""
@@ -170,19 +173,34 @@ def _build_result(response: httpx.Response, body: bytes) -> Any:
     return ToolResult("", None, parts=[ResourcePart(address, body, media_type or "application/octet-stream")])
 
 
-def _build_status_error(response: httpx.Response, body: bytes) -> ToolError:
-    """Return the error for a *response* that is none, by the table for statuses, with the words of the API."""
+def _mask(result: Any, body: bytes, redaction: Redaction) -> Any:
+    """Return *result*, which was built from *body*, with the credentials in it masked."""
+    if isinstance(result, ToolResult):
+        return redaction.mask_result(result)
+    if len(body) > _MAX_UNCHECKED_BYTES and not isinstance(result, str):
+        text = body.decode("utf-8", "replace")
+        if redaction.mask_text(text) == text:  # to look into each of many values takes longer
+            return result
+    return redaction.mask_value(result)
+
+
+def _build_status_error(response: httpx.Response, body: bytes, redaction: Redaction) -> ToolError:
+    """Return the error for a *response* that is no success, by the table for statuses, with the words of the API."""
     import httpx
 
     message = f"{response.status_code} {httpx.codes.get_reason_phrase(response.status_code) or 'unknown status'}"
-    if words := _find_words(body):
+    try:
+        text = body.decode(response.charset_encoding or "utf-8", "replace")
+    except LookupError:
+        text = body.decode("utf-8", "replace")
+    # They are masked twice: a cut may leave a part of a credential, and cleaning may put one together.
+    if words := redaction.mask_text(_find_words(redaction.mask_text(text))):
         message = f"{message}: {words}"
     return classify_error(httpx.HTTPStatusError(message, request=response.request, response=response))
 
 
-def _find_words(body: bytes) -> str:
+def _find_words(text: str) -> str:
     """Return what the body of a failure says, in clean text: the title and the detail of a problem, or its start."""
-    text = body.decode("utf-8", "replace")
     try:
         data = json.loads(text)
     except ValueError:

@@ -2,12 +2,13 @@
 The credentials of an API: its `securitySchemes`, and what the program gives for them.
 
 A call whose credentials are missing raises `AuthNeeded`, so that it waits for them and goes on. Credentials are in no
-schema, result, log or approval.
+schema, log or approval, and are masked in a result: some APIs repeat a key in the message that refuses it.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +24,7 @@ from .requests import RequestParts
 if TYPE_CHECKING:  # it takes long to load
     import httpx
 
-__all__ = ["Credential", "Credentials", "Requirement"]
+__all__ = ["Credential", "Credentials", "Requirement", "list_secrets"]
 
 Credential: TypeAlias = "str | tuple[str, str] | httpx.Auth | Callable[[], str | Awaitable[str | None] | None]"
 """A key or token, a user name with a password, an `httpx.Auth`, or a function that returns a key, or None for none."""
@@ -32,6 +33,9 @@ Requirement: TypeAlias = Mapping[str, tuple[str, ...]]
 """The schemes that are needed together, each with its scopes."""
 
 _MASK = "***"
+
+_MIN_SECRET_CHARS = 6
+"""A shorter credential is not looked for in results: it may be a part of any word."""
 
 
 class Credentials:
@@ -90,6 +94,7 @@ class Credentials:
             return credential  # type: ignore[no-any-return]  # an httpx.Auth
         kind, where = scheme.get("type"), scheme.get("in")
         if kind == "apiKey" and isinstance(credential, str):
+            parts.secrets.append(credential)
             if where == "query":
                 self._masking.hide(credential)
                 parts.query.append((quote(scheme["name"], safe=""), quote(credential, safe="")))
@@ -139,6 +144,16 @@ async def _obtain(name: str, credential: Any) -> Any:
     if not credential.strip().isprintable():  # an error of the client would show the whole
         raise ToolError(f"the credential for {name!r:.60} has characters that cannot be sent; look at where it is kept")
     return credential.strip()
+
+
+def list_secrets(parts: RequestParts, request: httpx.Request) -> list[str]:
+    """Return the credentials in *request*, which was sent for *parts*: also those that the client has added."""
+    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    secrets = [*parts.secrets, credential or scheme]
+    if scheme.lower() == "basic":
+        with contextlib.suppress(ValueError):
+            secrets.append(base64.b64decode(credential).decode().partition(":")[2])
+    return [secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS]
 
 
 class _QueryMask(logging.Filter):

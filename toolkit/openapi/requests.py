@@ -44,6 +44,7 @@ class RequestParts:
         path: The path, with the arguments in it, percent-encoded.
         query: The names and values of the query, percent-encoded.
         files: The parts of a multipart body: the name, and the file name, content and media type.
+        secrets: The keys among the other parts.
     """
 
     path: str
@@ -52,6 +53,7 @@ class RequestParts:
     cookies: Pairs = field(default_factory=list)
     content: bytes | None = None
     files: list[tuple[str, tuple[str | None, bytes, str | None]]] = field(default_factory=list)
+    secrets: list[str] = field(default_factory=list)
 
     @property
     def query_text(self) -> str:
