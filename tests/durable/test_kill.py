@@ -19,7 +19,7 @@ MODULE = "tests.durable.killing"
 
 def test_runs_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
     """Calls, approvals, parallel reads and a sub-run: what began is not run twice, and what did not begin is run."""
-    check_killed_runs(MODULE, 5, tmp_path)
+    check_killed_runs(MODULE, 3, tmp_path)
 
 
 def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
@@ -29,7 +29,7 @@ def test_the_same_holds_on_postgresql(tmp_path, postgres_url):
 
 def test_processes_that_are_killed_while_they_start_answer_retry_or_cancel_leave_no_run_stuck(tmp_path):
     """Either nothing was written, or a worker carries it out once. The requests expire in a day."""
-    check_killed_runs("tests.durable.killed_answers", 12, tmp_path)
+    check_killed_runs("tests.durable.killed_answers", 8, tmp_path)
 
 
 def test_killed_answers_are_not_stuck_on_postgresql(tmp_path, postgres_url):

@@ -18,7 +18,7 @@ MODULE = "tests.flows.killing"
 
 def test_flows_whose_processes_are_killed_end_with_each_effect_once(tmp_path):
     """Checks that fail, undos, a list, an approval and a way back: the effects that stand are those of a calm run."""
-    check_killed_runs(MODULE, 5, tmp_path)
+    check_killed_runs(MODULE, 3, tmp_path)
 
 
 def test_the_same_holds_on_postgresql(tmp_path, postgres_url):

@@ -19,7 +19,7 @@ pytestmark = [
 pytest.importorskip("tree_sitter_bash", reason="commands are not read without the extra `shell`")
 
 _SHORT = 3_000
-_LONG = 10_000
+_LONG = 5_000
 
 
 def test_the_same_seed_gives_the_same_lines_each_with_the_stand_in():
