@@ -262,6 +262,17 @@ def test_a_key_that_the_api_repeats_is_masked(scheme, credential, echoed, media_
     assert [form for form in forms if form in shown] == []
 
 
+@pytest.mark.parametrize("auth", [{}, {"key": "s3cret"}])
+def test_a_deep_answer_is_cut_or_refused_in_words(auth):
+    data = secured({"key": []} if auth else {})
+    kinds = {}
+    for depth in (60, 300, 900, 500_000):
+        result = call(data, "list", app=app_for(b"[" * depth + b"]" * depth), auth=auth)
+        kinds[depth] = result.kind
+        assert result.kind == "ok" or "nested too deeply to be read; the call was made" in result.text
+    assert (kinds[60], kinds[300], kinds[500_000]) == ("ok", "ok", "failed")
+
+
 def test_a_key_of_the_client_that_the_api_repeats_is_masked():
     app = app_for(b'{"you": "Bearer s3cret", "me": "Bearer"}')
     options = {"headers": {"Authorization": "Bearer s3cret"}}

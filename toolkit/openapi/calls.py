@@ -70,7 +70,10 @@ class Caller:
         redaction = Redaction(list_secrets(parts, response.request))
         if not response.is_success:
             raise _build_status_error(response, body, redaction)
-        return _mask(_build_result(response, body), body, redaction)
+        try:
+            return _mask(_build_result(response, body), body, redaction)
+        except RecursionError:
+            raise ToolError("the answer of the API is nested too deeply to be read; the call was made") from None
 
     def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
         """Return the address that a call with *arguments* reaches, for rules and safety checks."""
@@ -175,6 +178,8 @@ def _build_result(response: httpx.Response, body: bytes) -> Any:
 
 def _mask(result: Any, body: bytes, redaction: Redaction) -> Any:
     """Return *result*, which was built from *body*, with the credentials in it masked."""
+    if not redaction:
+        return result
     if isinstance(result, ToolResult):
         return redaction.mask_result(result)
     if len(body) > _MAX_UNCHECKED_BYTES and not isinstance(result, str):
