@@ -273,13 +273,28 @@ def test_a_deep_answer_is_cut_or_refused_in_words(auth):
     assert (kinds[60], kinds[300], kinds[500_000]) == ("ok", "ok", "failed")
 
 
-def test_a_key_of_the_client_that_the_api_repeats_is_masked():
+@pytest.mark.parametrize("headers", [{"Authorization": "Bearer s3cret"}, {"X-Api-Key": "s3cret"}])
+def test_a_key_of_the_client_that_the_api_repeats_is_masked(headers):
     app = app_for(b'{"you": "Bearer s3cret", "me": "Bearer"}')
-    options = {"headers": {"Authorization": "Bearer s3cret"}}
-    assert call(secured({"bearer": []}), "list", app=app, client_options=options).value == {
+    assert call(secured({}), "list", app=app, client_options={"headers": headers}).value == {
         "you": "Bearer [redacted]",
         "me": "Bearer",
     }
+
+
+@pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])
+def test_a_credential_is_in_no_span(scheme):
+    """Also if spans show arguments and results, and the API repeats it."""
+    from tests.telemetry.kept_spans import KeptSpans  # the SDK of OpenTelemetry may be missing
+
+    kept = KeptSpans()
+    catalog = Catalog.from_openapi(secured({scheme: []}), client=client_for(echo), auth={scheme: "s3cret"})
+    result = Dispatcher(catalog, hooks=[kept.hook(capture=True)]).call_sync("list", {})
+
+    shown = kept.one("execute_tool list").to_json()
+    assert result.kind == "ok"
+    assert "[redacted]" in shown
+    assert "s3cret" not in shown
 
 
 @pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])

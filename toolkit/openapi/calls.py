@@ -67,7 +67,7 @@ class Caller:
         auth = None if self.is_signed else await self.credentials.apply(self.requirements, parts)
         client = await self.clients.get()
         response, body = await self._send(client, self._build_request(client, parts), auth)
-        redaction = Redaction(list_secrets(parts, response.request))
+        redaction = Redaction(list_secrets(parts, response.request, client))
         if not response.is_success:
             raise _build_status_error(response, body, redaction)
         try:

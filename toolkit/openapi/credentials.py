@@ -8,7 +8,6 @@ schema, log or approval, and are masked in a result: some APIs repeat a key in t
 from __future__ import annotations
 
 import base64
-import contextlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,6 +17,8 @@ from urllib.parse import quote
 from ..catalogs.foreign_text import clean_text, is_plain_link
 from ..decisions import AuthNeeded, AuthRequest
 from ..errors import DefinitionError, ToolError
+from ..policies.credentials import MIN_SECRET_CHARS, list_header_secrets
+from ..policies.redaction import MASK
 from .documents import ApiDocument, Operation
 from .requests import RequestParts
 
@@ -31,11 +32,6 @@ Credential: TypeAlias = "str | tuple[str, str] | httpx.Auth | Callable[[], str |
 
 Requirement: TypeAlias = Mapping[str, tuple[str, ...]]
 """The schemes that are needed together, each with its scopes."""
-
-_MASK = "***"
-
-_MIN_SECRET_CHARS = 6
-"""A shorter credential is not looked for in results: it may be a part of any word."""
 
 
 class Credentials:
@@ -146,14 +142,11 @@ async def _obtain(name: str, credential: Any) -> Any:
     return credential.strip()
 
 
-def list_secrets(parts: RequestParts, request: httpx.Request) -> list[str]:
-    """Return the credentials in *request*, which was sent for *parts*: also those that the client has added."""
-    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
-    secrets = [*parts.secrets, credential or scheme]
-    if scheme.lower() == "basic":
-        with contextlib.suppress(ValueError):
-            secrets.append(base64.b64decode(credential).decode().partition(":")[2])
-    return [secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS]
+def list_secrets(parts: RequestParts, request: httpx.Request, client: httpx.AsyncClient) -> list[str]:
+    """Return the credentials in *request*, which *client* has sent for *parts*: also those that it has added itself."""
+    # Of the other headers of the request, some are arguments of the call.
+    added = {**client.headers, "authorization": request.headers.get("authorization", "")}
+    return [*(key for key in parts.secrets if len(key) >= MIN_SECRET_CHARS), *list_header_secrets(added)]
 
 
 class _QueryMask(logging.Filter):
@@ -171,6 +164,6 @@ class _QueryMask(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
         for secret in self._secrets:
-            message = message.replace(secret, _MASK)
+            message = message.replace(secret, MASK)
         record.msg, record.args = message, ()
         return True

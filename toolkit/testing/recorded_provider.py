@@ -11,7 +11,6 @@ import contextlib
 import difflib
 import json
 import os
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -22,6 +21,7 @@ from ..approvals.comparisons import equals_except_masks
 from ..builtin.memory.notes import SECRET_PATTERNS
 from ..calls.approval.case import mask_secrets
 from ..errors import BadArgs, ProviderError
+from ..policies.credentials import list_variable_secrets
 from ..policies.redaction import Redaction, RedactionRule
 from ..providers.base import Provider, Reply, Request, StreamEvent, StructuredProvider
 from ..providers.messages import AssistantMessage, Message, ToolMessage
@@ -37,8 +37,6 @@ from .strategies.base import Unsupported
 __all__ = ["RecordedProvider"]
 
 _VERSION = 1
-_SECRET_VARIABLE = re.compile(r"(?i)key|token|secret|pass(?!enger)|credential")
-_MIN_SECRET_CHARS = 8
 _MAX_DIFF_LINES = 40
 _MAX_LINE_CHARS = 300
 _Exchange: TypeAlias = tuple[dict[str, Any], dict[str, Any]]
@@ -68,7 +66,9 @@ class RecordedProvider:
     ) -> None:
         __tracebackhide__ = True  # pytest then shows the line that asked, not the lines of this class
         self._path = Path(path)
-        self._redaction = Redaction([*(pattern for _, pattern in SECRET_PATTERNS), *_list_secret_values(), *redact])
+        self._redaction = Redaction(
+            [*(pattern for _, pattern in SECRET_PATTERNS), *list_variable_secrets(os.environ), *redact]
+        )
         self._exchanges: list[_Exchange] = []
         self._masked: list[_Exchange] = []
         self._provider: Provider | None = None
@@ -236,15 +236,6 @@ def _list_secret_arguments(request: Request, answer: AssistantMessage) -> Iterat
         tool = _find_tool(request, call.name)
         if tool is not None and isinstance(call.arguments, Mapping):
             yield from (value for name, value in call.arguments.items() if name in tool.signature.secrets)
-
-
-def _list_secret_values() -> list[str]:
-    """Return the values of the environment variables that hold keys and passwords, by their names."""
-    return [
-        value
-        for name, value in os.environ.items()
-        if _SECRET_VARIABLE.search(name) and len(value) >= _MIN_SECRET_CHARS and not os.path.exists(value)
-    ]
 
 
 def _shorten(exchanges: Sequence[_Exchange]) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH, METHOD_NOT_FOUND
+from mcp_types.jsonrpc import JSONRPCMessage, JSONRPCResponse
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -30,6 +31,7 @@ from ...catalogs.foreign_text import clean_text
 from ...errors import ToolError, Transient
 from ...policies.retry import RetryPolicy, random_chance
 from .call_errors import UnusableAnswer, explain_validation, read_call_error
+from .credentials import ServerCredentials
 from .flood_guard import guard_transport
 from .http_client import McpHttpClient
 from .list_watcher import ListWatcher
@@ -85,7 +87,8 @@ class Connection:
         self._revision = server.revision
         self._questions = QuestionRouter(server.name)
         self._tasks = TaskCaller(server.name, server.timeout_seconds)
-        self._errors = ErrorTail()
+        self._credentials = ServerCredentials(server)
+        self._errors = ErrorTail(self._credentials.mask_text)
         self._listed_revision = LATEST_HANDSHAKE_VERSION
         self._left_out: list[str] = []
         self.problem: str | None = None
@@ -101,7 +104,7 @@ class Connection:
         """Connect, and connect again after each loss with growing waits, until `close` is called."""
         failures = 0
         while not self._is_closing:
-            self._lost, self._errors = asyncio.Event(), ErrorTail()
+            self._lost, self._errors = asyncio.Event(), ErrorTail(self._credentials.mask_text)
             problem = f"it did not answer within {format_seconds(self._limits.connect_seconds)}"
             was_open, has_ended, opened_at = False, False, 0.0
             try:
@@ -166,15 +169,13 @@ class Connection:
             target = open_stdio(server, self._errors, self._note_loss)
         elif server.kind == "address" and server.transport == "sse":
             # The client has the headers, the time limits and the login of the server, and not those of the SDK.
-            target = sse_client(
-                server.target, httpx_client_factory=lambda *_, **__: McpHttpClient(server, self._note_loss)
-            )
+            target = sse_client(server.target, httpx_client_factory=lambda *_, **__: self._build_http_client())
         elif server.kind == "address":
-            http = await stack.enter_async_context(McpHttpClient(server, self._note_loss))
+            http = await stack.enter_async_context(self._build_http_client())
             max_bytes = int(self._limits.max_message_bytes)
             target = streamable_http_client(server.target, http_client=http, max_sse_event_size=max_bytes)
         if server.kind != "object":
-            target = guard_transport(target, watcher.note_dropped, self._check_result, self._note_loss)
+            target = guard_transport(target, watcher.note_dropped, self._check_message, self._note_loss)
         return Client(
             target,
             mode="legacy" if server.transport == "sse" else self._revision,
@@ -184,10 +185,14 @@ class Connection:
             message_handler=watcher.handle_message,
         )
 
-    def _check_result(self, result: dict[str, Any]) -> None:
-        """Leave the tools out of *result* that are no tools, if it is a list of tools."""
-        if isinstance(result.get("tools"), list):
-            self._left_out += leave_out_unusable(result, self._listed_revision, self._limits)
+    def _build_http_client(self) -> McpHttpClient:
+        return McpHttpClient(self.server, self._note_loss, self._credentials)
+
+    def _check_message(self, message: JSONRPCMessage) -> None:
+        """Mask the credentials in *message*. Leave what is no tool out of a list of tools."""
+        self._credentials.mask_message(message)
+        if isinstance(message, JSONRPCResponse) and isinstance(message.result.get("tools"), list):
+            self._left_out += leave_out_unusable(message.result, self._listed_revision, self._limits)
 
     def _chooses_handshake(self, *, has_ended: bool) -> bool:
         """

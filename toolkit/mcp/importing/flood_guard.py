@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types.jsonrpc import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest
 
 __all__ = ["MessageBudget", "guard_transport"]
 
@@ -28,17 +28,17 @@ _MESSAGES_PER_SECOND = 100
 async def guard_transport(
     transport: AbstractAsyncContextManager[tuple[Any, Any]],
     on_dropped: Callable[[str], None],
-    on_result: Callable[[dict[str, Any]], None],
+    on_message: Callable[[JSONRPCMessage], None],
     on_end: Callable[[], None],
 ) -> AsyncIterator[tuple[Any, Any]]:
     """
     Yield the streams of *transport*. *on_dropped* is called with the method of each message that is dropped.
 
-    *on_result* is called with each result of a request, which it may change, before the SDK checks it. *on_end* is
-    called when no more messages can come.
+    *on_message* is called with each other message, which it may change, before the SDK checks it. *on_end* is called
+    when no more messages can come.
     """
     async with transport as (read_stream, write_stream):
-        yield _GuardedStream(read_stream, on_dropped, on_result, on_end), write_stream
+        yield _GuardedStream(read_stream, on_dropped, on_message, on_end), write_stream
 
 
 class MessageBudget:
@@ -67,12 +67,12 @@ class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
         self,
         stream: Any,
         on_dropped: Callable[[str], None],
-        on_result: Callable[[dict[str, Any]], None],
+        on_message: Callable[[JSONRPCMessage], None],
         on_end: Callable[[], None],
     ) -> None:
         self._stream = stream
         self._on_dropped = on_dropped
-        self._on_result = on_result
+        self._on_message = on_message
         self._on_end = on_end
         self._budget = MessageBudget(_MAX_BURST, _MESSAGES_PER_SECOND)
 
@@ -88,10 +88,11 @@ class _GuardedStream(ObjectReceiveStream[SessionMessage | Exception]):
             except anyio.EndOfStream:
                 self._on_end()
                 raise
-            message = item.message if isinstance(item, SessionMessage) else None
-            if isinstance(message, JSONRPCResponse):
-                self._on_result(message.result)
+            if not isinstance(item, SessionMessage):
+                return item
+            message = item.message
             if not isinstance(message, (JSONRPCNotification, JSONRPCRequest)) or self._budget.take():
+                self._on_message(message)
                 return item
             self._on_dropped(message.method)
 

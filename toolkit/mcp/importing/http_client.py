@@ -22,7 +22,9 @@ from ..._plumbing.wording import format_count
 from ...catalogs.foreign_text import clean_text
 from ...errors import Safety
 from ...policies.classify import parse_retry_after
+from ...policies.credentials import is_credential_header
 from .call_errors import Happened, build_local_error
+from .credentials import ServerCredentials
 from .login_hosts import LoginHosts, read_whole
 from .logins import Logins, StoredLogin
 from .private_json import PrivateFileError
@@ -33,7 +35,6 @@ __all__ = ["McpHttpClient", "read_login_request"]
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _CONNECT_SECONDS = 30.0
 _PARAMETER = re.compile(r'([A-Za-z_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
-_CREDENTIAL_NAME = re.compile(r"auth|token|key|secret|cookie|session|password|credential", re.IGNORECASE)
 _MAX_HEADER_CHARS = 8192
 _MAX_SCOPES = 50
 
@@ -42,16 +43,17 @@ class McpHttpClient(httpx2.AsyncClient):
     """
     A client for the address of *server*, whose `send` does not raise for a request of the protocol.
 
-    *on_lost* is called if the server no longer knows the session.
+    *on_lost* is called if the server no longer knows the session. *credentials* are told what is sent.
     """
 
-    def __init__(self, server: RemoteServer, on_lost: Callable[[], None]) -> None:
+    def __init__(self, server: RemoteServer, on_lost: Callable[[], None], credentials: ServerCredentials) -> None:
+        hooks = LoginHosts(server).hooks
         super().__init__(
             # Compressed answers are not accepted, because a small one may become a very large one.
             headers={**server.headers, "accept-encoding": "identity"},
             auth=server.auth or _find_login(server),
             transport=server.http_transport,
-            event_hooks=LoginHosts(server).hooks,
+            event_hooks={**hooks, "request": [*hooks["request"], credentials.note_request]},
             # The call has a time limit of its own, and a stream of events may be silent for long.
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
         )
@@ -222,7 +224,7 @@ def read_login_request(response: Any, server: RemoteServer) -> dict[str, Any] | 
 
 def _find_credentials(server: RemoteServer) -> str | None:
     """Return where the program gives the credentials for *server*; None if the user logs in."""
-    names = [f"`{name}`" for name in server.headers if _CREDENTIAL_NAME.search(name)]
+    names = [f"`{name}`" for name in server.headers if is_credential_header(name)]
     if names:
         return f"the {'header' if len(names) == 1 else 'headers'} {', '.join(names)} (`headers=`)"
     return None if server.auth is None else "`auth=`"

@@ -44,10 +44,15 @@ _POLL_SECONDS = 0.005
 
 
 class ErrorTail:
-    """The end of what a server wrote to its error output, for the message that tells why the server is gone."""
+    """
+    The end of what a server wrote to its error output, for the message that tells why the server is gone.
 
-    def __init__(self) -> None:
+    *mask* is called with the text, before it is cut.
+    """
+
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
         self._text = b""
+        self._mask = mask
 
     async def read(self, stream: Any) -> None:
         """Read *stream* to its end, and forget what is too old to be shown."""
@@ -55,7 +60,7 @@ class ErrorTail:
             self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
 
     def __str__(self) -> str:
-        text = clean_text(self._text.decode(errors="replace"), 4 * _TAIL_CHARS)
+        text = clean_text(self._mask(self._text.decode(errors="replace")), 4 * _TAIL_CHARS)
         return make_visible(text, keep_lines=False)[-_TAIL_CHARS:]
 
 
