@@ -65,7 +65,7 @@ async def _run_innermost(frame: CallFrame) -> ToolResult:
             frame.inner_result = await run_attempts(frame)
         else:
             try:
-                if frame.is_told and frame.plan.tells_attempts:
+                if frame.is_told:
                     await tell_attempt(frame)
                 value = await start(frame)
                 value = await finish_value(frame, value) if is_unfinished(value) else value

@@ -142,7 +142,7 @@ async def _attempt(frame: CallFrame) -> Any:
     if settings.abandoned.alive:
         await _wait_for_abandoned(frame)
     limit = _find_limit(frame)
-    if frame.is_told and plan.tells_attempts:
+    if frame.is_told:
         await tell_attempt(frame)
         limit = _find_limit(frame)
     frame.attempts += 1

@@ -34,7 +34,7 @@ async def tell_call(frame: CallFrame, run: Callable[[CallFrame], Awaitable[ToolR
 
     def build_end(result: ToolResult | None, error: BaseException | None) -> CallEnded:
         verdict = None if frame.judgement is None else frame.judgement.verdict
-        return _build_end(frame.show(), result, error, frame.redaction, verdict)
+        return _build_end(frame.show_to_listeners(), result, error, frame.redaction, verdict)
 
     async def withdraw(result: ToolResult, error: BaseException) -> None:
         if result.request is not None:
@@ -42,9 +42,9 @@ async def tell_call(frame: CallFrame, run: Callable[[CallFrame], Awaitable[ToolR
 
     start = None
     if frame.plan.tells_starts and frame.answer is not None:
-        start = CallStarted(frame.show(), frame.answer[0].request.id, frame.answer[0].request.trace_parent)
+        start = CallStarted(frame.show_to_listeners(), frame.answer[0].request.id, frame.answer[0].request.trace_parent)
     elif frame.plan.tells_starts:
-        start = CallStarted(frame.show())
+        start = CallStarted(frame.show_to_listeners())
     return await tell_around(settings, start, partial(run, frame), build_end, frame=frame, on_lost=withdraw)
 
 

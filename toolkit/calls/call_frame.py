@@ -78,6 +78,8 @@ class CallFrame:
         last_error: The error of the last attempt, while it is classified.
         shown: The call as the before-hooks have seen it. The after-hooks see the same object.
         is_told: Whether the listeners are told where the call starts and ends.
+        told: The call as the listeners were last shown it.
+        first_attempt_at: When the tool was first run, by the clock of the dispatcher, if the listeners are told.
         is_given_up: Whether the caller no longer waits for the thread that runs the tool.
         has_run: Whether an around-hook has run the tool.
         inner_result: The last result that the tool or an inner around-hook has given to an around-hook.
@@ -106,6 +108,8 @@ class CallFrame:
     passing_id = 0
     is_over = False
     is_told = False
+    told: ShownCall | None = None
+    first_attempt_at = 0.0
     shown: ShownCall | None = None
 
     def __init__(
@@ -178,6 +182,12 @@ class CallFrame:
         """Return the call as hooks see it."""
         show_call = self.plan.show_call
         return show_call(self.number, self.arguments, self.session, self.principal, self.requested)
+
+    def show_to_listeners(self) -> ShownCall:
+        """Return the call as listeners see it: the same object as the last time if its arguments are the same."""
+        if self.told is None or self.told.actual_arguments is not self.arguments:
+            self.told = self.show()
+        return self.told
 
     def redaction(self, *others: Any) -> Redaction:
         """Return the redaction that masks the secrets of the call, in each form of its arguments, and in *others*."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ..hooks.base import Outcome, Step
-from ..hooks.events import AttemptStarted, Event, HookDecided
+from ..hooks.events import AttemptStarted, CallRetried, Event, HookDecided
 from .call_frame import CallFrame
 from .error_results import log_masked_error
 from .propagation import must_propagate
@@ -73,7 +73,10 @@ async def tell(
     What ends more than a call is raised after all were told.
     """
     passing: BaseException | None = None
-    steps = iter(settings.chain.listeners if steps is None else steps)
+    if steps is not None:
+        steps = iter([step for step in steps if step.is_told(type(event))])
+    else:
+        steps = iter(settings.chain.find_listeners(type(event)))
     for step in steps:
         try:
             waiting = _call_listener(step, event, settings, frame)
@@ -108,6 +111,8 @@ def tell_soon(
     for step in settings.chain.listeners if steps is None else steps:
         waiting: list[tuple[Event, Coroutine[Any, Any, object]]] = []
         for event in events:
+            if not step.is_told(type(event)):
+                continue
             try:
                 work = _call_listener(step, event, settings, frame)
                 if work is not None:
@@ -120,23 +125,27 @@ def tell_soon(
             _start(_finish_listener(step, waiting, settings, frame), settings)
 
 
-def tell_attempt(frame: CallFrame) -> Coroutine[Any, Any, None]:
-    """Tell that the tool is about to run."""
-    return tell(frame.plan.settings, AttemptStarted(frame.show(), frame.attempts + 1, frame.last_error), frame)
+async def tell_attempt(frame: CallFrame) -> None:
+    """Tell that the tool is about to run, for the first time or again."""
+    plan, number, error = frame.plan, frame.attempts + 1, frame.last_error
+    if number == 1:
+        frame.first_attempt_at = plan.clock()
+    else:
+        seconds = plan.clock() - frame.first_attempt_at
+        await tell(plan.settings, CallRetried(frame.show_to_listeners(), number, error, seconds), frame)
+    if plan.tells_attempts:
+        await tell(plan.settings, AttemptStarted(frame.show_to_listeners(), number, error), frame)
 
 
 def tell_outcome(frame: CallFrame, step: Step, outcome: Outcome) -> Coroutine[Any, Any, None]:
     """Tell what a hook wants, other than to go on."""
-    return tell(frame.settings, HookDecided(frame.show(), step.hook, outcome), frame)
+    return tell(frame.settings, HookDecided(frame.show_to_listeners(), step.hook, outcome), frame)
 
 
 def _call_listener(
     step: Step, event: Event, settings: Settings, frame: CallFrame | None
 ) -> Coroutine[Any, Any, object] | None:
-    """Call a listener, if it wants *event*, and return what has to be awaited, within its time limit."""
-    kinds = getattr(step.hook, "listens_to", None)
-    if kinds is not None and not isinstance(event, kinds):
-        return None
+    """Call a listener, and return what has to be awaited, within its time limit."""
     if step.is_blocking:
         return step.run(settings.hook_runner, _find_limit(step, settings, frame), event)
     answer = step.function(event)

@@ -65,7 +65,7 @@ async def run_call(frame: CallFrame) -> ToolResult:
             and not (plan.has_around_hooks or frame.is_limited or plan.abandoned.alive)
         ):
             try:
-                if frame.is_told and plan.tells_attempts:
+                if frame.is_told:
                     await listeners.tell_attempt(frame)
                 value = await start(frame)
                 if type(value) not in FINAL_TYPES and is_unfinished(value):

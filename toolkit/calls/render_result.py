@@ -36,8 +36,8 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     """
     Return the result for the *value* that a direct call returned.
 
-    The text of a value that is not text is written when it is read, if no stage reads it before, and no session could
-    keep it.
+    The text of a value that is not text is written when it is read, if no stage and no listener reads it before, and no
+    session could keep it.
     """
     plan = frame.plan
     form = plan.encode_quickly(value, 0)
@@ -46,8 +46,8 @@ def render(frame: CallFrame, value: Any) -> ToolResult:
     result = _new_result(ToolResult)  # the constructor costs more than the result itself
     result.value = form
     result.returned = value
-    frame.is_plain = plan.defers_text and not frame.is_told and frame.approval_case is None
-    if frame.is_plain and frame.session is None and type(form) is not str:
+    frame.is_plain = plan.defers_text and frame.approval_case is None
+    if frame.is_plain and frame.session is None and not frame.is_told and type(form) is not str:
         result.deferred_text = _write_text, form, plan.limit
     else:  # most values that are no text are numbers, for which this is quicker than JSON
         is_number = type(form) is int and -(2**62) < form < 2**62

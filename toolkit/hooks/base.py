@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from .._plumbing.records import record
@@ -220,6 +221,11 @@ class Step:
         """Whether what a call of the method gives has to be awaited. A method in a thread or with a timeout counts."""
         return not self.is_plain or is_coroutine_function(self.function)
 
+    def is_told(self, event: type) -> bool:
+        """Return whether the hook wants to be told the events of this class, if the method is an `on_event`."""
+        kinds = _list_events(self.hook)
+        return kinds is None or issubclass(event, kinds)
+
     async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
         """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""
         async with asyncio.timeout(self._limit(limit)):
@@ -272,6 +278,7 @@ class Chain:
     after: tuple[Step, ...]
     hooks: tuple[Any, ...] = ()
     listeners: tuple[Step, ...] = ()
+    _listeners_by_event: dict[type, list[Step]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, hooks: Iterable[Any]) -> Chain:
@@ -295,6 +302,13 @@ class Chain:
         """Return whether a hook is told the events of the class with this name."""
         wanted = [_list_events(step.hook) for step in self.listeners]
         return any(kinds is None or event in [kind.__name__ for kind in kinds] for kinds in wanted)
+
+    def find_listeners(self, event: type) -> list[Step]:
+        """Return the steps that are told the events of this class, in their order."""
+        steps = self._listeners_by_event.get(event)
+        if steps is None:
+            steps = self._listeners_by_event[event] = [step for step in self.listeners if step.is_told(event)]
+        return steps
 
     def prepare_listening(self) -> Callable[[], bool]:
         """Return a function that returns whether a listener wants to be told about a call that starts now."""

@@ -36,6 +36,7 @@ __all__ = [
     "EVENTS",
     "AttemptStarted",
     "CallEnded",
+    "CallRetried",
     "CallStarted",
     "CatalogChanged",
     "ConversationSummarized",
@@ -109,6 +110,23 @@ class AttemptStarted:
     call: ToolCall
     number: int
     error: BaseException | None = None
+
+
+@record(frozen=True, slots=True)
+class CallRetried:
+    """
+    The tool is about to run again. After this, `AttemptStarted` is told, as for the first attempt.
+
+    Attributes:
+        number: The number of the new attempt, from 2.
+        error: Why the attempt before has failed; None if a person has answered it.
+        seconds: How long ago the first attempt has started.
+    """
+
+    call: ToolCall
+    number: int
+    error: BaseException | None
+    seconds: float
 
 
 @record(slots=True)
@@ -282,7 +300,9 @@ class FlowEnded:
     error: BaseException | None = None
 
 
-_CallEvent: TypeAlias = CallStarted | HookDecided | PersonAsked | PersonAnswered | AttemptStarted | CallEnded
+_CallEvent: TypeAlias = (
+    CallStarted | HookDecided | PersonAsked | PersonAnswered | AttemptStarted | CallRetried | CallEnded
+)
 _RunEvent: TypeAlias = RunStarted | PromptReceived | ModelAsked | ModelAnswered | ConversationSummarized | RunEnded
 Event: TypeAlias = _CallEvent | CatalogChanged | _RunEvent | SubRunStarted | SubRunEnded | FlowStarted | FlowEnded
 """An event that a hook with `on_event` is told."""

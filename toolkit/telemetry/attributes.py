@@ -46,9 +46,11 @@ def describe_call(event: CallStarted, agent: str, *, capture: bool) -> Attribute
     if tool is None:
         attributes[Names.TOOL_NAME] = clean_name(call.name)
     else:
-        attributes[Names.TOOL_NAME] = tool.name
-        attributes[Names.TOOL_TYPE] = "extension" if tool.origin.startswith("mcp:") else "function"
-        attributes[Names.ORIGIN] = tool.origin
+        attributes |= {
+            Names.TOOL_NAME: tool.name,
+            Names.TOOL_TYPE: "extension" if tool.origin.startswith("mcp:") else "function",
+            Names.ORIGIN: tool.origin,
+        }
         if description := tool.description:
             attributes[Names.TOOL_DESCRIPTION] = description
     if agent:

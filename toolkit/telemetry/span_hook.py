@@ -79,7 +79,6 @@ class Activity:
     context: Any
     started: int
     start_time: int
-    attempted: int = 0
     usage: Usage | None = None
     is_over: bool = False
 
@@ -108,7 +107,7 @@ class SpanHook(ABC):
         self._open: dict[_Key, Activity] = {}
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.CallStarted: self._start_call,
-            events.AttemptStarted: self._note_attempt,
+            events.CallRetried: self._note_retry,
             events.CallEnded: self._end_call,
             events.HookDecided: self._note_outcome,
             events.PersonAsked: self._note_question,
@@ -178,19 +177,16 @@ class SpanHook(ABC):
     def _describe_call_end(self, event: events.CallEnded) -> Attributes:
         return describe_call_end(event, capture=self._capture, max_chars=self._max_chars)
 
-    def _note_attempt(self, event: events.AttemptStarted) -> None:
+    def _note_retry(self, event: events.CallRetried) -> None:
         """Add an event for each attempt, if there is more than one: an event takes a sixth of the time of a span."""
         activity = self._find(_key_of_call(event))
         if activity is None or (span := activity.open_span()) is None:
             return
-        if event.number == 1:
-            activity.attempted = activity.now()
-            return
+        now, error = activity.now(), name_error(event.error)
         if event.number == 2:
-            span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: 1}, activity.attempted)
-        error = name_error(event.error)
+            span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: 1}, now - round(event.seconds * 1e9))
         attributes: Attributes = {} if error is None else {Names.ERROR_TYPE: error}
-        span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: event.number, **attributes}, activity.now())
+        span.add_event(Names.ATTEMPT_EVENT, {Names.ATTEMPT_NUMBER: event.number, **attributes}, now)
 
     def _note_outcome(self, event: events.HookDecided) -> None:
         outcome = type(event.outcome).__name__.lower()

@@ -181,7 +181,7 @@ class ApprovalCase:
         asked_by = list(request.asked_by)
         await self.write_line("asked", request=request.id, reason=request.reason, asked_by=asked_by, **questions)
         if self.plan.has_listeners:
-            await tell(self.settings, PersonAsked(self.frame.show(), request), self.frame)
+            await tell(self.settings, PersonAsked(self.frame.show_to_listeners(), request), self.frame)
 
     async def write_answered(
         self, request: ApprovalRequest, decision: Decision, answers: Sequence[AnsweredQuestion]
@@ -198,7 +198,7 @@ class ApprovalCase:
             fields["answers"] = [answered.to_json() for answered in answers]
         await self.write_line("answered", request=request.id, **fields)
         if self.plan.has_listeners:
-            await tell(self.settings, PersonAnswered(self.frame.show(), request, decision), self.frame)
+            await tell(self.settings, PersonAnswered(self.frame.show_to_listeners(), request, decision), self.frame)
 
     def describe_edits(self) -> dict[str, Any]:
         """Return the field of a line that says what people have changed in the arguments; empty if nothing."""
