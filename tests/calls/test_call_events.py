@@ -32,6 +32,7 @@ from toolkit.hooks import (
     AttemptStarted,
     Cache,
     CallEnded,
+    CallRetried,
     CallStarted,
     Deny,
     Halt,
@@ -204,6 +205,17 @@ async def test_each_attempt_is_told_with_the_error_of_the_one_before():
     first, second = recorder.of(AttemptStarted)
     assert (first.number, first.error, second.number, str(second.error)) == (1, None, 2, "later")
     assert (result.kind, result.attempts) == ("transient", 2)
+
+
+async def test_a_retry_is_told_before_its_attempt():
+    """With the seconds since the first attempt, by the clock of the dispatcher."""
+    recorder = Recorder()
+    await make_dispatcher(recorder, clock=iter(range(100)).__next__).call("act", {"deed": "flaky"})
+    (retry,) = recorder.of(CallRetried)
+    assert (retry.call.name, retry.number, str(retry.error)) == ("act", 2, "later")
+    assert retry.seconds >= 1
+    names = [type(event).__name__ for event in recorder.events]
+    assert names == ["CallStarted", "AttemptStarted", "CallRetried", "AttemptStarted", "CallEnded"]
 
 
 async def test_a_denied_call_says_what_decided():
