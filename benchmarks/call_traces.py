@@ -95,7 +95,7 @@ async def trace_calls() -> dict[str, Trace]:
         return a
 
     plain, careful = Dispatcher(catalog), Dispatcher(catalog, permissions=Permissions(), approvals=Approvals())
-    session = Session()
+    session, approval = Session(), Decision.approve()
     waiting: list[str] = []
 
     async def ask() -> None:
@@ -103,7 +103,7 @@ async def trace_calls() -> dict[str, Trace]:
         waiting.append(result.request.id)
 
     async def resume() -> None:
-        await careful.resume(waiting.pop(), Decision.approve(), session=session)
+        await careful.resume(waiting.pop(), approval, session=session)
 
     traces = {
         "a plain async call": await trace_last(lambda: plain.call("add", {"a": 1, "b": 2})),
