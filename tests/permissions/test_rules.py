@@ -7,9 +7,10 @@ from __future__ import annotations
 import contextlib
 import pickle
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -542,6 +543,36 @@ def test_deny_and_ask_rules_allow_nothing():
 # Rules that never could.
 
 
+def refund(
+    amount: Decimal,
+    order: int,
+    currency: Literal["eur", "usd"] = "eur",
+    urgent: bool = False,
+    note: str = "",
+    items: list[str] | None = None,
+) -> None:
+    """Give money back."""
+
+
+CONDITIONS = {
+    "amount>100": "amount>",
+    "amount >= 100": "amount>=",
+    "amount = 500": "amount=",
+    "order!=5": "order!=",
+    "order<5": "order<",
+    "amount=500, order=1": "order=",
+    "amount=500,order>1": "order>",
+    "urgent, order==2": "order==",
+}
+IMPOSSIBLE = [
+    *("amount=ten", "amount==500", "amount= 500", "x", "order=1.5", "order=ten", "currency=yen"),
+    "urgent=True",
+]
+POSSIBLE = [
+    *("amount=500", "amount=5*", "500", "order=7", "urgent=true", "currency=eur", "note=a>b, c=d", "items=x", "~=ten"),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "function", "said"),
     [
@@ -551,6 +582,9 @@ def test_deny_and_ask_rules_allow_nothing():
         ("bash(FOO=1 rm:*)", bash, "no parameter `FOO`"),
         ("web_fetch(docs.python.org/**)", web_fetch, "takes a url here"),
         ("copy(sources=src/**x)", copy, "takes a path here"),
+        *((f"refund({text})", refund, f"`{sign}` in it is no condition") for text, sign in CONDITIONS.items()),
+        *((f"refund({text})", refund, "by its schema") for text in IMPOSSIBLE),
+        *((f"refund({text})", refund, None) for text in POSSIBLE),
         ("bash", bash, None),
         ("bash(rm:*)", bash, None),
         ("paint(red)", paint, None),

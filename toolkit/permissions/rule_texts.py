@@ -5,19 +5,21 @@ Parser for the text of a rule: its tools or its kind of access, its parameter an
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ..access import access_kinds
 from ..errors import find_nearest
 from .rule_values import kind_of_name
 
-__all__ = ["RuleParts", "read_parts"]
+__all__ = ["RuleParts", "find_other_condition", "read_parts"]
 
 _MAX_CHARS = 2000
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*(?==|~=)|(?=~=))(~?=)(.*)")
 # `cost>0.10`; `cost=0.10` is about a parameter of that name.
 _COST = re.compile(r"cost\s*(>=?|<=?)\s*(.*)")
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,15})?")
+_CONDITION = re.compile(r"(?:^|,)\s*([A-Za-z_][A-Za-z0-9_.-]*?)\s*(==|!=|>=|<=|[=<>])")
 _ACCESS = "access:"
 # Words that people may write for a kind of access, and the kind that each of them means.
 _KIND_BY_SYNONYM = {
@@ -72,6 +74,16 @@ def read_parts(text: str) -> RuleParts:
     if not pattern.strip():
         raise ValueError(f"the pattern is missing; write `{name}` for every call, or `{name}(*)`")
     return RuleParts(tools, argument, pattern, access, sign == "~=")
+
+
+def find_other_condition(pattern: str, parameters: Collection[str]) -> tuple[str, str] | None:
+    """
+    Return the parameter and the sign of a condition that *pattern* holds as mere text; None if it holds none.
+
+    `refund(amount>100)` and `refund(amount=100, order=1)` read as such conditions, and a rule has none of these.
+    """
+    conditions = (match.groups() for match in _CONDITION.finditer(pattern))
+    return next(((name, sign) for name, sign in conditions if name in parameters), None)
 
 
 def _read_cost(name: str, tools: str, access: str | None, comparison: str, amount: str) -> RuleParts:

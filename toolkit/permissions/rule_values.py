@@ -4,6 +4,7 @@ Values of a call that a rule is compared with, and the way in which each is comp
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from os import PathLike
@@ -22,6 +23,7 @@ else:
 __all__ = [
     "Kind",
     "RuleValue",
+    "could_be",
     "kind_of",
     "kind_of_access",
     "kind_of_name",
@@ -36,6 +38,9 @@ _KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (
 # A parameter with one of these names is compared as this kind, also without a marker. As plain text, `src/*` would
 # match `src/../x`.
 _KIND_BY_NAME: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
+
+
+_SIMPLE_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
 
 
 class RuleValue(NamedTuple):
@@ -81,6 +86,25 @@ def values_of_access(request: PermissionRequest, access: str) -> list[RuleValue]
 def list_parameters(tool: Tool) -> tuple[str, ...]:
     """Return the names of the parameters that a model can send, in order."""
     return tuple(tool.signature.schema.get("properties", ()))
+
+
+def could_be(text: str, schema: Any) -> bool:
+    """
+    Return whether a parameter with this *schema* could have a value that a rule writes as *text*.
+
+    Only simple schemas are judged; any other could have it.
+    """
+    types = schema.get("type", ()) if isinstance(schema, Mapping) else ()
+    types = {types} if isinstance(types, str) else set(types)
+    if not types or not types <= _SIMPLE_TYPES or any("$" in key for key in schema):
+        return True
+    from jsonschema import Draft202012Validator  # few programs have rules about values
+
+    values: list[Any] = [text]
+    if text == text.strip():
+        with contextlib.suppress(ValueError):
+            values.append(json.loads(text))
+    return any(map(Draft202012Validator(dict(schema)).is_valid, values))
 
 
 def kind_of(access: type[Access]) -> Kind:

@@ -47,10 +47,11 @@ from .patterns.commands import CommandPattern, commands_allowed, commands_concer
 from .patterns.names import NamePattern, compile_wildcard, fold_case
 from .patterns.paths import PathPattern
 from .patterns.urls import UrlPattern
-from .rule_texts import RuleParts, read_parts
+from .rule_texts import RuleParts, find_other_condition, read_parts
 from .rule_values import (
     Kind,
     RuleValue,
+    could_be,
     kind_of,
     kind_of_access,
     kind_of_name,
@@ -180,6 +181,8 @@ class Rule:
                 )
                 return f"`{tool.name}` has no parameter `{self.argument}`" + (f"; it has {names}" if names else "")
         kind = next((candidate for candidate in ("command", "url", "path") if candidate in kinds), None)
+        if kind is None and (mistake := self._explain_text(tool, parameter_names)):
+            return mistake
         if self.ignores_case and kind is not None:
             return f"`{tool.name}` takes a {kind} here, and `~=` compares texts; write `=`"
         try:
@@ -187,6 +190,21 @@ class Rule:
         except ValueError as error:
             return f"`{tool.name}` takes a {kind} here: {error}"
         return None
+
+    def _explain_text(self, tool: Tool, parameters: Sequence[str]) -> str | None:
+        """Return why the pattern is none for the text of any argument of *tool*; None if it could be one."""
+        pattern = str(self.pattern)
+        if condition := find_other_condition(pattern, parameters):
+            name, sign = condition
+            return (
+                f"`{name}{sign}` in it is no condition: a rule compares one parameter, by `=` or `~=` without blanks: "
+                f"`{tool.name}({name}=PATTERN)`; the fact `approval` or a hook can judge more"
+            )
+        name = self.argument or next(iter(parameters), "")
+        schema = tool.signature.schema.get("properties", {}).get(name)
+        if schema is None or self.ignores_case or "*" in pattern or "?" in pattern or could_be(pattern, schema):
+            return None
+        return f"`{name}` of `{tool.name}` is never {in_backticks(pattern[:40])}, by its schema"
 
     def matches(self, request: PermissionRequest) -> bool:
         """Return whether the rule, which concerns the tool, holds for this call."""
