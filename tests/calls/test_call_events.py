@@ -218,6 +218,28 @@ async def test_a_retry_is_told_before_its_attempt():
     assert names == ["CallStarted", "AttemptStarted", "CallRetried", "AttemptStarted", "CallEnded"]
 
 
+async def test_attempts_are_counted_on_after_a_person_has_answered():
+    """And there is no error then, unless the attempt after the answer failed."""
+    recorder, catalog, runs = Recorder(), Catalog(), []
+
+    @catalog.tool(read_only=True)
+    async def greet(context: Context) -> str:
+        """Greet."""
+        runs.append(len(runs) + 1)
+        name = await context.ask("name", "Your name?")
+        if len(runs) == 2:
+            raise Transient("later")
+        return f"hello {name}"
+
+    approvals = Approvals(ask=lambda request: Decision.approve(answers={"name": "Ada"}))
+    retry = RetryPolicy(attempts=2, wait_initial=0.0)
+    result = await Dispatcher(catalog, hooks=[recorder], approvals=approvals, retry=retry).call("greet", {})
+
+    assert (result.text, runs) == ("hello Ada", [1, 2, 3])
+    assert [event.number for event in recorder.of(AttemptStarted)] == [1, 2, 3]
+    assert [(event.number, str(event.error)) for event in recorder.of(CallRetried)] == [(2, "None"), (3, "later")]
+
+
 async def test_a_denied_call_says_what_decided():
     recorder = Recorder()
     dispatcher = make_dispatcher(recorder, permissions=Permissions("auto", rules=["deny act"]))

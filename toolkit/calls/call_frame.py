@@ -79,6 +79,7 @@ class CallFrame:
         shown: The call as the before-hooks have seen it. The after-hooks see the same object.
         is_told: Whether the listeners are told where the call starts and ends.
         told: The call as the listeners were last shown it.
+        told_attempts: How many attempts the listeners were told. `attempts` begins anew after a person has answered.
         first_attempt_at: When the tool was first run, by the clock of the dispatcher, if the listeners are told.
         is_given_up: Whether the caller no longer waits for the thread that runs the tool.
         has_run: Whether an around-hook has run the tool.
@@ -109,6 +110,7 @@ class CallFrame:
     is_over = False
     is_told = False
     told: ShownCall | None = None
+    told_attempts = 0
     first_attempt_at = 0.0
     shown: ShownCall | None = None
 

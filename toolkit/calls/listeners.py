@@ -127,7 +127,8 @@ def tell_soon(
 
 async def tell_attempt(frame: CallFrame) -> None:
     """Tell that the tool is about to run, for the first time or again."""
-    plan, number, error = frame.plan, frame.attempts + 1, frame.last_error
+    frame.told_attempts += 1
+    plan, number, error = frame.plan, frame.told_attempts, frame.last_error
     if number == 1:
         frame.first_attempt_at = plan.clock()
     else:

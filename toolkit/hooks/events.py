@@ -119,7 +119,8 @@ class CallRetried:
 
     Attributes:
         number: The number of the new attempt, from 2.
-        error: Why the attempt before has failed; None if a person has answered it.
+        error: Why the attempt before has failed; None if a person has answered its question, or if an around-hook lets
+            the tool run again.
         seconds: How long ago the first attempt has started.
     """
 
