@@ -794,3 +794,17 @@ async def test_a_rule_that_holds_because_nobody_can_read_the_command_says_so():
         "bash", {"command": "echo 'open"}
     )
     assert "a rule says deny: bash(git push:*), because the command cannot be read" in str(verdict)
+
+
+def test_the_rule_that_permits_an_imported_tool_is_named_where_it_is_missing():
+    """And it does permit the tool, by the name that the tool has there."""
+    tool = Tool.from_schema(
+        "get_item", "Get an item.", {"type": "object"}, lambda arguments: "tea", origin="openapi:Shop", read_only=True,
+        open_world=True,
+    )  # fmt: skip
+    catalog = Catalog(tool.renamed("shop_get_item"))
+    rule = "allow openapi:Shop/get_item"
+
+    waiting = Dispatcher(catalog, permissions=Permissions("auto", ["allow shop_get_item"])).call_sync("shop_get_item")
+    assert f"no allow rule names the place, as `{rule}` does" in waiting.request.reason
+    assert Dispatcher(catalog, permissions=Permissions("auto", [rule])).call_sync("shop_get_item").text == "tea"

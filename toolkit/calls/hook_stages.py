@@ -61,7 +61,7 @@ def _apply_outcome(frame: CallFrame, outcome: Any) -> None:
         case Replace(result):
             frame.replacement = render_hook_result(result)
         case _:
-            raise_wrong_return("before", "an outcome", outcome)
+            raise_wrong_return("before", "an outcome, such as Proceed()", outcome)
 
 
 async def tell_after_hooks(frame: CallFrame) -> None:

@@ -26,6 +26,7 @@ from .grants import build_grant, check_grant, find_covering_grant, is_answerable
 from .judge import CallGate, Judge, PermissionRequest, RequestBuilder, Visibility
 from .modes import JUDGED_INSIDE_KEY, MODES, TABLE, Mode, Row, check_mode
 from .patterns.commands import why_unreadable
+from .patterns.names import OWN_ORIGIN
 from .rule_gaps import find_gaps
 from .rules import Rule, allows_together, read_rule
 
@@ -267,6 +268,8 @@ def _judge_request(request: PermissionRequest, rules: Sequence[Rule], mode: Mode
     allows = [rule for rule in rules if rule.word == "allow"]
     if request.tool.facts.open_world and not _names_place(allows, request):
         reason = f"`{request.tool.name}` reaches outside, and no allow rule names the place"
+        if request.tool.origin != OWN_ORIGIN:
+            reason += f", as `allow {request.tool.origin}/{request.tool.original or request.tool.name}` does"
         asks.append(Finding("ask", "fact `open_world`", reason, "open_world"))
     if mode_word != "allow" and not (allows and allows_together(allows, request)):
         asks.append(by_mode)
