@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         unknown_programs,
         written_scripts,
     )
-    from ...safety.shell import evaluation, known_input, parser, records
+    from ...safety.shell import composed_texts, evaluation, known_input, parser, records
     from ...safety.shell.parser import Script, SimpleCommand
 else:  # most programs have no tool that runs a shell command
     dangers = LazyModule("toolkit.safety.commands.dangers")
@@ -52,6 +52,7 @@ else:  # most programs have no tool that runs a shell command
     unknown_programs = LazyModule("toolkit.safety.commands.unknown_programs")
     written_scripts = LazyModule("toolkit.safety.commands.written_scripts")
     computed_options = LazyModule("toolkit.safety.commands.computed_options")
+    composed_texts = LazyModule("toolkit.safety.shell.composed_texts")
     evaluation = LazyModule("toolkit.safety.shell.evaluation")
     records = LazyModule("toolkit.safety.shell.records")
     known_input = LazyModule("toolkit.safety.shell.known_input")
@@ -167,12 +168,17 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
 
 def commands_concerned(text: str, pattern: str) -> bool:
     """Return whether any part of *text* could match *pattern*. A text that cannot be parsed could match."""
+    parsed_pattern = _parse_pattern(pattern)
     try:
-        script = _parse_script(text)
+        return _script_concerned(_parse_script(text), pattern, parsed_pattern)
     except parser.CannotParse:
         return True
-    parsed_pattern = _parse_pattern(pattern)
-    if any(map(evaluation.runs_unseen_text, script.commands)) or any(computed_options.find_computed_options(script)):
+
+
+def _script_concerned(script: Script, pattern: str, parsed_pattern: CommandPattern) -> bool:
+    if any(map(evaluation.runs_unseen_text, script.commands)) or any(composed_texts.find_composed_texts(script)):
+        return True
+    if any(computed_options.find_computed_options(script)):
         return True
     if any(
         parsed_pattern.concerns(reading)
@@ -290,6 +296,8 @@ def find_redirected_paths(command: str, *, writes: bool) -> tuple[str | None, ..
     try:
         script = parser.parse_script(command)
     except parser.CannotParse:
+        return (None,)
+    if any(composed_texts.find_composed_texts(script)):
         return (None,)
     return tuple(dict.fromkeys(_paths(script, writes)))
 

@@ -15,6 +15,7 @@ from functools import cache
 
 from ..._plumbing.wording import in_backticks
 from ...verdicts import Finding
+from ..shell.braces import expand_braces
 from ..shell.evaluation import prints_into_variable
 from ..shell.known_input import SHELLS, find_placeholders
 from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parse_script
@@ -26,7 +27,7 @@ from .folders import TooManyFolders, folders_of
 from .inline_code import AWKS, find_awk_programs
 from .options import Args
 from .printed_texts import input_text
-from .targets import Danger, writing_danger
+from .targets import TOO_MANY_NAMES, Danger, writing_danger
 from .unknown_programs import find_changed_words, find_possible_scripts, may_run_code, uses_raw_device
 from .variable_values import FILLERS, collect_values, fill_in_command, fill_in_text
 from .written_scripts import WrittenText, find_runs_of_written_files
@@ -57,10 +58,10 @@ def check_command(text: str, files: CommandFiles | None = None) -> Finding | Non
         files: The protected files. The default is the built-in list.
     """
     try:
-        script = parse_script(text)
+        # The checks decode texts that the parser has left alone, and may not understand them.
+        findings = list(_find_dangers(parse_script(text), files or _default_files()))
     except CannotParse as problem:
         return Finding("ask", _BY, f"the command cannot be read, so it is not known what it would do: {problem}")
-    findings = list(_find_dangers(script, files or _default_files()))
     if not findings:
         return None
     # Reasons to deny come first. Equal reasons are given once.
@@ -144,6 +145,8 @@ def _command_dangers(
         is_fed_code = command.gets_words_from_input and not find_awk_programs(command)
         if is_awk and (is_fed_code or _takes_code_from_line(command, script)):
             yield command.source, Danger("ask", "runs code that is only worked out when it runs")
+        if any(expand_braces(plain) is None for plain in _expanded_words(command)):
+            yield command.source, TOO_MANY_NAMES
         known_values = collect_values(script, are_others_empty=True) if is_awk else values
         filled = [*fill_in_command(command, known_values), *with_empty_variables(command)]
         for reading in [command, *filled]:
@@ -160,6 +163,10 @@ def _command_dangers(
             # If the command is denied anyway, the files that would be lost with the disk need not be named.
             for danger in () if is_denied else files.find_dangers(Args(reading), folders, dots=dots):
                 yield command.source, danger
+
+
+def _expanded_words(command: SimpleCommand) -> Iterator[str]:
+    return (plain for plain, is_literal in zip(command.plain, command.literal, strict=True) if not is_literal)
 
 
 def _takes_code_from_line(command: SimpleCommand, script: Script) -> bool:

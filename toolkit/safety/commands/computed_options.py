@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ..shell.braces import expand_braces
 from ..shell.evaluation import decodes_text, prints_into_variable
 from ..shell.known_input import SHELLS
 from ..shell.prefix_programs import PREFIXES
@@ -19,7 +20,6 @@ from ..shell.records import CannotParse, Script, SimpleCommand
 from ..shell.wrappers import RUNNERS, find_wrapped_commands
 from .dangers import may_choose_program
 from .inline_code import language_of_program
-from .targets import expand_braces
 from .variable_values import (
     FILLERS,
     collect_values,
@@ -302,12 +302,12 @@ def _readings(
         for turn in range(max(1, count_turns(" ".join(texts), values))):
             words: list[str] = []
             for at, (word, text) in enumerate(zip(command.words, texts, strict=True)):
-                # A value may hold another variable.
-                filled = fill_in_turn(fill_in_turn(text, values, turn), values, turn)
-                filled = remove_variables(computed.remove_plain(filled))
-                if command.literal[at] or _SUBSTITUTES.search(filled):
+                # The shell expands braces before variables. A value may hold another variable.
+                parts = [text] if command.literal[at] else expand_braces(text) or [text]
+                filled = [fill_in_turn(fill_in_turn(part, values, turn), values, turn) for part in parts]
+                filled = [remove_variables(computed.remove_plain(part)) for part in filled]
+                if command.literal[at] or any(map(_SUBSTITUTES.search, filled)):
                     words.append(command.plain[at])
                 else:
-                    parts = [filled] if _is_quoted(word) else filled.split()
-                    words += [name for part in parts for name in (expand_braces(part) or [part])[::-1]]
+                    words += filled if _is_quoted(word) else [name for part in filled for name in part.split()]
             yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))

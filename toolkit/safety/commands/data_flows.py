@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..shell.composed_texts import find_composed_texts
 from ..shell.known_input import SHELLS, find_known_input, find_placeholders, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
 from .files import CommandFiles
@@ -187,6 +188,8 @@ def script_dangers(script: Script) -> Iterator[tuple[str, Danger]]:
             yield f"{name}()", Danger("ask", "is a function that calls itself")
         elif name in _COMMON_COMMANDS:
             yield f"{name}()", Danger("ask", "gives a command another meaning")
+    for command in find_composed_texts(script):
+        yield command.source, Danger("ask", "gives a shell a text that is only worked out when it runs")
     if _has_call_cycle(script):
         yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
     if script.spawns_in_loop:

@@ -21,6 +21,7 @@ from ..name_globs import is_glob
 from ..paths import Folders
 from ..protected_files import BUILT_IN, Protected, ProtectedFiles
 from ..repositories import find_repository_rule
+from ..shell.braces import expand_braces
 from ..shell.records import CannotParse, SimpleCommand
 from ..shell.sed_scripts import SEDS, sed_actions
 from .options import Args
@@ -37,7 +38,7 @@ from .table_files import (
     WITH_MESSAGE,
     FileRow,
 )
-from .targets import TOO_MANY_NAMES, Danger, expand_braces, writing_danger
+from .targets import TOO_MANY_NAMES, Danger, writing_danger
 
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
@@ -369,12 +370,12 @@ def _without_names_left_out(words: Sequence[str]) -> tuple[str, ...]:
 def _with_braces_expanded(args: Args) -> Args:
     """Return the command with the shell's braces expanded: `cp x{,.bak}` has two operands."""
     command = args.command
-    if not any("{" in word and "," in word for word in command.words):
+    if all(command.literal) or not any("{" in word for word in command.words):
         return args
     words = [
         text
-        for word, plain in zip(command.words, command.plain, strict=True)
-        for text in ((expand_braces(plain) or [plain])[::-1] if "{" in word else [plain])
+        for plain, is_literal in zip(command.plain, command.literal, strict=True)
+        for text in ([plain] if is_literal else expand_braces(plain) or [plain])
     ]
     return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
 

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...verdicts import Word
+from ..shell.braces import expand_braces
 
-__all__ = ["TOO_MANY_NAMES", "Danger", "expand_braces", "removal_danger", "writing_danger"]
+__all__ = ["TOO_MANY_NAMES", "Danger", "removal_danger", "writing_danger"]
 
 
 class Danger(NamedTuple):
@@ -48,10 +49,7 @@ _WRITING_DANGERS: tuple[tuple[re.Pattern[str], Danger], ...] = (
 )
 _OPTION_NAME = re.compile(r"/-[^/]+$")
 _SYSTEM_FOLDERS = re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?")
-_MAX_NAMES = 100
 TOO_MANY_NAMES = Danger("ask", "is about more names than can be looked at")
-_RANGE = re.compile(r"\{(\w)\.\.(\w)(?:\.\.-?\d+)?\}", re.ASCII)
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 _UNKNOWN_REMOVAL = Danger("ask", "removes files that are not known beforehand: the name is worked out when it runs")
 
@@ -70,33 +68,6 @@ def writing_danger(target: str) -> Danger | None:
     """Return why *target* should not be written to, or None if there is no reason."""
     names = expand_braces(target)
     return TOO_MANY_NAMES if names is None else _pick_worst(map(_name_writing_danger, names))
-
-
-def expand_braces(target: str) -> list[str] | None:
-    """
-    Return every name that braces stand for, or None if there are too many to check.
-
-    `a{b,c}` stands for `ab` and `ac`.
-    """
-    if "{" not in target:
-        return [target]
-    waiting, names = [_RANGE.sub(_list_range, target)], []
-    while waiting:
-        text = waiting.pop()
-        match = _BRACES.search(text)
-        if match is None:
-            names.append(text)
-        else:
-            waiting += [text[: match.start()] + part + text[match.end() :] for part in match.group(1).split(",")]
-        if len(waiting) + len(names) > _MAX_NAMES:
-            return None
-    return names
-
-
-def _list_range(match: re.Match[str]) -> str:
-    """Write `{a..c}` as `{a,b,c,}`, with a comma even for a range of one letter."""
-    first, last = sorted((ord(match[1]), ord(match[2])))
-    return "{" + ",".join(map(chr, range(first, last + 1))) + ",}"
 
 
 def _pick_worst(dangers: Iterable[Danger | None]) -> Danger | None:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from ..shell.braces import expand_braces
 from ..shell.evaluation import SUBSTITUTION_MARKS, prints_into_variable
 from ..shell.known_input import SHELLS, skip_shell_options
 from ..shell.records import Script, SimpleCommand, slice_command
 from ..shell.words import remove_quotes
 from .printed_texts import find_known_output, guess_output, input_text
-from .targets import expand_braces
 
 __all__ = [
     "DECLARERS",
@@ -177,11 +177,12 @@ def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]])
     for turn in range(max(count_turns(plain_words, values), has_braces)):
         words: list[str] = []
         for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
-            # A value may hold another variable.
-            text = fill_in_turn(fill_in_turn(plain, values, turn), values, turn)
-            is_whole = text == plain or (word.startswith('"') and word != '"$@"' and "[@]" not in word)
-            for part in [plain] if is_literal else reversed(expand_braces(text) or [text]):
-                words += [part] if is_whole else part.split()
+            is_whole = word.startswith('"') and word != '"$@"' and "[@]" not in word
+            # The shell expands braces before variables.
+            for part in [plain] if is_literal else expand_braces(plain) or [plain]:
+                # A value may hold another variable.
+                text = fill_in_turn(fill_in_turn(part, values, turn), values, turn)
+                words += [text] if is_whole or text == part else text.split()
         if words:
             yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 

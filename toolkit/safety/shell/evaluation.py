@@ -18,7 +18,9 @@ import re
 from collections.abc import Iterator
 
 from ..._plumbing.wording import in_backticks
+from .composed_texts import find_composed_texts
 from .known_input import SHELLS, find_known_input, is_standard_input
+from .prefix_programs import PREFIXES
 from .records import CannotParse, Script, SimpleCommand
 from .words import has_unescaped_substitution
 from .wrappers import ShellText, find_wrapped_commands
@@ -36,13 +38,6 @@ _TAKE_VALUES = frozenset(
 _EXPANDED_VARIABLES = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
 _VARIABLES_THAT_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
 _SUBSTITUTES = re.compile(r"\$\(|`|<\(")
-_VARIABLE = re.compile(r"\$\{?(\w+)")
-_SIGNS = re.compile(r"[;&|<>()$`\n]")
-# These programs pass a text to a shell. `data_flows` covers `eval` and the shells themselves.
-_RUN_TEXTS = frozenset({
-    "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
-    "flock", "npx",
-})  # fmt: skip
 _ASK_VERSION = frozenset({"--version", "--help"})
 _HIDES_SUBSTITUTION = re.compile(r"`|\$[({]")
 _QUOTES_SIGN = re.compile(r"['\\]")
@@ -212,10 +207,7 @@ def _texts_of(command: SimpleCommand, script: Script, *, evaluates: bool) -> Ite
 
 def _refuse_composed_texts(script: Script) -> None:
     """Refuse `trap "x $y"` and similar commands if the inserted value may hold further commands."""
-    odd = {assignment.name for assignment in script.assignments if _SIGNS.search(assignment.unexpanded)}
-    for command in script.commands:
-        if command.name not in _RUN_TEXTS:
-            continue
-        for word, is_literal in _words_with_literal(command):
-            if not is_literal and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
-                raise CannotParse(f"`{command.name}` runs a text that is made while it runs")
+    for command in find_composed_texts(script):
+        # The rest of such a text may be worse than a question: `ssh "$host" 'rm -rf /'`. `data_flows` asks about it.
+        if command.name not in SHELLS and command.name not in PREFIXES and command.name != "eval":
+            raise CannotParse(f"`{command.name}` runs a text that is made while it runs")

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..._plumbing.wording import in_backticks
+from .braces import has_active_braces
 from .records import CannotParse
 
 __all__ = ["ShellWord", "decode_ansi", "has_unescaped_substitution", "read_word", "remove_quotes"]
 
 # An ordinary word has no character that is special to the shell, at any position.
 _ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
-# Braces expand only around a comma or two dots.
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+_SIMPLE_EXPANSION = re.compile(r"\$\{[^{}]*\}")
 # Texts that would run or expand if the shell saw them outside single quotes and the grammar did not see them.
 _SUBSTITUTION = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
 _MAY_SUBSTITUTE = re.compile(r"[`$<>]")
@@ -29,9 +29,11 @@ _SIMPLE_NAME = re.compile(r"\$\w+")
 _WORD_CHARACTER = re.compile(r"\w")
 _ANSI = re.compile(
     r"\\(?:x(?P<x>[0-9A-Fa-f]{1,2})|u(?P<u>[0-9A-Fa-f]{1,4})|U(?P<U>[0-9A-Fa-f]{1,8})"
-    r"|(?P<o>[0-7]{1,3})|c(?P<c>.)|(?P<e>.))",
+    r"|(?P<o>[0-7]{1,3})|c(?P<c>[^\\\x80-\U0010ffff])|(?P<e>.))",
     re.DOTALL,
 )
+# Bash reads `\x{72}` as one character and leaves `\xg` as it is. Other shells, and other versions of bash, do not.
+_DISPUTED_ESCAPES = frozenset("xuUc")
 _ANSI_STRING = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ANSI_NAMES = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
@@ -78,6 +80,8 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
     expansions: list[int] = []
     # The text in which braces and patterns are searched. Each quoted part counts as a harmless letter.
     bare: list[str] = []
+    # Quoted texts and expansions, each with its place in `bare`.
+    shielded: list[tuple[int, str]] = []
     literal, spans_read, at, quoted = True, 0, 0, False
     while at < len(text):
         character = text[at]
@@ -89,6 +93,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             digit = _PARAMETER.fullmatch(expansion)
             expansions.append(len(plain))
             plain += [f"${digit[1]}", digit[2]] if digit else [expansion]
+            shielded.append((len(bare), _SIMPLE_EXPANSION.sub("", expansion)))
             bare.append("x")
             literal, spans_read, at = False, spans_read + 1, end - start
         elif character == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
@@ -97,6 +102,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
                 raise CannotParse("it ends in a backslash")
             if following != "\n":
                 plain.append(following)
+                shielded.append((len(bare), following))
                 bare.append("x")
             at += 2
         elif character == '"':
@@ -105,12 +111,14 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         elif not quoted and character == "'":
             end = _closing_quote(text, at + 1)
             plain += filter(None, [text[at + 1 : end]])
+            shielded.append((len(bare), text[at + 1 : end]))
             bare.append("x")
             at = end + 1
         elif not quoted and text.startswith("$'", at):
             end = _closing_quote(text, at + 2, escapes=True)
             value, is_exact = decode_ansi(text[at + 2 : end])
             plain += filter(None, [value])
+            shielded.append((len(bare), value))
             bare.append("x")
             literal, at = literal and is_exact, end + 1
         elif not quoted and text.startswith('$"', at):
@@ -124,6 +132,8 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             if character == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
                 literal = False  # the grammar takes `$IFS/` for text; the shell does not
             plain.append(character)
+            if quoted:
+                shielded.append((len(bare), character))
             bare.append("x" if quoted else character)
             at += 1
     if quoted or spans_read != sum(1 for offset in spans if start <= offset < start + len(text)):
@@ -133,18 +143,31 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         if _SIMPLE_NAME.fullmatch(plain[place]) and any(map(_WORD_CHARACTER.match, plain[place + 1 : place + 2])):
             plain[place] = f"${{{plain[place][1:]}}}"
     whole = "".join(plain)
+    has_braces = has_active_braces("".join(bare))
+    if has_braces:
+        _refuse_shielded_braces(bare, shielded)
     for place in expansions:
         plain[place] = "x"
     return ShellWord(
-        whole, literal and _stays_unchanged("".join(bare), tilde_after), "".join(plain) if expansions else whole
+        whole,
+        literal and not has_braces and _stays_unchanged("".join(bare), tilde_after),
+        "".join(plain) if expansions else whole,
     )
 
 
+def _refuse_shielded_braces(bare: list[str], shielded: list[tuple[int, str]]) -> None:
+    """Refuse `{a'{',b}`: without its quotes, the word has other braces and commas than those that the shell sees."""
+    first, last = bare.index("{"), len(bare) - bare[::-1].index("}")
+    for place, part in shielded:
+        if "{" in part or "}" in part or ("," in part and first < place < last):
+            raise CannotParse("braces with a quoted brace or comma among them are not understood")
+
+
 def _stays_unchanged(bare: str, tilde_after: str) -> bool:
-    """Return whether the shell leaves a word without `$` as it is: it has no pattern, no braces and no home folder."""
+    """Return whether the shell leaves a word without `$` as it is: it has no pattern and no home folder."""
     pattern = "*" in bare or "?" in bare or ("[" in bare and "]" in bare[bare.index("[") :])
     home = bare.startswith("~") or any(f"{sign}~" in bare for sign in tilde_after)
-    return not (pattern or home or _BRACES.search(bare))
+    return not (pattern or home)
 
 
 def _closing_quote(text: str, at: int, *, escapes: bool = False) -> int:
@@ -163,8 +186,12 @@ def decode_ansi(text: str) -> tuple[str, bool]:
         nonlocal is_exact
         kind, escape = match.lastgroup or "e", match.group(match.lastgroup or "e")
         if kind == "e":
+            if escape in _DISPUTED_ESCAPES:
+                raise CannotParse(f"shells do not agree on the escape `\\{escape}` without its digits")
             return _ANSI_NAMES.get(escape, "\\" + escape)
-        code = ord(escape.upper()) & 0x1F if kind == "c" else int(escape, 8 if kind == "o" else 16)
+        code = _control_code(escape) if kind == "c" else int(escape, 8 if kind == "o" else 16)
+        if kind == "o":
+            code &= 0xFF  # `\562` is the byte of `\162`
         if code == 0:
             raise CannotParse("it holds a NUL character, which ends a word before its end is seen")
         if code > 0x7F:  # such bytes may join with their neighbours
@@ -173,6 +200,11 @@ def decode_ansi(text: str) -> tuple[str, bool]:
         return chr(code)
 
     return _ANSI.sub(decode_escape, text), is_exact
+
+
+def _control_code(character: str) -> int:
+    """Return the code of the key *character* together with Ctrl, as in `\\cA`."""
+    return 0x7F if character == "?" else ord(character.upper()) & 0x1F
 
 
 def _quote(text: str) -> str:
