@@ -68,6 +68,7 @@ class Catalog(CatalogView):
         document: Mapping[str, Any] | str | os.PathLike[str],
         *,
         client: httpx.AsyncClient | None = None,
+        base_url: str | None = None,
         select: Callable[[Any], bool] | Collection[str] | None = None,
         facts: Callable[[Any], Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] | None = None,
         auth: Mapping[str, Any] | None = None,
@@ -76,11 +77,12 @@ class Catalog(CatalogView):
         Return the operations of an OpenAPI document as tools. `toolkit.openapi.load_openapi` describes the options.
 
         Example:
-            Catalog.from_openapi("openapi.yaml", client=httpx.AsyncClient(base_url="https://api.example.com"))
+            Catalog.from_openapi("openapi.yaml", base_url="https://api.example.com")
         """
         # People look for it here. It is imported by its name, because it stands above the catalog.
         loader = importlib.import_module(f"{__package__}.openapi")
-        catalog: Catalog = loader.load_openapi(document, client=client, select=select, facts=facts, auth=auth)
+        options = {"client": client, "base_url": base_url, "select": select, "facts": facts, "auth": auth}
+        catalog: Catalog = loader.load_openapi(document, **options)
         return catalog
 
     @overload

@@ -40,7 +40,8 @@ def path(tmp_path):
 def address():
     class Site(BaseHTTPRequestHandler):
         def do_GET(self):
-            body = json.dumps({"path": self.path}).encode()
+            data = {name: part for name, part in PETS.items() if name != "servers"}
+            body = json.dumps(data if "/openapi" in self.path else {"path": self.path}).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -81,3 +82,19 @@ def test_a_wrong_address_and_a_wrong_document_are_refused(path, tmp_path):
     result = run("list", wrong)
     assert result.exit_code != 0
     assert "is not an OpenAPI document" in result.output
+
+
+def test_a_document_without_a_server_needs_an_address(tmp_path):
+    path = tmp_path / "pets.json"
+    path.write_text(json.dumps({name: part for name, part in PETS.items() if name != "servers"}))
+    result = run("list", path)
+    assert result.exit_code != 0
+    assert "the document names no server; give `--base-url URL`" in result.output
+    assert run("list", path, "--base-url", "https://a.example").exit_code == 0
+
+
+@pytest.mark.parametrize("ending", ["/openapi.json", "/openapi.yaml", "/openapi.yml?a=1", "/openapi.json?v=1,2#x"])
+def test_a_document_at_an_address_is_read(address, ending):
+    result = run("list", f"{address}{ending}", "--json")
+    assert result.exit_code == 0, result.output
+    assert [tool["name"] for tool in json.loads(result.stdout)] == ["getPet"]

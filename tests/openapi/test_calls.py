@@ -356,3 +356,41 @@ def test_the_credentials_of_the_client_are_enough():
 def test_a_scheme_that_the_document_does_not_have_is_refused():
     with pytest.raises(Exception, match="no security scheme 'token'"):
         Catalog.from_openapi(secured({"key": []}), client=client_for(), auth={"token": "x"})
+
+
+@pytest.mark.parametrize("value", [b"S3CRET", 5, ["S3CRET"], ("u", "S3CRET")])
+def test_a_function_that_returns_no_credential_does_not_show_it(value):
+    result = call(secured({"key": []}), "list", auth={"key": lambda: value})
+    assert result.kind == "failed"
+    assert "the credential that the function for 'key' returned has to be" in result.text
+    assert "S3CRET" not in json.dumps(result.to_json())
+
+
+@pytest.mark.parametrize("value", [None, "", " \n"])
+def test_a_function_that_returns_nothing_makes_the_call_wait(value):
+    assert call(secured({"key": []}), "list", auth={"key": lambda: value}).kind == "waiting"
+
+
+@pytest.mark.parametrize("base_url", ["http://api.test/v1", "http://api.test/v1/?v=2", "http://api.test/v1?v=2#x"])
+@pytest.mark.parametrize(
+    ("path", "address", "query"),
+    [
+        ("/#Action=Copy", "/v1/", ""),
+        ("/pets#{id}", "/v1/pets", ""),
+        ("/p/{id}?action=go", "/v1/p/a%2Fb%3Fc%23d", "action=go"),
+        ("/p?action=go#x?y", "/v1/p", "action=go"),
+        ("/p?id={id}&b", "/v1/p", "id=a%2Fb%3Fc%23d&b"),
+    ],
+)
+def test_queries_are_joined_and_fragments_are_not_sent(base_url, path, address, query):
+    parameters = [{"name": "page", "in": "query", "schema": {"type": "integer"}}]
+    data = document({f"get {path}": {"operationId": "list", "parameters": parameters}})
+    arguments = {"id": "a/b?c#d"} if "{" in path else {}
+    queries = [["v=2"] if "?" in base_url else [], [query] if query else []]
+    for page in ([], ["page=3"]):
+        catalog = Catalog.from_openapi(data, client=client_for(), base_url=base_url)
+        extra = {"page": 3} if page else {}
+        answer = Dispatcher(catalog).call_sync("list", {**arguments, **extra}).unwrap()
+        assert (answer["path"], answer["query"]) == (address, "&".join([*queries[0], *queries[1], *page]))
+    (access,) = catalog.get("list").facts.preflight(arguments)
+    assert access.target == f"http://api.test{address}{f'?{query}' if query else ''}"

@@ -254,7 +254,7 @@ def test_a_parameter_that_is_the_whole_query_is_a_form():
     assert call(data, "send", {"search": "words=a"}).kind == "bad_args"
     parameter["content"] = {"application/json": {"schema": {"type": "object"}}}
     with pytest.warns(ToolkitWarning, match="a query that is JSON as a whole is not supported"):
-        Catalog.from_openapi(data)
+        Catalog.from_openapi(data, base_url="https://a.example")
 
 
 def test_a_path_asks_for_what_stands_in_its_braces_and_for_nothing_else():

@@ -4,6 +4,11 @@ From operations to tools: names, groups, facts, arguments, and what is refused.
 
 from __future__ import annotations
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import httpx
 import pytest
 
 from toolkit import Catalog, DefinitionError
@@ -253,11 +258,62 @@ def test_one_bad_operation_is_refused_and_the_others_stay():
     assert caught[0].filename == __file__
 
 
-def test_a_document_without_a_server_needs_an_address():
-    data = document({"get /pets": {"operationId": "a"}})
-    with pytest.warns(match="names no server"):
-        assert len(Catalog.from_openapi(data)) == 0
-    assert len(Catalog.from_openapi(data, client=client_for())) == 1
+@pytest.mark.parametrize(
+    "data", [document({"get /a": {}, "put /b": {}}, version) for version in ("2.0", "3.0.0", "3.1.0")]
+)
+def test_a_document_without_a_server_needs_an_address(data):
+    with pytest.raises(
+        DefinitionError, match=r"^Pet Shop: the document names no server; give `base_url=...` or `client"
+    ):
+        Catalog.from_openapi(data)
+    assert len(Catalog.from_openapi(data, client=client_for())) == 2
+    catalog = Catalog.from_openapi(data, client=client_for(), base_url="https://b.example/v2/")
+    assert reached(catalog)[0] == "https://b.example/v2/a"
+
+
+def test_an_operation_without_a_server_beside_others_is_refused_once():
+    operations = {"get /a": {"servers": [{"url": "https://a.example"}]}, "get /b": {}}
+    with pytest.warns(match=r"tools \(`catalog.refused` has all\): paths./b.get: the document names no server"):
+        assert reached(Catalog.from_openapi(document(operations))) == ["https://a.example/a"]
+
+
+def reached(catalog):
+    """Return the addresses that calls without arguments reach."""
+    return [access.target for tool in catalog for access in tool.facts.preflight({})]
+
+
+@pytest.mark.parametrize(
+    ("version", "parts", "server"),
+    [
+        ("3.1.0", {}, ""),
+        ("3.0.0", {"servers": []}, ""),
+        ("3.1.0", {"servers": [{"url": ""}]}, ""),
+        ("3.1.0", {"servers": [{"url": "/v1"}]}, "/v1"),
+        ("3.1.0", {"servers": [{"url": "v1/"}]}, "/docs/v1"),
+        ("2.0", {}, ""),
+        ("2.0", {"basePath": "/v2"}, "/v2"),
+    ],
+)
+def test_the_server_is_relative_to_the_address_of_the_document(version, parts, server):
+    """Also after a redirect."""
+    data = json.dumps(document({"get /items": {"operationId": "a"}}, version, **parts)).encode()
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/docs/openapi.json?x=1" else 302)
+            self.send_header("Location", "/docs/openapi.json?x=1")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Site) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{site.server_port}"
+        catalog = Catalog.from_openapi(f"{address}/openapi.json")
+        site.shutdown()
+    assert reached(catalog) == [f"{address}{server}/items"]
 
 
 def test_an_output_schema_that_cannot_be_enforced_is_left_out_with_a_note():
@@ -267,3 +323,48 @@ def test_an_output_schema_that_cannot_be_enforced_is_left_out_with_a_note():
     catalog = load({"get /pets": {"operationId": "a", "responses": response}})
     assert catalog.get("a").output_schema is None
     assert "no output schema" in catalog.notes[0]
+
+
+KEYED = document(
+    {"get /pets": {"operationId": "a"}},
+    servers=SERVERS,
+    components={"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"client": httpx.Client()}, "client: expected an httpx.AsyncClient, got Client; write `httpx.AsyncClient"),
+        ({"client": "https://a.example"}, r"client: .*, got str; write `httpx.AsyncClient\(base_url="),
+        ({"base_url": "a.example"}, "base_url: expected an address such as https://"),
+        ({"client": httpx.AsyncClient(base_url="/v1")}, "base_url: expected an address such as https://"),
+        ({"auth": "S3CRET"}, "auth: expected a mapping by the name .*, got str; .* has the schemes: key"),
+        ({"auth": ["S3CRET"]}, "auth: expected a mapping by the name .*, got list"),
+        ({"auth": {"key": b"S3CRET"}}, "auth: the credential for 'key' has to be a text, got bytes; decode it"),
+        ({"auth": {"key": 5}}, "auth: the credential for 'key' has to be a text, got int"),
+        ({"auth": {"key": ["S3CRET"]}}, "auth: the credential for 'key' has to be a text, got list"),
+        ({"auth": {"key": ("u", "S3CRET")}}, "auth: the credential for 'key' has to be one text; a user name"),
+        *(
+            ({"auth": {"key": value}}, "auth: the credential for 'key' is empty; look at where it is kept")
+            for value in ("", " \n", None, ("", ""))
+        ),
+        ({"facts": {"a": {"readonly": True}}}, "facts of 'a': unknown option `readonly`; did you mean `read_only`?"),
+        ({"facts": {"a": {"read_only": "yes"}}}, "facts of 'a': `read_only` has to be"),
+        ({"facts": {"a": {"description": "x"}}}, "facts of 'a': `description` is no fact"),
+        ({"facts": {"a": ["read_only"]}}, "facts of 'a': expected a mapping such as"),
+        ({"facts": lambda operation: {"readonly": True}}, "facts of 'a': unknown option `readonly`"),
+        ({"facts": ["a"]}, "facts: expected a function or a mapping by operation id, got list"),
+        ({"select": 5}, "select: expected a function or a list of operation ids and tags, got int"),
+    ],
+)
+def test_a_wrong_option_is_told_when_the_catalog_is_made(options, message):
+    with pytest.raises((DefinitionError, TypeError), match=message) as caught:
+        Catalog.from_openapi(KEYED, **options)
+    assert "S3CRET" not in str(caught.value)
+
+
+def test_a_program_may_say_that_a_deletion_only_reads():
+    data = document({"delete /search": {"operationId": "a"}}, servers=SERVERS)
+    facts = Catalog.from_openapi(data, facts={"a": {"read_only": True}}).get("a").facts
+    assert (facts.read_only, facts.destructive) == (True, False)

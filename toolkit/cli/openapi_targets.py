@@ -1,9 +1,10 @@
 """
-Targets that are HTTP APIs: a file with an OpenAPI document, or `openapi:` before its path or address.
+Targets that are HTTP APIs: an OpenAPI document in a file or at an address, or `openapi:` before its path or address.
 
     openapi.yaml                                  the operations of the document, at the server that it names
     openapi.yaml --base-url http://localhost:80   the same, at this address
-    openapi:https://api.example/openapi.json      a document at an address
+    https://api.example/openapi.json              a document at an address
+    openapi:https://api.example/docs              the same, if the address does not end in `.json`, `.yaml` or `.yml`
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def find_base_url() -> str | None:
 def is_document(target: str) -> bool:
     if target.startswith(_PREFIX) or target.endswith((".yaml", ".yml")):
         return True
+    if target.startswith(("https://", "http://")):
+        return urlsplit(target).path.endswith((".json", ".yaml", ".yml"))
     if not target.endswith(".json") or not os.path.isfile(target):
         return False
     with open(target, "rb") as file:
@@ -71,6 +74,7 @@ def load_document(target: str) -> tuple[CatalogView, SafetyChecks | None]:
     import httpx
 
     from ..openapi import load_openapi
+    from ..openapi.servers import MissingServer
 
     base_url = find_base_url()
     client, safety = None, None
@@ -82,5 +86,7 @@ def load_document(target: str) -> tuple[CatalogView, SafetyChecks | None]:
         safety = SafetyChecks(allowed_hosts=[place.netloc])
     try:
         return load_openapi(target.removeprefix(_PREFIX), client=client), safety
+    except MissingServer as error:
+        raise CatalogError(error.advise("give `--base-url URL`")) from error
     except DefinitionError as error:
         raise CatalogError(str(error)) from error

@@ -1,7 +1,7 @@
 """
 An HTTP API as a catalog: each operation of an OpenAPI document is a tool.
 
-    catalog = Catalog.from_openapi("openapi.yaml", client=httpx.AsyncClient(base_url="https://api.example.com"))
+    catalog = Catalog.from_openapi("openapi.yaml", base_url="https://api.example.com")
 
 OpenAPI 3.0, 3.1, 3.2 and Swagger 2.0 are read. The extra `openapi` installs PyYAML, which only documents in YAML need.
 
@@ -9,7 +9,8 @@ What cannot be read raises `DefinitionError`, with its place in the document, an
 
 The modules, each of which uses only modules before it:
 
-    documents.py → patterns.py → schemas.py → parameters.py → requests.py → credentials.py → calls.py → loading.py
+    documents.py → patterns.py → schemas.py → parameters.py → requests.py → servers.py → credentials.py →
+    calls.py → loading.py
 """
 
 from __future__ import annotations

@@ -15,23 +15,24 @@ from urllib.parse import urljoin, urlsplit
 
 from .._plumbing.decompression import read_limited
 from ..access import Access, Url
-from ..catalogs.foreign_text import clean_text, explain_address
+from ..catalogs.foreign_text import clean_text
 from ..content import AudioPart, ImagePart, ResourcePart
-from ..errors import BadArgs, DefinitionError, ToolError
+from ..errors import BadArgs, ToolError
 from ..policies.classify import classify_error
 from ..policies.redaction import Redaction
 from ..providers.http.loop_clients import LoopClients
 from ..results import ToolResult
 from ..values.rendering import as_text
 from .credentials import Credentials, Requirement, list_secrets
-from .documents import ApiDocument, Operation
+from .documents import Operation
 from .parameters import Inputs, is_json
 from .requests import RequestParts, build_request_parts
+from .servers import join_address
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
 
-__all__ = ["Caller", "find_server", "refuse_password"]
+__all__ = ["Caller"]
 
 _MAX_RESPONSE_BYTES = 20_000_000
 _MAX_ERROR_BYTES = 20_000
@@ -78,21 +79,18 @@ class Caller:
     def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
         """Return the address that a call with *arguments* reaches, for rules and safety checks."""
         try:
-            return [Url(self._address(build_request_parts(self.operation.path, self.inputs, arguments)))]
+            parts = build_request_parts(self.operation.path, self.inputs, arguments)
         except BadArgs:
-            return [Url(self.server)]  # the call itself reports what is wrong
+            return [Url(self.server.partition("?")[0])]  # the call itself reports what is wrong
+        # The query of the server may be a key, and is not shown.
+        return [Url(join_address(self.server.partition("?")[0], parts.path))]
 
     def preview(self, arguments: Mapping[str, Any]) -> str:
         """Return the method and the address of a call with *arguments*, for the person who is asked."""
         return f"{self.operation.method} {self.list_accesses(arguments)[0].target}"
 
-    def _address(self, parts: RequestParts) -> str:
-        return f"{self.server.rstrip('/')}{parts.path}"
-
     def _build_request(self, client: httpx.AsyncClient, parts: RequestParts) -> httpx.Request:
-        address = self._address(parts)
-        if parts.query:
-            address = f"{address}?{parts.query_text}"
+        address = join_address(self.server, parts.path, parts.query_text)
         headers = {"Accept": _ACCEPT, **parts.headers}
         if parts.cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in parts.cookies)
@@ -218,51 +216,3 @@ def _find_words(text: str) -> str:
         if texts:
             return clean_text(": ".join(dict.fromkeys(texts)), _MAX_MESSAGE_CHARS)
     return clean_text(text, _MAX_MESSAGE_CHARS)
-
-
-def find_server(document: ApiDocument, operation: Operation, base_url: str) -> str:
-    """Return the address before the path of *operation*: *base_url* if the program gives one, or the document's."""
-    if base_url:
-        return base_url
-    if document.is_swagger:
-        address = _find_swagger_server(document)
-    else:
-        owners = (operation.data, operation.shared, document.data)
-        address = next((found for owner in owners if (found := _first_server(owner))), "")
-    address = urljoin(document.address, address) if document.address.startswith("http") else address
-    if not address.startswith(("https://", "http://")) or "{" in address or explain_address(address):
-        raise DefinitionError(
-            f"{operation.place}: the document names no server with a whole address, got {address[:200]!r}; "
-            f"give one: `client=httpx.AsyncClient(base_url=...)`"
-        )
-    return refuse_password(address)
-
-
-def refuse_password(address: str) -> str:
-    """Return *address*, or raise `DefinitionError` if it holds credentials: it is shown in logs and approvals."""
-    if "@" in urlsplit(address).netloc:
-        raise DefinitionError(
-            f"the address of {urlsplit(address).hostname} has credentials in it, and addresses are shown; "
-            f"give them as `auth=`, or to the client: `httpx.AsyncClient(auth=(user, password))`"
-        )
-    return address
-
-
-def _find_swagger_server(document: ApiDocument) -> str:
-    host, path = document.data.get("host"), document.data.get("basePath", "")
-    schemes = document.data.get("schemes") or ["https"]
-    scheme = "https" if "https" in schemes else schemes[0]
-    return f"{scheme}://{host}{path}" if isinstance(host, str) else str(path)
-
-
-def _first_server(owner: Mapping[str, Any]) -> str:
-    """Return the first server that *owner* lists, with the defaults of its variables."""
-    servers = owner.get("servers")
-    if not isinstance(servers, list) or not servers or not isinstance(servers[0], Mapping):
-        return ""
-    address = str(servers[0].get("url", ""))
-    variables = servers[0].get("variables")
-    for name, variable in (variables if isinstance(variables, Mapping) else {}).items():
-        default = variable.get("default", "") if isinstance(variable, Mapping) else ""
-        address = address.replace(f"{{{name}}}", str(default))
-    return address

@@ -40,14 +40,21 @@ class Credentials:
     def __init__(self, document: ApiDocument, auth: Mapping[str, Credential] | None) -> None:
         self._title = document.title
         self._schemes = _read_schemes(document)
-        self._auth = dict(auth or {})
         self._default = document.data.get("security")
         self._masking = _QueryMask()
+        names = ", ".join(sorted(self._schemes)) or "none"
+        if auth is not None and not isinstance(auth, Mapping):
+            raise TypeError(
+                f"auth: expected a mapping by the name of the security scheme, got {type(auth).__name__}; "
+                f"write `auth={{NAME: credential}}`; the document has the schemes: {names}"
+            )
+        self._auth = dict(auth or {})
         if unknown := self._auth.keys() - self._schemes.keys():
             raise DefinitionError(
-                f"auth: the document has no security scheme {min(unknown)!r}; "
-                f"it has {', '.join(sorted(self._schemes)) or 'none'}"
+                f"auth: the document has no security scheme {min(map(str, unknown))!r}; it has {names}"
             )
+        for name, credential in self._auth.items():
+            _check_credential(name, credential, self._schemes[name])
 
     @property
     def hidden_parameters(self) -> frozenset[tuple[str, str]]:
@@ -77,7 +84,9 @@ class Credentials:
             AuthNeeded: None of them can be met.
         """
         for requirement in filter(None, requirements):
-            credentials = {name: await _obtain(name, self._auth.get(name)) for name in requirement}
+            credentials = {
+                name: await _obtain(name, self._auth.get(name), self._schemes.get(name, {})) for name in requirement
+            }
             if None not in credentials.values():
                 own_auths = [self._add(self._schemes.get(name, {}), item, parts) for name, item in credentials.items()]
                 return next(filter(None, own_auths), None)
@@ -98,7 +107,7 @@ class Credentials:
                 parts.cookies.append((scheme["name"], credential))
             else:
                 parts.headers[scheme["name"]] = credential
-        elif kind == "basic" or (kind == "http" and str(scheme.get("scheme")).lower() == "basic"):
+        elif _is_basic(scheme):
             text = ":".join(credential) if isinstance(credential, tuple) else credential
             parts.headers["Authorization"] = f"Basic {base64.b64encode(text.encode()).decode()}"
         else:
@@ -129,17 +138,65 @@ def _read_schemes(document: ApiDocument) -> dict[str, Mapping[str, Any]]:
     return {name: scheme for name, scheme in followed.items() if isinstance(scheme, Mapping)}
 
 
-async def _obtain(name: str, credential: Any) -> Any:
-    """Return *credential*, or what it returns if it is a function, without space around it, as a file has it."""
-    if callable(credential) and not hasattr(credential, "auth_flow"):
+def _is_basic(scheme: Mapping[str, Any]) -> bool:
+    return scheme.get("type") == "basic" or (
+        scheme.get("type") == "http" and str(scheme.get("scheme")).lower() == "basic"
+    )
+
+
+def _check_credential(name: str, credential: Any, scheme: Mapping[str, Any]) -> None:
+    """Raise an error that does not show *credential* if it cannot be one for the security scheme *name*."""
+    if credential in (None, ("", "")) or (isinstance(credential, str) and not credential.strip()):
+        raise DefinitionError(
+            f"auth: the credential for {name!r} is empty; look at where it is kept, such as a variable that is not "
+            f"set. A function that returns None makes the call wait for it"
+        )
+    if callable(credential) or _is_own_auth(credential):
+        return
+    if problem := _explain_credential(credential, scheme):
+        raise TypeError(f"auth: the credential for {name!r} {problem}")
+
+
+def _is_own_auth(credential: Any) -> bool:
+    return hasattr(credential, "auth_flow") and not isinstance(credential, type)
+
+
+def _explain_credential(credential: Any, scheme: Mapping[str, Any]) -> str | None:
+    """Return why *credential*, which is no function and no `httpx.Auth`, is none for *scheme*, without showing it."""
+    if isinstance(credential, str):
+        return None
+    kind = type(credential).__name__
+    if not isinstance(credential, tuple):
+        remedy = "decode it" if isinstance(credential, bytes) else "or `httpx.Auth`, or a function that returns a text"
+        return f"has to be a text, got {kind}; {remedy}"
+    if not _is_basic(scheme):
+        return "has to be one text; a user name with a password is for the scheme `basic`"
+    if len(credential) != 2 or not all(isinstance(part, str) for part in credential):
+        return "has to be a user name and a password, two texts"
+    return None
+
+
+async def _obtain(name: str, credential: Any, scheme: Mapping[str, Any]) -> Any:
+    """
+    Return *credential*, or what it returns if it is a function, without space around it, as a file has it.
+
+    An empty text counts as none.
+    """
+    if callable(credential) and not _is_own_auth(credential):
         credential = credential()
-    if inspect.isawaitable(credential):
-        credential = await credential
+        if inspect.isawaitable(credential):
+            credential = await credential
+        if (
+            credential is not None
+            and not _is_own_auth(credential)
+            and (problem := _explain_credential(credential, scheme))
+        ):
+            raise ToolError(f"the credential that the function for {name!r:.60} returned {problem}")
     if not isinstance(credential, str):
         return credential
     if not credential.strip().isprintable():  # an error of the client would show the whole
         raise ToolError(f"the credential for {name!r:.60} has characters that cannot be sent; look at where it is kept")
-    return credential.strip()
+    return credential.strip() or None
 
 
 def list_secrets(parts: RequestParts, request: httpx.Request, client: httpx.AsyncClient) -> list[str]:

@@ -120,7 +120,7 @@ def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> ApiDocu
     if not isinstance(address, str):
         raise DefinitionError(f"a document is a mapping, a path or an address, got {type(source).__name__}")
     if address.startswith(("https://", "http://")):
-        text = _fetch(address)
+        address, text = _fetch(address)
     else:
         try:
             with open(address, "rb") as file:
@@ -132,7 +132,8 @@ def read_document(source: Mapping[str, Any] | str | os.PathLike[str]) -> ApiDocu
     return _check_document(_parse(text, address), address)
 
 
-def _fetch(address: str) -> bytes:
+def _fetch(address: str) -> tuple[str, bytes]:
+    """Return the address of the document after redirects, which its own addresses are relative to, and its text."""
     import httpx
 
     try:
@@ -143,7 +144,7 @@ def _fetch(address: str) -> bytes:
                 body += chunk
                 if len(body) > _MAX_BYTES:
                     break
-            return bytes(body)
+            return str(response.url), bytes(body)
     except httpx.HTTPError as error:
         raise DefinitionError(f"{address}: the document cannot be fetched: {error}") from error
 
