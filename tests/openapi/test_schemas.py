@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 
 from toolkit import DefinitionError
 from toolkit.openapi.documents import ApiDocument
-from toolkit.openapi.schemas import BINARY, SchemaConverter
+from toolkit.openapi.files import BINARY
+from toolkit.openapi.schemas import SchemaConverter
 
 
 def convert(schema, version="3.0.0", direction="request", **schemas):
@@ -33,6 +34,13 @@ def convert(schema, version="3.0.0", direction="request", **schemas):
         ({"type": "file"}, BINARY),
         ({"type": "string", "format": "binary"}, BINARY),
         ({"type": "string", "contentMediaType": "application/octet-stream"}, BINARY),
+        ({"type": ["string", "null"], "format": "binary"}, {**BINARY, "type": ["string", "null"]}),
+        ({"type": "string", "format": "binary", "nullable": True}, {**BINARY, "type": ["string", "null"]}),
+        ({"contentMediaType": "image/png"}, {**BINARY, "contentMediaType": "image/png"}),
+        ({"type": "string", "contentMediaType": "text/html"},) * 2,
+        ({"type": "string", "contentMediaType": "application/vnd.x+json"},) * 2,
+        ({"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64url"},) * 2,
+        ({"type": "array", "format": "binary"},) * 2,
         ({"type": "string", "format": "byte"}, {"type": "string", "contentEncoding": "base64"}),
         ({"type": "string", "default": "<|endoftext|>", "example": "<system>x</system>"}, {"type": "string"}),
         ({"properties": {"a": {"type": "string", "title": "A"}}}, {"properties": {"a": {"type": "string"}}}),

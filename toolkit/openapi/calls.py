@@ -25,6 +25,7 @@ from ..results import ToolResult
 from ..values.rendering import as_text
 from .credentials import Credentials, Requirement, list_secrets
 from .documents import Operation
+from .files import is_text_type
 from .parameters import Inputs, is_json
 from .requests import RequestParts, build_request_parts
 from .servers import join_address
@@ -42,7 +43,6 @@ _MAX_MESSAGE_CHARS = 1_000
 _ACCEPT = "application/json, */*;q=0.8"
 _MESSAGE_KEYS = ("title", "detail", "message", "error_description", "error", "errors")
 _SHOWN_HEADERS = ("content-type", "content-length", "last-modified", "etag", "location", "link")
-_TEXT_ENDINGS = ("xml", "yaml", "javascript", "csv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ def _build_result(response: httpx.Response, body: bytes) -> Any:
         return ToolResult("", None, parts=[ImagePart(body, media_type)])
     if media_type.startswith("audio/"):
         return ToolResult("", None, parts=[AudioPart(body, media_type)])
-    if media_type.startswith("text/") or media_type.endswith(_TEXT_ENDINGS) or not media_type:
+    if is_text_type(media_type) or not media_type:
         try:
             return body.decode(response.charset_encoding or "utf-8")
         except (UnicodeDecodeError, LookupError):

@@ -18,7 +18,8 @@ from ..catalogs.foreign_text import clean_text, explain_name
 from ..errors import DefinitionError
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, stated_types
 from .documents import ApiDocument, Operation
-from .schemas import BINARY, SchemaConverter, is_binary, write_links_as_text
+from .files import BINARY, find_files
+from .schemas import SchemaConverter, write_links_as_text
 
 __all__ = ["Inputs", "RequestArgument", "RequestBody", "is_json", "read_inputs", "read_output_schema"]
 
@@ -121,7 +122,8 @@ def read_inputs(
         and not (node["in"] == "header" and node["name"].lower() in _OWN_HEADERS)
     ]
     counts = Counter(argument.name for argument in arguments)
-    body, properties, required = _read_body(*_find_body(document, operation, parameters), converter, counts)
+    body_parts = _find_body(document, operation, parameters)
+    body, properties, required = _read_body(document, *body_parts, converter, counts)
     counts.update(list(properties))
     arguments = [
         replace(argument, key=f"{argument.place}_{argument.name}") if counts[argument.name] > 1 else argument
@@ -260,7 +262,12 @@ def _find_swagger_body(
 
 
 def _read_body(
-    content: Mapping[str, Any], is_required: bool, place: str, converter: SchemaConverter, names: Mapping[str, int]
+    document: ApiDocument,
+    content: Mapping[str, Any],
+    is_required: bool,
+    place: str,
+    converter: SchemaConverter,
+    names: Mapping[str, int],
 ) -> tuple[RequestBody | None, dict[str, Any], list[str]]:
     """Return the body, the schemas of the arguments that it consists of, and which of them are required."""
     if not content:
@@ -279,7 +286,8 @@ def _read_body(
     is_form = media_type.startswith(("application/x-www-form-urlencoded", "multipart/"))
     if not is_json(media_type) and not (is_form and (not types or "object" in types)):
         whole = schema = {"type": "string"} if media_type.startswith("text/") else BINARY
-    body = RequestBody(media_type=media_type, key=None, styles=styles, files=frozenset(_find_files(whole, converter)))
+    files = find_files(document, entry.get("schema")) if media_type.startswith("multipart/") else frozenset()
+    body = RequestBody(media_type=media_type, key=None, styles=styles, files=files)
     if is_form and isinstance(whole, Mapping):
         body = replace(body, properties=whole.get("properties", {}), required=frozenset(whole.get("required", ())))
     if _can_merge(whole, names, is_required):
@@ -290,17 +298,6 @@ def _read_body(
     while key in names:
         key = f"{key}_"
     return replace(body, key=key), {key: schema}, [key] * is_required
-
-
-def _find_files(schema: Any, converter: SchemaConverter) -> Iterator[str]:
-    """Yield the properties of *schema* that are files, or lists of files."""
-    properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    for name, item in properties.items():
-        whole = converter.inline(item)
-        if isinstance(whole, Mapping) and whole.get("type") == "array":
-            whole = converter.inline(whole.get("items", {}))
-        if is_binary(whole):
-            yield name
 
 
 def _can_merge(schema: Any, names: Mapping[str, int], is_required: bool) -> bool:

@@ -292,7 +292,7 @@ def _write_part(
 ) -> Iterable[tuple[str, tuple[str | None, bytes, str | None]]]:
     """Yield the parts of a multipart body for one property: a file, a text, or several for a list."""
     name = argument.name
-    if name in body.files:
+    if name in body.files and isinstance(value, str | list):
         for item in value if isinstance(value, list) else [value]:
             yield name, (name, _decode(item, name), "application/octet-stream")
     elif name in body.styles and isinstance(value, Mapping | list):

@@ -18,9 +18,10 @@ from ..errors import DefinitionError
 from ..formats.schemas.merging import definition_name, iter_definition_names
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS, is_mapping
 from .documents import ApiDocument, split_pointer
+from .files import rewrite_file
 from .patterns import translate_pattern
 
-__all__ = ["BINARY", "Direction", "SchemaConverter", "is_binary", "write_links_as_text"]
+__all__ = ["Direction", "SchemaConverter", "write_links_as_text"]
 
 Direction: TypeAlias = Literal["request", "response"]
 Json: TypeAlias = Any
@@ -36,9 +37,6 @@ _DROPPED = frozenset(
 )
 _MAX_NESTED_DEFINITIONS = 4
 """A chain of definitions that are used once would be nested as deeply as it is long."""
-
-BINARY = {"type": "string", "contentEncoding": "base64", "contentMediaType": "application/octet-stream"}
-"""Bytes: a model writes them in base64, and they are sent as they are."""
 
 
 class SchemaConverter:
@@ -125,7 +123,7 @@ class SchemaConverter:
             if keyword not in _DROPPED and not keyword.startswith("x-")
         }
         _rewrite_limits(converted, schema)
-        _rewrite_file(converted, schema)
+        rewrite_file(converted, schema)
         _rewrite_annotations(converted, schema)
         self._leave_out_properties(converted, schema)
         return _rewrite_nullable(converted, schema)
@@ -184,11 +182,6 @@ def write_links_as_text(text: str) -> str:
     return _LINK.sub(r"\1", text) if "](http" in text else text
 
 
-def is_binary(schema: Json) -> bool:
-    """Return whether *schema*, which was converted, describes bytes that are sent as they are."""
-    return is_mapping(schema) and schema.items() >= BINARY.items()
-
-
 def _insert(node: Json, definitions: Mapping[str, Json]) -> Json:
     """Return *node* with *definitions* in the places of the references to them."""
     if isinstance(node, list):
@@ -212,18 +205,6 @@ def _rewrite_limits(converted: dict[str, Any], schema: Mapping[str, Any]) -> Non
             del converted[exclusive]
             if value and plain in converted:
                 converted[exclusive] = converted.pop(plain)
-
-
-def _rewrite_file(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    if schema.get("type") not in ("string", "file"):
-        return
-    media_type = schema.get("contentMediaType") if "contentEncoding" not in schema else None
-    if schema["type"] == "file" or schema.get("format") == "binary" or media_type == BINARY["contentMediaType"]:
-        converted.pop("format", None)
-        converted |= BINARY
-    elif schema.get("format") == "byte":  # base64 in the request too
-        converted["contentEncoding"] = "base64"
-        del converted["format"]
 
 
 def _rewrite_annotations(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
