@@ -25,7 +25,7 @@ from .values.strictjson.digests import digest_call
 if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from .decisions import ApprovalRequest
 
-__all__ = ["KINDS", "Kind", "ToolCall", "ToolResult", "build_call_id", "format_call_id"]
+__all__ = ["KINDS", "Kind", "ToolCall", "ToolResult", "UndescribedResult", "build_call_id", "format_call_id"]
 
 Kind = Literal[
     "ok", "failed", "bad_args", "safety", "transient", "not_found", "denied", "timeout", "cancelled", "halted",
@@ -388,3 +388,11 @@ _FIELD_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("parts", "repairs", "retries"), (list,)),
     **dict.fromkeys(("metadata", "error", "request"), (dict, type(None))),
 }
+
+
+class UndescribedResult(ToolResult):
+    """
+    A result that a tool returns and that its output schema is not about, so that it is not checked.
+
+    The answer of an API with another status than the one that the schema was written for is such a result.
+    """

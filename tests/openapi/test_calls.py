@@ -128,6 +128,42 @@ def test_a_response_that_is_not_what_was_promised_is_a_failure_that_says_so():
     assert "integer" in result.text
 
 
+OTHER = b'{"queued": true}'
+
+
+@pytest.mark.parametrize(
+    ("described", "status", "body", "kind"),
+    [
+        (["200"], 200, b"3", "ok"),
+        (["200"], 200, OTHER, "failed"),
+        (["200"], 200, b"", "ok"),
+        (["200"], 201, OTHER, "ok"),
+        (["200"], 202, OTHER, "ok"),
+        (["200"], 204, b"", "ok"),
+        (["200"], 206, OTHER, "ok"),
+        (["201"], 200, OTHER, "ok"),
+        (["201"], 201, OTHER, "failed"),
+        (["200", "201"], 201, OTHER, "failed"),
+        (["2XX"], 202, OTHER, "failed"),
+        (["2xx"], 202, OTHER, "failed"),
+        (["2XX"], 204, b"", "ok"),
+        (["default"], 200, OTHER, "ok"),
+        (["200", "default"], 202, OTHER, "ok"),
+    ],
+)
+@pytest.mark.parametrize("method", ["get", "head"])
+@pytest.mark.parametrize("headers", [{}, {"link": "</next>"}])
+def test_a_schema_holds_for_the_answers_that_it_was_written_for(described, status, body, kind, method, headers):
+    """The call took effect in any case."""
+    content = {"description": "", "content": {"application/json": {"schema": {"type": "integer"}}}}
+    responses = dict.fromkeys(described, content)
+    data = document({f"{method} /pets": {"operationId": "do", "responses": responses}})
+    result = call(data, "do", app=app_for(b"" if method == "head" else body, status, **headers))
+    assert result.kind == ("ok" if method == "head" else kind)
+    if kind == "ok" and method == "get":
+        assert result.value == (json.loads(body) if body else None)
+
+
 @pytest.mark.parametrize("value", ["", ".", ".."])
 def test_an_argument_cannot_name_another_address(value):
     parameter = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}

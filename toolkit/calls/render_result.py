@@ -11,7 +11,7 @@ from typing import Any
 
 from ..content import PART_TYPES, AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
 from ..errors import DefinitionError, ErrorInfo, Problem
-from ..results import KINDS, ToolResult
+from ..results import KINDS, ToolResult, UndescribedResult
 from ..values.arrays import replace_arrays
 from ..values.codecs.code_writer import UNSURE
 from ..values.codecs.refusals import OutputRefusal
@@ -81,7 +81,9 @@ def render_result(value: Any, plan: CallPlan) -> ToolResult:
         return _build_plain_result(as_text(form), form, value)
     try:
         if isinstance(value, ToolResult):
-            result = _check_value(_sanitize_result(value), plan)
+            result = _sanitize_result(value)
+            if not isinstance(value, UndescribedResult):
+                result = _check_value(result, plan)
         elif _has_parts(value):
             result = _check_value(_build_from_parts(value), plan)
         else:

@@ -21,12 +21,12 @@ from ..errors import BadArgs, ToolError
 from ..policies.classify import classify_error
 from ..policies.redaction import Redaction
 from ..providers.http.loop_clients import LoopClients
-from ..results import ToolResult
+from ..results import ToolResult, UndescribedResult
 from ..values.rendering import as_text
 from .credentials import Credentials, Requirement, list_secrets
 from .documents import Operation
 from .files import is_text_type
-from .parameters import Inputs, is_json
+from .parameters import Inputs, OutputSchema, is_json
 from .requests import RequestParts, build_request_parts
 from .servers import join_address
 
@@ -53,6 +53,7 @@ class Caller:
     Attributes:
         server: The address before the path of the operation.
         is_signed: Whether the client of the program has credentials of its own.
+        output: The output schema of the tool, if it has one.
     """
 
     operation: Operation
@@ -62,6 +63,7 @@ class Caller:
     requirements: list[Requirement]
     clients: LoopClients
     is_signed: bool
+    output: OutputSchema | None = None
 
     async def call(self, arguments: dict[str, Any]) -> Any:
         parts = build_request_parts(self.operation.path, self.inputs, arguments)
@@ -72,9 +74,12 @@ class Caller:
         if not response.is_success:
             raise _build_status_error(response, body, redaction)
         try:
-            return _mask(_build_result(response, body), body, redaction)
+            result = _mask(_build_result(response, body), body, redaction)
         except RecursionError:
             raise ToolError("the answer of the API is nested too deeply to be read; the call was made") from None
+        if self.output is None or (body and self.output.describes(response.status_code)):
+            return result
+        return _leave_unchecked(result)
 
     def list_accesses(self, arguments: Mapping[str, Any]) -> list[Access]:
         """Return the address that a call with *arguments* reaches, for rules and safety checks."""
@@ -172,6 +177,13 @@ def _build_result(response: httpx.Response, body: bytes) -> Any:
             pass
     address = str(response.request.url.copy_with(query=None))
     return ToolResult("", None, parts=[ResourcePart(address, body, media_type or "application/octet-stream")])
+
+
+def _leave_unchecked(result: Any) -> UndescribedResult:
+    """Return *result*, of which the document says nothing: an empty body, or a success of another status."""
+    if isinstance(result, ToolResult):
+        return UndescribedResult(result.text, result.value, parts=result.parts)
+    return UndescribedResult(as_text(result), result)
 
 
 def _mask(result: Any, body: bytes, redaction: Redaction) -> Any:

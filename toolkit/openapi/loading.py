@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -229,14 +229,14 @@ class _ToolBuilder:
         )
         description = f"{operation.description}\n\nDeprecated." if operation.is_deprecated else operation.description
         facts = self._facts_of(operation, caller, own_facts)
-        make = partial(Tool.from_schema, name, description, caller.inputs.schema, caller.call, origin=self._origin)
+        make = partial(Tool.from_schema, name, description, caller.inputs.schema, origin=self._origin, **facts)
         try:
-            if output_schema := read_output_schema(self._document, operation, self._responses):
-                return make(output_schema=output_schema, **facts)
+            if output := read_output_schema(self._document, operation, self._responses):
+                return make(replace(caller, output=output).call, output_schema=output.schema)
         except DefinitionError as error:
             self.notes.append(clean_text(f"{operation.place}: no output schema: {error}", _MAX_REASON_CHARS))
         try:
-            return make(**facts)
+            return make(caller.call)
         except DefinitionError as error:
             raise DefinitionError(f"{operation.place}: {error}") from None
 

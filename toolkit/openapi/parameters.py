@@ -21,7 +21,7 @@ from .documents import ApiDocument, Operation
 from .files import BINARY, find_files
 from .schemas import SchemaConverter, write_links_as_text
 
-__all__ = ["Inputs", "RequestArgument", "RequestBody", "is_json", "read_inputs", "read_output_schema"]
+__all__ = ["Inputs", "OutputSchema", "RequestArgument", "RequestBody", "is_json", "read_inputs", "read_output_schema"]
 
 _DELIMITED = ("spaceDelimited", "pipeDelimited", "tabDelimited")
 _STYLES = {
@@ -107,6 +107,17 @@ class Inputs:
     arguments: tuple[RequestArgument, ...]
     body: RequestBody | None
     taken: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchema:
+    """The *schema* of the JSON of a success, and the *statuses* that it was written for, such as "200" and "2XX"."""
+
+    schema: dict[str, Any]
+    statuses: frozenset[str]
+
+    def describes(self, status: int) -> bool:
+        return not self.statuses.isdisjoint((str(status), "2XX"))
 
 
 def read_inputs(
@@ -316,9 +327,7 @@ def _can_merge(schema: Any, names: Mapping[str, int], is_required: bool) -> bool
     )
 
 
-def read_output_schema(
-    document: ApiDocument, operation: Operation, converter: SchemaConverter
-) -> dict[str, Any] | None:
+def read_output_schema(document: ApiDocument, operation: Operation, converter: SchemaConverter) -> OutputSchema | None:
     """Return the schema of the response of a success; None if it is not JSON or has no schema."""
     responses = operation.data.get("responses")
     if not isinstance(responses, Mapping):
@@ -335,7 +344,10 @@ def read_output_schema(
         media_type = choose_media_type(list(content))
         response = content[media_type] if is_json(media_type) else {}
     schema = converter.convert(response.get("schema", {}), place) if isinstance(response, Mapping) else {}
-    return dict(converter.add_definitions(schema, _MAX_DEFINITIONS)) if isinstance(schema, Mapping) and schema else None
+    if not isinstance(schema, Mapping) or not schema:
+        return None
+    schema = dict(converter.add_definitions(schema, _MAX_DEFINITIONS))
+    return OutputSchema(schema, frozenset(str(status).upper() for status in successes))
 
 
 def choose_media_type(media_types: list[str]) -> str:
