@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from toolkit import Dispatcher
+from toolkit.errors import DefinitionError
 from toolkit.mcp import RemoteServer, Servers
 
 from .hostile_http import NEW, OLD, run_server, text_result
@@ -24,6 +25,37 @@ class OwnAuth(httpx2.Auth):
     def auth_flow(self, request):
         request.headers["Authorization"] = f"Bearer {SECRET}"
         yield request
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        SECRET,
+        "",
+        {"Authorization": f"Bearer {SECRET}"},
+        {},
+        [SECRET, ""],
+        (SECRET,),
+        (SECRET, None),
+        (SECRET, "a", "b"),
+        SECRET.encode(),
+        lambda request: SECRET,
+        False,
+    ],
+)
+def test_an_auth_of_another_kind_is_refused_unseen(auth):
+    """The error of the HTTP library would show it."""
+    with pytest.raises(DefinitionError) as caught:
+        Servers(web=RemoteServer("http://127.0.0.1:9/mcp", auth=auth))
+
+    assert "web: `auth` has to be" in str(caught.value)
+    assert '`headers={"Authorization": "Bearer ..."}`' in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("auth", [None, ("ada", SECRET), (SECRET, ""), OwnAuth()])
+def test_an_auth_is_a_pair_or_an_object_of_the_http_library(auth):
+    Servers(web=RemoteServer("http://127.0.0.1:9/mcp", auth=auth))
 
 
 WORD = SECRET.replace(" ", "")  # some places allow no blank

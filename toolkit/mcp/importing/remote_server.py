@@ -73,7 +73,8 @@ class RemoteServer:
         cwd: The folder that the command runs in.
         headers: HTTP headers for the address.
         transport: How an address is spoken to: "http", or "sse" for a server of revision 2024-11-05.
-        auth: An `httpx2.Auth` for the address, for example the SDK's `OAuthClientProvider`.
+        auth: A user name with a password, or an `httpx2.Auth` for the address, for example the SDK's
+            `OAuthClientProvider`. A token is a header: `headers={"Authorization": "Bearer ..."}`.
         logins: The file of the user's logins, `Logins(path)`; the user's own unless given.
         http_transport: An `httpx2` transport to reach the address by, for tests and proxies.
         trusted: Whether the hints of its tools (`readOnlyHint` and the like) count. Without trust every tool of the
@@ -214,6 +215,20 @@ def _check_texts(server: RemoteServer) -> str | None:
     return None
 
 
+def _check_auth(server: RemoteServer) -> str | None:
+    from httpx2 import Auth  # it takes long to load
+
+    auth = server.auth
+    is_pair = isinstance(auth, tuple) and len(auth) == 2 and all(isinstance(text, str) for text in auth)
+    if auth is None or is_pair or isinstance(auth, Auth):
+        return None
+    # The value is not repeated, because it may be a token.
+    return (
+        f"`auth` has to be a user name with a password, `(user, password)`, or an `httpx2.Auth`, got "
+        f'{type(auth).__name__}; a token is a header: `headers={{"Authorization": "Bearer ..."}}`'
+    )
+
+
 def _check_seconds(server: RemoteServer) -> str | None:
     seconds = server.timeout_seconds
     is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 < seconds < math.inf
@@ -250,6 +265,7 @@ _CHECKS: Sequence[Callable[[RemoteServer], str | None]] = (
     _check_target,
     _check_reach,
     _check_texts,
+    _check_auth,
     _check_seconds,
     _check_revision,
     _check_facts,
