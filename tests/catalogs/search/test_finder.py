@@ -258,3 +258,58 @@ def test_a_script_is_not_warned(caplog):
     """Without an event loop nothing stands still."""
     Catalog(*(made(f"tool_{number}") for number in range(500))).search("tool_3")
     assert caplog.text == ""
+
+
+SERVICES = {
+    "slack": ["post_message", "open_dm", "get_channel_history", "set_topic", "invite_user", "upload_file"],
+    "gmail": ["send_email", "search_emails", "trash_email", "list_labels"],
+    "twilio": ["send_sms", "send_whatsapp", "list_messages", "make_call"],
+    "jira": ["create_issue", "transition_issue", "get_board", "add_worklog"],
+    "zendesk": ["create_ticket", "close_ticket", "list_macros"],
+}
+TEXTS = {"send_email": "Send an email message.", "send_sms": "Send a text message.", "post_message": "Post a message."}
+
+
+def build_services(*, has_names):
+    """Return the tools of several services: by the names of the services too, or only in groups."""
+    catalog = Catalog()
+    for service, names in SERVICES.items():
+        for name in names:
+            text = TEXTS.get(name, name.replace("_", " ").capitalize() + ".")
+            full_name = f"{service}_{name}" if has_names else f"t{len(catalog)}_{name}"
+            catalog.add(Tool.from_schema(full_name, text, {"type": "object"}, lambda arguments: None, group=service))
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("query", "service", "names"),
+    [
+        ("send slack message", "slack", {"post_message"}),
+        ("send a slack message to bob", "slack", {"post_message"}),
+        ("close jira issue", "jira", {"create_issue", "transition_issue"}),
+        ("create a jira ticket", "jira", {"create_issue"}),
+        ("zendesk ticket", "zendesk", {"create_ticket", "close_ticket"}),
+    ],
+)
+def test_a_query_that_names_a_group_finds_its_tools_first(query, service, names):
+    best = build_services(has_names=True).search(query, 3)[0].tool
+    assert best.facts.group == service
+    assert best.name.endswith(tuple(names))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_tools_are_found_by_their_group_alone(service):
+    """Their names need not repeat it."""
+    found = build_services(has_names=False).search(f"what {service} can do", 10)
+    assert {match.tool.facts.group for match in found} == {service}
+    assert len(found) == len(SERVICES[service])
+
+
+def test_a_group_is_forgotten_with_its_last_tool():
+    """Its name is a word like any other then."""
+    catalog = build_services(has_names=True)
+    catalog.search("slack")
+    for name in list(catalog.names()):
+        if name.startswith("slack_"):
+            catalog.remove(name)
+    assert {match.tool.facts.group for match in catalog.search("send slack message", 2)} <= {"gmail", "twilio"}

@@ -44,7 +44,7 @@ def summed(documents, query, limit, keep):
     asked = parse_query(query, index._worth_by_word, index._vocabulary, len(entries))
     assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= MAX_LOOKUPS
     places = []
-    for name, (document, worth, phrases, texts, names) in entries.items():
+    for name, (document, worth, phrases, texts, names, _) in entries.items():
         score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
         score += sum(weight for pair, weight in asked.pairs if pair in phrases)
         score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)

@@ -26,6 +26,7 @@ class Document:
     Attributes:
         name: The name under which the tool is found.
         aliases: The tool's other names.
+        group: The group of the tool, such as the service that it is for. A query that names it means such tools.
         hint: Words by which the tool's author wants it to be found.
         description: A text that says what the tool does.
         parameters: The names of the parameters.
@@ -36,6 +37,7 @@ class Document:
 
     name: str
     aliases: tuple[str, ...] = ()
+    group: str = ""
     hint: str = ""
     description: str = ""
     parameters: tuple[str, ...] = ()
@@ -52,12 +54,14 @@ class IndexEntry(NamedTuple):
         phrases: The stems of the name, the hint and the description in their order, with a space around each.
         texts: The document's words as they are spelt, each once.
         names: The document's name and aliases in the form in which names are compared.
+        group: The stems of the document's group.
     """
 
     worth: dict[str, float]
     phrases: str
     texts: tuple[str, ...]
     names: tuple[str, ...]
+    group: tuple[str, ...]
 
 
 class DocumentField(NamedTuple):
@@ -78,6 +82,7 @@ class DocumentField(NamedTuple):
 
 
 NAME = DocumentField(3.0, 4, True)
+GROUP = DocumentField(3.0, 4, False, min_words=4)
 HINT = DocumentField(1.5, 6, True, min_words=6)  # a hint of one word, a category, says no more than a word among six
 DESCRIPTION = DocumentField(1.1, 16, True)
 PARAMETERS = DocumentField(0.7, 6, False)
@@ -95,6 +100,7 @@ def read_document(document: Document) -> IndexEntry:
     names = (document.name, *document.aliases)
     fields = (
         (NAME, "\n".join(names)),
+        (GROUP, document.group),
         (HINT, document.hint),
         (DESCRIPTION, document.description),
         (PARAMETERS, "\n".join(document.parameters)),
@@ -120,7 +126,8 @@ def read_document(document: Document) -> IndexEntry:
     worth = {stem: _ROUNDED_WORTHS[int(WORTH_STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     texts = tuple(dict.fromkeys(chain.from_iterable(map(_get_texts, all_readings))))
     spellings = tuple(dict.fromkeys(map(normalise_name, names)))
-    return IndexEntry(worth, f" {' | '.join(phrases)} ", texts, spellings)
+    group = tuple(chain.from_iterable(map(_get_stems, filter(None, map(read_run, split_runs(document.group))))))
+    return IndexEntry(worth, f" {' | '.join(phrases)} ", texts, spellings, group)
 
 
 WORTH_STEPS = 250

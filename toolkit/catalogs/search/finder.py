@@ -242,6 +242,7 @@ def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     return Document(
         name=tool.name,
         aliases=tuple(dict.fromkeys((*(() if is_foreign else tool.facts.aliases), *aliases))),
+        group=make_visible(tool.facts.group)[:60] if tool.facts.group else "",
         hint="" if is_foreign else tool.facts.search_hint or "",
         description=clean_description(tool),
         parameters=tuple(names),

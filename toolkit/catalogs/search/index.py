@@ -11,7 +11,7 @@ looked up only for the best of them. Neighbouring words, and the exact forms of 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple
@@ -96,10 +96,12 @@ class Index:
         self._texts: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
+        self._groups: dict[str, tuple[str, ...]] = {}
         self._foreign: set[str] = set()
         # These tables have words as keys, and are built from the tables above.
         self._worth_by_word: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._tools_by_name: dict[str, dict[str, None]] = {}
+        self._group_words: Counter[str] = Counter()
         self._vocabulary = Vocabulary()
         for document in documents:
             self.add(document)
@@ -112,13 +114,16 @@ class Index:
 
     def add(self, document: Document) -> None:
         """Add *document*, or replace the document of the same name."""
-        name, (words, phrases, texts, names) = document.name, read_document(document)
+        name, (words, phrases, texts, names, group) = document.name, read_document(document)
         with self._lock:
             if name in self._words:
                 self._forget(name)
             self._words[name], self._phrases[name], self._texts[name], self._names[name] = words, phrases, texts, names
             if document.aliases:
                 self._aliases[name] = document.aliases
+            if group:
+                self._groups[name] = group
+                self._group_words.update(group)
             if document.is_imported:
                 self._foreign.add(name)
             worth_by_word = self._worth_by_word
@@ -207,7 +212,7 @@ class Index:
         literal = query.strip()
         with self._lock:
             words, foreign = self._words, self._foreign
-            parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words))
+            parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words), self._group_words)
             scores = self._score_by_words(parsed, max_tools)
             shares = self._refine(self._choose_best(scores, max_tools, MAX_REFINED_TOOLS), parsed)
             named = self._tools_by_name.get(normalise_name(literal), ()) if len(literal) <= MAX_NAME_CHARS else ()
@@ -264,6 +269,7 @@ class Index:
     def _forget(self, name: str) -> None:
         self._foreign.discard(name)
         self._aliases.pop(name, None)
+        self._group_words -= Counter(self._groups.pop(name, ()))
         del self._phrases[name]
         _discard(self._worth_by_word, self._words.pop(name), name)
         _discard(self._tools_by_name, self._names.pop(name), name)

@@ -11,7 +11,7 @@ and not what it is, so a word that occurs only in a path or an address has less 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Container, Mapping, Sequence, Sized
 from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
@@ -32,6 +32,9 @@ EXACT_FORM_WEIGHT = 0.33
 
 RELATIVE_WEIGHT = 0.7
 """The weight of another word of the same family, relative to the word itself. A rarer relative has no more weight."""
+
+GROUP_FACTOR = 1.6
+"""The factor for a word that names a group of tools, such as a service: it says where the tool is to be."""
 
 PATH_FACTOR = 0.7
 """The factor for a word that occurs only in a path or an address."""
@@ -85,8 +88,18 @@ class ParsedQuery(NamedTuple):
     full_score: float
 
 
-def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tool_count: int) -> ParsedQuery:
-    """Parse *query* into the terms to look up. *tools_with* has the tools that have each stem."""
+def parse_query(
+    query: str,
+    tools_with: Mapping[str, Sized],
+    vocabulary: Vocabulary,
+    tool_count: int,
+    group_words: Container[str] = (),
+) -> ParsedQuery:
+    """
+    Parse *query* into the terms to look up.
+
+    *tools_with* has the tools that have each stem, and *group_words* the stems of the names of groups.
+    """
     if len(query) > MAX_CHARS_AT_START + MAX_CHARS_AT_END:
         query = f"{query[:MAX_CHARS_AT_START]} {query[-MAX_CHARS_AT_END:]}"
     runs = split_runs(query)[:MAX_RUNS]
@@ -94,7 +107,10 @@ def parse_query(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabul
     reader = _TermReader(tools_with, vocabulary, is_short=len(runs) <= SHORT_QUERY_WORDS)
     for run in runs:
         reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
-    weights = {key: factor * _rarity(len(tools_with[key]), tool_count) for key, factor in reader.factors.items()}
+    weights = {
+        key: factor * _rarity(len(tools_with[key]), tool_count) * (GROUP_FACTOR if key in group_words else 1.0)
+        for key, factor in reader.factors.items()
+    }
     pairs: dict[str, float] = {}
     for pair in reader.pairs:
         weight = sum(_rarity(len(tools_with[word]), tool_count) for word in pair.split())
