@@ -25,6 +25,7 @@ from .variable_values import remove_variables
 __all__ = [
     "AWKS",
     "DOWNLOADERS",
+    "SCRIPT_MODULES",
     "code_dangers",
     "find_awk_programs",
     "find_inline_code",
@@ -145,6 +146,11 @@ _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku", "crystal"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 # Modules of python whose words are statements.
 _RUN_STATEMENTS = frozenset({"timeit", "pdb", "code"})
+SCRIPT_MODULES = frozenset({
+    "cProfile", "profile", "trace", "pdb", "runpy", "doctest", "unittest", "coverage", "pyinstrument", "scalene",
+    "viztracer", "memory_profiler", "kernprof", "line_profiler", "debugpy",
+})  # fmt: skip
+"""The modules of python whose operand is a script or a module."""
 # Modules of python that read statements, and options with which an interpreter reads on when its program has ended.
 _READ_STATEMENTS = frozenset({"asyncio", "code", "pdb", "IPython", "ptpython", "bpython"})
 _READS_ON = {
@@ -166,6 +172,7 @@ _AWK_PARTS = re.compile(
     r'(?P<text>"(?:\\.|[^"\\])*")|#[^\n]*|\\\r?\n|(?P<regex>/(?:\\.|\[\^?\]?[^\]\n]*\]|[^/\\\n\[])+/)|(?P<other>[^\s])|\s+',
     re.DOTALL,
 )
+_DESCRIPTOR = re.compile(r".*\bfd/\d")
 _WHOLE_EXPANSION = re.compile(r'"?(?:\$\w+|\$\{[^{}]*\}|\$\(.*\)|`.*`)"?', re.DOTALL)
 # A `|` alone is a pipe in awk, and `@name(...)` calls the function whose name the variable holds. A number ends where a
 # name begins: `5system(...)` is a number and a call.
@@ -235,7 +242,10 @@ def _reads_program(args: Args, language_name: str) -> bool:
     operands = find_interpreter_operands(args, language_name)
     scripts = operands[1:] if operands[:1] == ("run",) else operands  # `deno run -`
     is_input = not scripts or is_standard_input(scripts[0]) or is_descriptor(scripts[0])
-    return is_input and "-m" not in args.options
+    if "-m" in args.options:  # `python -m cProfile /dev/stdin`
+        modules = SCRIPT_MODULES.intersection(args.values("-m"))
+        return bool(modules) and any(is_standard_input(word) or _DESCRIPTOR.match(word) for word in args.words)
+    return is_input
 
 
 def find_interpreter_operands(args: Args, language_name: str) -> tuple[str, ...]:

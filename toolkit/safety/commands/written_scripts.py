@@ -26,12 +26,14 @@ from .files import files_of
 from .inline_code import (
     AWKS,
     DOWNLOADERS,
+    SCRIPT_MODULES,
     code_dangers,
     find_inline_code,
     find_interpreter_operands,
     language_of_program,
     unseen_code_dangers,
 )
+from .loaded_files import find_files_loaded_by_code, find_files_loaded_by_words, names_any_file
 from .options import Args
 from .printed_texts import find_known_output, input_text
 from .project_files import MAKES, ODD_RECIPE, find_project_file_dangers, recipes_of
@@ -61,6 +63,7 @@ _READ_SCRIPTS = {
     **dict.fromkeys(AWKS, "-f --file -E --exec -i --include"),
     "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
     "psql": "-f --file", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
+    **dict.fromkeys(("mariadb", "duckdb", "lldb", "view", "sqlite"), ""),
     "nano": "-f --rcfile", "mutt": "-F", "mg": "-b", "maxima": "-b --batch", "lynx": "-cmd_script", "gnuplot": "-c",
     "just": "-f --justfile", "crontab": "", "ed": "", "ex": "", "vi": "", "bc": "", "m4": "", "mysql": "",
 }  # fmt: skip
@@ -72,8 +75,6 @@ _DEFAULT_SCRIPTS: dict[str, tuple[str, ...]] = {
 _SCRIPT_OPERANDS = frozenset({"expect", "dc", "gnuplot", "lftp", "crontab", "run-parts"})
 # Programs that also take a script on the command line, with the option before it.
 _RUN_PROGRAM_TEXT = {"sed": ("-e",), **dict.fromkeys(AWKS, ())}
-# Modules of python whose operand is a script or a module.
-_SCRIPT_MODULES = frozenset({"cProfile", "profile", "trace", "pdb", "runpy", "doctest", "unittest"})
 _COPY_PROGRAMS = frozenset({"cp", "mv", "ln", "install", "rsync", "ditto", "rename"})
 # What these programs write is the project's own, if the project's own sources went in.
 _BUILDERS = frozenset({
@@ -88,7 +89,7 @@ _KEEP_CONTENT = frozenset({
 })  # fmt: skip
 # Signs and words with which a script of an editor, a debugger or a database runs a program.
 _LEAVES_LANGUAGE = re.compile(
-    r"[!|`]|\b(?:shell|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
+    r"[!|`]|\b(?:shell|e?syscmd|system|exec|spawn|popen|python|load|source|program|e)\b|\*.*\*", re.IGNORECASE
 )
 # What the shell inserts into a name: a variable, or all up to the last sign that may end a substitution.
 _EXPANSION = re.compile(r"`[^`]*`|\$\{[^{}]*\}|\$\([^()]*\)|\$\w+|[$`].*[)}`]|\$\W|[$`]", re.DOTALL)
@@ -142,7 +143,8 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
         readings = [args, *map(Args, with_empty_variables(args.command))]
         run_files = {file for reading in readings for file in _run_files(reading)}
         run_files.update(start_files if args.command.name in SHELLS else ())
-        runs.append((args, {_last_name(name) for file in run_files for name in fill_in_text(file, values)}))
+        names = {_last_name(name) for file in run_files for name in fill_in_text(file, values)}
+        runs.append((args, names.union(find_files_loaded_by_code(args, files))))
     # A script that runs may write a script that runs later.
     names_run = set[str]().union(*(names for _, names in runs)).intersection(files)
     codes += [text for name in names_run if (text := files[name].text)]
@@ -152,12 +154,12 @@ def find_runs_of_written_files(script: Script) -> Iterator[tuple[SimpleCommand, 
         for name in sorted(names):
             content = files.get(name)
             if content is not None:
-                names_others = content.language is None and _names_any(content.text, files)
+                names_others = content.language is None and names_any_file(content.text, files)
                 # `>> out*` and `>> "$x"` may add to the file `out`.
                 is_added_to = any(_PATTERN.search(other) and fnmatchcase(name, other) for other in files)
                 content = _FileContent(None) if names_others or is_added_to else content
                 yield from ((command, outcome) for outcome in _outcomes_of_run(command, content))
-            elif any(_names_any(code, (name,)) for code in codes) or _may_be_written(name, args, arguments, files):
+            elif any(names_any_file(code, (name,)) for code in codes) or _may_be_written(name, args, arguments, files):
                 yield command, _UNSEEN
             elif is_nameless:
                 yield command, _UNNAMED
@@ -242,12 +244,6 @@ def _leaves_names_open(args: Args, files: Mapping[str, _FileContent]) -> bool:
     return name in _UNPACKERS and from_elsewhere
 
 
-def _names_any(text: str | None, files: Iterable[str]) -> bool:
-    """Return whether a script names a file that the line also writes, so that its text does not show all it runs."""
-    patterns = (re.escape(name).replace(r"\*", r"[\w.-]*") for name in files if name.strip("*"))
-    return any(re.search(rf"(?<![\w.-]){pattern}(?![\w.-])", text or "") for pattern in patterns)
-
-
 def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
     """Yield the dangers of `make -f -` and `awk -f <(...)`, whose program comes from another command."""
     command = args.command
@@ -312,6 +308,8 @@ def _run_files(args: Args) -> Iterator[str]:
     if name in _READ_SCRIPTS:
         files = args.values(*_READ_SCRIPTS[name].split())
         yield from files or _DEFAULT_SCRIPTS.get(name, ())
+        yield from find_files_loaded_by_words(args)
+        yield from args.operands if name == "m4" else ()
     elif "/" in command.words[0]:
         yield command.words[0]
 
@@ -321,7 +319,7 @@ def _interpreter_files(args: Args, language: str) -> Iterator[str]:
     yield from args.values("--require", "-r", "--import") if language != "php" else ()
     yield from (f"{module.rpartition('.')[2]}.py" for module in args.values("-m"))
     if args.has("-m"):
-        runs_operands = not _SCRIPT_MODULES.isdisjoint(args.values("-m"))
+        runs_operands = not SCRIPT_MODULES.isdisjoint(args.values("-m"))
         scripts = [word for word in args.operands if word not in args.values("-o", "--outfile")]
         yield from (word for word in scripts if runs_operands or word.endswith(".py"))
         yield from (f"{word}.py" for word in scripts if runs_operands)
@@ -339,6 +337,8 @@ def _files_written_by(args: Args) -> Iterator[str]:
         yield from args.values(*_OUTPUT_OPTIONS)
         # Without a name of its own, a file gets the last part of its address as its name.
         yield from (word for word in args.operands if "/" in word)
+    if command.name == "git":
+        yield from args.values("--output")
     if (command.name in FILES and command.name not in _KEEP_CONTENT) or command.name == "dd":
         yield from (use.word for use in files_of(args) if use.access == "write")
     if command.name in FILES and command.gets_words_from_input:
