@@ -24,11 +24,13 @@ from ..repositories import find_repository_rule
 from ..shell.braces import expand_braces
 from ..shell.records import CannotParse, SimpleCommand
 from ..shell.sed_scripts import SEDS, sed_actions
+from .named_files import find_names_read
 from .options import Args
 from .printed_texts import input_text
 from .table_files import (
     FILES,
     GIT,
+    GIT_SHOWS_CONTENT,
     NAMES_ONLY,
     NOT_FILES,
     OUTPUT,
@@ -190,6 +192,7 @@ def files_of(args: Args) -> Iterator[FileUse]:
         yield from _row_files(args, FileRow(), words, is_known=False)
         yield from _files_passed_to(command)
     yield from _output_files(args)
+    yield from (FileUse(file, "read", dots=True) for file in find_names_read(args))
     if name not in NAMES_ONLY:
         yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
     if name in SEDS:
@@ -252,8 +255,8 @@ def _split_options(text: str) -> tuple[str, ...]:
 
 
 def _file_in_value(value: str) -> str:
-    """Return the file in `@file`, `name=@file;type=x`, `file:name` and `id=x,src=file`."""
-    match = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
+    """Return the file in `@file`, `name=@file;type=x`, `file:name`, `id=x,src=file` and `./file:/place`."""
+    match = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)|([.~/$][^:]*):/", value)
     return next(filter(None, match.groups()), value) if match else value
 
 
@@ -313,6 +316,10 @@ def _git_files(args: Args) -> Iterator[FileUse]:
     row = GIT.get(operands[0]) if operands else None
     if row is None or args.has("--cached") or (operands[0] == "worktree" and operands[1:2] != ("add",)):
         return
+    if operands[0] in ("log", "whatchanged", "reflog") and not args.has(*GIT_SHOWS_CONTENT):
+        return
+    if operands[0] == "restore" and args.has("-S", "--staged") and not args.has("-W", "--worktree"):
+        return  # the file itself stays as it is
     folder = args.value("-C") or ""
     rest = args.words[args.words.index(operands[0]) + 1 :]
     for use in _row_files(args, row, rest, is_known=True):

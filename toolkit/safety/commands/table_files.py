@@ -15,6 +15,7 @@ from typing import NamedTuple
 __all__ = [
     "FILES",
     "GIT",
+    "GIT_SHOWS_CONTENT",
     "NAMES_ONLY",
     "NOT_FILES",
     "OUTPUT",
@@ -293,7 +294,10 @@ GIT: dict[str, FileRow] = _rows({
     "mv": FileRow("w"),
     "rm": FileRow("w"),
     "show diff cat-file blame annotate grep hash-object diff-files diff-index": FileRow("r", writes="-o --output"),
-    "archive format-patch": FileRow(
+    "log whatchanged reflog archive": FileRow("r", writes="-o --output", reads="--add-file"),
+    "checkout restore": FileRow("w"),
+    "stash": FileRow("nw"),
+    "format-patch": FileRow(
         "n", writes="-o --output --output-directory", reads="--add-file --signature-file --description-file"
     ),
     "commit tag notes merge commit-tree fmt-merge-msg": FileRow("n", reads="-F --file -t --template"),
@@ -313,6 +317,8 @@ GIT: dict[str, FileRow] = _rows({
     "apply": FileRow("r", writes="--directory --build-fake-ancestor"),
 })  # fmt: skip
 
+GIT_SHOWS_CONTENT = ("-p", "-u", "--patch", "-L", "-U", "--unified", "-c", "--cc", "--dd", "--patch-with-stat")
+"""The options with which `git log` shows the content of files."""
 # The same for other programs: `docker cp web:/x y` writes `y`.
 SUBCOMMANDS: dict[str, dict[str, FileRow]] = {
     **{name: {"cp": FileRow("rw"), "export": FileRow("nw")} for name in ("docker", "podman", "nerdctl")},

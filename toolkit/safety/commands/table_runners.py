@@ -87,6 +87,11 @@ _SQLITE = (
     r"(?is)(.*[\n;'\"])?\s*\.(sh(e(ll?)?)?|sy[stem]*|loa?d?|exce?l?|ww+)\b.*"
     r"|(.*[\n;'\"])?\s*\.(on|ou|im|re|tr)\w*\b[^\n]*[\s'\"]\|.*|.*\b(load_extension|fts3_tokenizer|edit|writefile)\s*\(.*"
 )
+# The programs that pandoc is meant to run.
+_OTHER_THAN_PANDOC = (
+    r"(?!(?:(?:pdf|xe|lua)latex|latexmk|tectonic|wkhtmltopdf|weasyprint|pagedjs-cli|prince|context|groff|pdfroff|typst"
+    r"|pandoc-[\w-]+|mermaid-filter)\Z).*"
+)
 _M4 = r"(?s).*(s[`']*y[`']*s[`']*c[`']*m[`']*d|\bindir\b|\bbuiltin\b|\bchangequote\b).*"
 
 RUNNER_RISKS: tuple[Risk, ...] = (
@@ -154,7 +159,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("fzf", CHOICE, options="--preview"),
     Risk("fzf", CHOICE, options="--bind", value=r"(?s).*(execute|become|reload|transform|preview|unbind).*"),
     Risk("fzf", "listens for another machine", options="--listen"),
-    Risk("pandoc", CHOICE, options="-F --filter -L --lua-filter --pdf-engine", value=r".*[/.].*"),
+    Risk("pandoc", CHOICE, options="-F --filter -L --lua-filter --pdf-engine", value=_OTHER_THAN_PANDOC),
     Risk("pandoc", CHOICE, options="-f -r --from --read -t -w --to --write", value=r".*\.lua"),
     Risk("pandoc", CHOICE, options="-d --defaults"),
     Risk("pandoc", CHOICE, options="--pdf-engine-opt", value=r".*(shell-escape|write18).*"),
