@@ -128,6 +128,28 @@ def test_a_response_that_is_not_what_was_promised_is_a_failure_that_says_so():
     assert "integer" in result.text
 
 
+def test_a_choice_of_open_objects_is_sent_and_answered():
+    """Each value fits both alternatives, which a document with `oneOf` does not mean."""
+    pet = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
+    names = ("Cat", "Dog")
+    schema = {
+        "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in names],
+        "discriminator": {"propertyName": "kind"},
+    }
+    content = {"application/json": {"schema": schema}}
+    operation = {
+        "operationId": "add",
+        "requestBody": {"required": True, "content": content},
+        "responses": {"200": {"description": "", "content": content}},
+    }
+    data = document({"post /pets": operation}, components={"schemas": dict.fromkeys(names, pet)})
+    answer = b'{"kind": "a kind of tomorrow"}'
+    assert call(data, "add", {"body": {"kind": "Dog"}}, app=app_for(answer)).value == json.loads(answer)
+    result = call(data, "add", {"body": {"kind": "Cow"}}, app=app_for(answer))
+    assert result.kind == "bad_args"
+    assert "Cat" in result.text
+
+
 OTHER = b'{"queued": true}'
 
 

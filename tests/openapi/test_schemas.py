@@ -48,7 +48,11 @@ def convert(schema, version="3.0.0", direction="request", **schemas):
         ({"type": "string", "required": True}, {"type": "string"}),
         (
             {"oneOf": [{"type": "string"}], "discriminator": {"propertyName": "kind"}},
-            {"oneOf": [{"type": "string"}]},
+            {"anyOf": [{"type": "string"}]},
+        ),
+        (
+            {"oneOf": [{"type": "string"}], "anyOf": [{"minLength": 1}], "allOf": [{"maxLength": 3}]},
+            {"anyOf": [{"minLength": 1}], "allOf": [{"maxLength": 3}, {"anyOf": [{"type": "string"}]}]},
         ),
         (
             {
@@ -161,3 +165,93 @@ def test_a_schema_that_is_defined_by_itself_is_refused():
     )
     with pytest.raises(DefinitionError, match="defined by itself"):
         converter.inline(converter.convert({"$ref": "#/components/schemas/A"}, "here"))
+
+
+def reference_to(name):
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def pet(kind=None, **options):
+    kind = {"type": "string"} if kind is None else kind
+    return {"type": "object", "properties": {"kind": kind, "name": {}}, "required": ["kind"], **options}
+
+
+def choice(keyword="oneOf", **mapping):
+    discriminator = {"propertyName": "kind", **({"mapping": mapping} if mapping else {})}
+    return {keyword: [reference_to("Cat"), reference_to("Dog")], "discriminator": discriminator}
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+@pytest.mark.parametrize(
+    ("mapping", "legal"),
+    [
+        ({}, {"Cat": ["Cat"], "Dog": ["Dog"]}),
+        ({"cat": "#/components/schemas/Cat", "dog": "Dog"}, {"Cat": ["cat"], "Dog": ["dog"]}),
+        ({"cat": "Cat", "lion": "Cat", "wolf": "Cat.json"}, {"Cat": ["cat", "lion"], "Dog": ["Dog"]}),
+    ],
+)
+@pytest.mark.parametrize("shape", ["plain", "allOf", "shared enum", "undescribed"])
+def test_each_alternative_has_the_values_of_its_discriminator(keyword, mapping, legal, shape):
+    schemas = {
+        "plain": {"Cat": pet(), "Dog": pet()},
+        "allOf": {
+            "Base": pet(),
+            **{name: {"allOf": [reference_to("Base"), {"properties": {name: {}}}]} for name in ("Cat", "Dog")},
+        },
+        "shared enum": {
+            "Kind": {"type": "string", "enum": [value for values in legal.values() for value in values]},
+            "Cat": pet(reference_to("Kind")),
+            "Dog": pet(reference_to("Kind")),
+        },
+        "undescribed": {"Cat": {"type": "object"}, "Dog": {"type": "object"}},
+    }[shape]
+    converted = convert({"type": "array", "items": choice(keyword, **mapping)}, "3.0.0", **schemas)["items"]
+    converted["$defs"] = convert(choice(keyword, **mapping), "3.0.0", **schemas).get("$defs", {})
+    for number, values in enumerate(legal.values()):
+        validator = Draft202012Validator({**converted["anyOf"][number], "$defs": converted["$defs"]})
+        assert all(validator.is_valid({"kind": value, "name": 1}) for value in values)
+        assert not validator.is_valid({"kind": "other", "name": 1})
+    assert convert(choice(keyword, **mapping), direction="response", **schemas).keys() <= {"anyOf", "$defs"}
+    assert "const" not in str(convert(choice(keyword, **mapping), direction="response", **schemas))
+
+
+def test_an_alternative_that_is_used_elsewhere_has_no_value_there():
+    schemas = {"Cat": pet(), "Dog": pet()}
+    schema = {"properties": {"pet": choice(), "cat": reference_to("Cat"), "dog": reference_to("Dog")}}
+    validator = Draft202012Validator(convert(schema, **schemas))
+    assert validator.is_valid({"cat": {"kind": "any"}, "pet": {"kind": "Dog"}})
+    assert not validator.is_valid({"pet": {"kind": "any"}})
+    assert convert(choice(), **schemas)["anyOf"][0]["properties"] == {
+        "kind": {"type": "string", "const": "Cat"},
+        "name": {},
+    }
+
+
+@pytest.mark.parametrize(
+    "cat",
+    [
+        pet({"const": "feline"}),
+        pet({"enum": ["feline"]}),
+        pet({"enum": ["a", "b"]}),
+        pet({"type": "integer"}),
+        pet({"type": "string", "readOnly": True}),
+        {"type": "object", "properties": {"name": {}}, "additionalProperties": False},
+        {"anyOf": [pet({"const": "a"}), pet({"const": "b"})]},
+        {**pet(), "discriminator": {"propertyName": "kind", "mapping": {"a": "A"}}},
+    ],
+)
+def test_an_alternative_that_states_its_values_keeps_them(cat):
+    assert convert(choice(), Cat=cat, Dog=pet({"const": "dog"}))["anyOf"][0] == convert(reference_to("Cat"), Cat=cat)
+
+
+def test_a_value_that_fits_several_alternatives_is_taken():
+    validator = Draft202012Validator(convert({"oneOf": [{"type": "number"}, {"type": "integer"}]}))
+    assert validator.is_valid(5)
+    assert not validator.is_valid("5")
+
+
+def test_a_recursive_choice_stays_recursive():
+    schemas = {"Cat": pet(friend=1) | {"properties": {"kind": {"type": "string"}, "friend": choice()}}, "Dog": pet()}
+    validator = Draft202012Validator(convert(choice(), **schemas))
+    assert validator.is_valid({"kind": "Cat", "friend": {"kind": "Cat", "friend": {"kind": "Dog"}}})
+    assert not validator.is_valid({"kind": "Cat", "friend": {"kind": "Cat", "friend": {"kind": "Cow"}}})

@@ -9,8 +9,8 @@ What cannot be read raises `DefinitionError`, with its place in the document, an
 
 The modules, each of which uses only modules before it:
 
-    documents.py → files.py → patterns.py → schemas.py → parameters.py → requests.py → servers.py →
-    credentials.py → calls.py → loading.py
+    documents.py → files.py → patterns.py → discriminators.py → schemas.py → parameters.py → requests.py →
+    servers.py → credentials.py → calls.py → loading.py
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from ..catalogs.foreign_text import clean_schema
 from ..errors import DefinitionError
 from ..formats.schemas.merging import definition_name, iter_definition_names
 from ..values.schemas.vocabulary import ANNOTATION_KEYWORDS, KEYWORDS_WITH_MAPPING, SUBSCHEMA_KEYWORDS, is_mapping
+from .discriminators import find_value_schema
 from .documents import ApiDocument, split_pointer
 from .files import rewrite_file
 from .patterns import translate_pattern
@@ -123,6 +124,8 @@ class SchemaConverter:
             if keyword not in _DROPPED and not keyword.startswith("x-")
         }
         _rewrite_limits(converted, schema)
+        if "oneOf" in schema or "discriminator" in schema:
+            self._rewrite_alternatives(converted, schema)
         rewrite_file(converted, schema)
         _rewrite_annotations(converted, schema)
         self._leave_out_properties(converted, schema)
@@ -151,6 +154,25 @@ class SchemaConverter:
             return converted  # before 3.1, what stands beside a reference is ignored
         beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
         return converted | self._convert(beside, place)
+
+    def _rewrite_alternatives(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
+        """
+        Write `oneOf` as `anyOf`, and the values of the discriminator into each alternative.
+
+        Documents have `oneOf` for a choice, also where a value fits several alternatives. A response shows its value.
+        """
+        for keyword in ("oneOf", "anyOf"):
+            alternatives = converted.get(keyword)
+            if self._left_out == "readOnly" and "discriminator" in schema and isinstance(alternatives, list):
+                for number, alternative in enumerate(schema[keyword]):
+                    values = find_value_schema(self._document, schema["discriminator"], alternative, self._left_out)
+                    if values is not None and "properties" not in alternatives[number]:
+                        alternatives[number] = alternatives[number] | values
+        if "oneOf" in converted:
+            if "anyOf" in converted:
+                converted["allOf"] = [*converted.get("allOf", ()), {"anyOf": converted.pop("oneOf")}]
+            else:
+                converted["anyOf"] = converted.pop("oneOf")
 
     def _name_of(self, reference: str) -> str:
         name = self._name_by_reference.get(reference)
@@ -196,7 +218,21 @@ def _insert(node: Json, definitions: Mapping[str, Json]) -> Json:
     definition = definitions[name]
     if beside.keys() <= ANNOTATION_KEYWORDS and is_mapping(definition):
         return {**definition, **beside}
+    if beside.keys() == {"properties"} and is_mapping(definition) and (merged := _merge_properties(definition, beside)):
+        return {**definition, "properties": merged}
     return {**beside, "allOf": [definition, *beside.get("allOf", ())]}
+
+
+def _merge_properties(definition: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the properties of *definition* with the values that *beside* states for some, or None if it says more."""
+    merged = dict(definition.get("properties", {}))
+    for name, item in beside["properties"].items():
+        other = merged.get(name)
+        is_plain = is_mapping(other) and other.keys().isdisjoint(("$ref", "const", "enum"))
+        if not is_plain or not is_mapping(item) or not item.keys() <= {"const", "enum"}:
+            return None
+        merged[name] = {**other, **item}
+    return merged
 
 
 def _rewrite_limits(converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
