@@ -157,8 +157,44 @@ def test_values_are_masked_all_the_way_down():
     redaction = Redaction(["key", "1234"])
     assert redaction.mask_value({"a key": ["key", 1234, 12.5, True, None], "n": 1.1234}) == {
         f"a {MASK}": [MASK, MASK, 12.5, True, None],
-        "n": f"1.{MASK}",
+        "n": 1.1234,
     }
+
+
+@pytest.mark.parametrize(
+    "redaction",
+    [Redaction(["100200"]), Redaction().with_secrets(["100200"]), Redaction().with_secrets([100200])],
+    ids=["a rule", "a secret text", "a secret number"],
+)
+@pytest.mark.parametrize("number", [1002003, 1100200, 0.1002, 100200.5, 3.1002009, -1002001, 100201])
+def test_a_number_is_masked_if_it_is_the_whole_secret(redaction, number):
+    """A part of it would make another value of it, and a text of a number."""
+    assert redaction.mask_value({"id": [number, 100200, 100200.0]}) == {"id": [number, MASK, MASK]}
+
+
+def test_a_pattern_says_itself_which_part_of_a_number_it_masks():
+    assert Redaction([re.compile("^41")]).mask_value(4111) == f"{MASK}11"
+
+
+def escape_as_php(text):
+    return json.dumps(text).replace("/", r"\/")
+
+
+def escape_as_php_unicode(text):
+    return json.dumps(text, ensure_ascii=False).replace("/", r"\/")
+
+
+def escape_as_dotnet(text):
+    """As System.Text.Json does: in capitals, and also what has a meaning in HTML."""
+    escapes = {letter: f"\\u{ord(letter):04X}" for letter in "\"&'+<>`é"}
+    return '"' + "".join(escapes.get(letter, letter) for letter in text) + '"'
+
+
+@pytest.mark.parametrize("escape", [escape_as_php, escape_as_php_unicode, escape_as_dotnet])
+@pytest.mark.parametrize("secret", ["a/b+c/d", "/usr", 'sl/ash "and" é', "<a> & 'b' `c`", "plain"])
+def test_json_of_other_languages_is_masked(secret, escape):
+    assert json.loads(escape(secret)) == secret
+    assert Redaction([secret]).mask_text(f"the key {escape(secret)}") == f'the key "{MASK}"'
 
 
 def test_keys_that_become_one_keep_all_values():

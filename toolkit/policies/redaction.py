@@ -42,16 +42,18 @@ _log = logging.getLogger("toolkit")
 
 RedactionRule: TypeAlias = "str | re.Pattern[str] | Callable[[str], str]"
 _SpanFinder: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+_ESCAPED_MORE = re.compile(r"""\\u([0-9a-f]{4})|\\"|[&'+<>`]""")
 _Media = TypeVar("_Media", AudioPart, ImagePart, ResourcePart)
 
 
 class Redaction:
     """The rules for masking, for one call or for all calls."""
 
-    __slots__ = ("_functions", "_spans")
+    __slots__ = ("_functions", "_patterns", "_texts")
 
     def __init__(self, rules: Iterable[RedactionRule] = ()) -> None:
-        self._spans: list[_SpanFinder] = []
+        self._texts: list[_SpanFinder] = []
+        self._patterns: list[_SpanFinder] = []
         self._functions: list[Callable[[str], str]] = []
         if isinstance(rules, str) or not isinstance(rules, Iterable):
             raise TypeError("redact wants a list of rules; put the text into one")  # not shown, because it is a secret
@@ -62,16 +64,16 @@ class Redaction:
         if isinstance(rule, str):
             if not rule:
                 raise ValueError("an empty text cannot be redacted; name what has to be masked")
-            self._spans += [_build_span_finder(form) for form in _list_forms(rule)]
+            self._texts += [_build_span_finder(form) for form in _list_forms(rule)]
         elif isinstance(rule, re.Pattern) and isinstance(rule.pattern, str):
-            self._spans.append(lambda text: (match.span() for match in rule.finditer(text)))
+            self._patterns.append(_build_pattern_finder(rule))
         elif callable(rule):
             self._functions.append(rule)
         else:
             raise TypeError(f"redact wants texts, compiled patterns or functions, got {type(rule).__name__}")
 
     def __bool__(self) -> bool:
-        return bool(self._spans or self._functions)
+        return bool(self._texts or self._patterns or self._functions)
 
     def with_secrets(self, secrets: Iterable[Any]) -> Redaction:
         """
@@ -82,13 +84,18 @@ class Redaction:
         rules = {rule for secret in secrets for rule in _rules_for(secret)}
         if not rules:
             return self
-        extended = Redaction(rules)
+        extended = Redaction(rule for rule in rules if isinstance(rule, str))
+        numbers = [_build_pattern_finder(rule) for rule in rules if isinstance(rule, re.Pattern)]
+        extended._texts += numbers + self._texts
+        extended._patterns += self._patterns
         extended._functions += self._functions
-        extended._spans += self._spans
         return extended
 
     def mask_text(self, text: str) -> str:
-        covered_spans = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
+        return self._mask_by((*self._texts, *self._patterns), text)
+
+    def _mask_by(self, finders: Iterable[_SpanFinder], text: str) -> str:
+        covered_spans = sorted(span for spans in finders for span in spans(text) if span[0] < span[1])
         if covered_spans:
             text = _mask_spans(text, covered_spans)
         for function in self._functions:
@@ -113,9 +120,17 @@ class Redaction:
                 [(self.mask_text(str(key)), self.mask_value(item)) for key, item in value.items()]
             )
         if isinstance(value, (int, float)):
-            masked = self.mask_text(_format_number(value))
-            return value if masked == _format_number(value) else masked
+            return self._mask_number(value)
         return self.mask_value(as_json(value))
+
+    def _mask_number(self, value: float) -> Any:
+        """Return *value*, or a mask if the whole number is a secret. A pattern may also mask a part."""
+        text = _format_number(value)
+        for whole in (text, text.removesuffix(".0")):
+            if any(span == (0, len(whole)) for spans in self._texts for span in spans(whole)):
+                return MASK
+        masked = self._mask_by(self._patterns, text)
+        return value if masked == text else masked
 
     def mask_result(self, result: ToolResult) -> ToolResult:
         """Mask *result* in place, and return it. The exception in `error.cause` is not masked; it is never sent."""
@@ -247,6 +262,8 @@ def _list_forms(text: str) -> set[str]:
     quoted = [url_parsing.quote(text, safe=safe, errors="replace") for safe in ("", "/")]
     plus = url_parsing.quote_plus(text, errors="replace")
     escaped = [json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)]
+    escaped += [form.replace("/", r"\/") for form in escaped]  # PHP writes it so, and .NET has the escapes below
+    escaped.append(_ESCAPED_MORE.sub(lambda part: "\\u" + (part[1] or f"{ord(part[0][-1]):04x}").upper(), escaped[0]))
     return {text, *escaped, repr(text)[1:-1], *quoted, plus}
 
 
@@ -258,6 +275,10 @@ def _build_span_finder(form: str) -> _SpanFinder:
             start = text.find(form, start + 1)  # only one further, because the text may overlap itself
 
     return spans
+
+
+def _build_pattern_finder(pattern: re.Pattern[str]) -> _SpanFinder:
+    return lambda text: (match.span() for match in pattern.finditer(text))
 
 
 def _rules_for(secret: Any) -> Iterator[str | re.Pattern[str]]:
