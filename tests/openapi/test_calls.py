@@ -331,13 +331,114 @@ def test_a_deep_answer_is_cut_or_refused_in_words(auth):
     assert (kinds[60], kinds[300], kinds[500_000]) == ("ok", "ok", "failed")
 
 
-@pytest.mark.parametrize("headers", [{"Authorization": "Bearer s3cret"}, {"X-Api-Key": "s3cret"}])
-def test_a_key_of_the_client_that_the_api_repeats_is_masked(headers):
-    app = app_for(b'{"you": "Bearer s3cret", "me": "Bearer"}')
-    assert call(secured({}), "list", app=app, client_options={"headers": headers}).value == {
+class HeaderAuth(httpx.Auth):
+    def auth_flow(self, request):
+        request.headers["X-Api-Key"] = "s3cret"
+        yield request
+
+
+class QueryAuth(httpx.Auth):
+    def auth_flow(self, request):
+        request.url = request.url.copy_add_param("access_token", "s3cret")
+        yield request
+
+
+class CookieAuth(httpx.Auth):
+    def auth_flow(self, request):
+        request.headers["Cookie"] = "theme=darkness; sid=s3cret"
+        yield request
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"headers": {"Authorization": "Bearer s3cret"}},
+        {"headers": {"X-Api-Key": "s3cret"}},
+        {"headers": {"X-Auth-Token": "Bearer s3cret"}},
+        {"headers": [("X-Api-Key", "s3cret"), ("X-Api-Key", "another")]},
+        {"headers": {"Cookie": "shop=s3cret"}},
+        {"cookies": {"shop": "s3cret"}},
+        {"params": {"api_key": "s3cret"}},
+        {"params": [("key", "s3cret"), ("key", "another")]},
+        {"auth": ("me", "s3cret")},
+        {"auth": ("s3cret", "")},
+        {"auth": HeaderAuth()},
+        {"auth": QueryAuth()},
+        {"auth": CookieAuth()},
+    ],
+)
+def test_a_key_of_the_client_that_the_api_repeats_is_masked(options, caplog):
+    """However the client sends it. Its log does not show it."""
+    caplog.set_level(logging.INFO)
+    app = app_for(b'{"you": "Bearer s3cret", "me": "Bearer", "theme": "darkness"}')
+    assert call(secured({}), "list", app=app, client_options=options).value == {
         "you": "Bearer [redacted]",
         "me": "Bearer",
+        "theme": "darkness",
     }
+    assert "HTTP Request: GET" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+@pytest.mark.parametrize("auth", [HeaderAuth(), QueryAuth(), CookieAuth(), ("s3cret", ""), "s3cret:"])
+def test_a_key_of_an_auth_that_the_api_repeats_is_masked(auth):
+    result = call(secured({"basic": []}), "list", app=app_for(b'["s3cret"]'), auth={"basic": auth})
+    assert result.value == ["[redacted]"]
+
+
+@pytest.mark.parametrize("scheme", ["key", "cookie", "query"])
+def test_the_scheme_before_a_key_is_no_part_of_it(scheme):
+    result = call(secured({scheme: []}), "list", app=app_for(b'["s3cret"]'), auth={scheme: "Bearer s3cret"})
+    assert result.value == ["[redacted]"]
+
+
+@pytest.mark.parametrize("place", ["header", "query", "cookie"])
+def test_an_argument_is_no_credential_whatever_its_name_is(place):
+    parameter = {"name": "page-token", "in": place, "schema": {"type": "string"}}
+    data = document({"get /pets": {"operationId": "list", "parameters": [parameter]}})
+    app = app_for(b'{"page-token": "page two of 3"}')
+    [argument] = dispatcher_for(data).catalog.get("list").schema["properties"]
+    assert call(data, "list", {argument: "page two of 3"}, app=app).value == {"page-token": "page two of 3"}
+
+
+def test_a_cookie_that_the_api_sets_is_no_credential():
+    dispatcher = dispatcher_for(PETS, app_for(b'"english"', set_cookie="language=english; Path=/"))
+    assert [dispatcher.call_sync("list", {}).value for _ in range(2)] == ["english", "english"]
+
+
+KNOWN_ESCAPES = [("/", r"\/"), ("+", r"\u002B")]
+ODD_ESCAPES = [("+", r"\u002b"), ("k", r"\u006B"), ("s3", r"\u00733")]
+
+
+@pytest.mark.parametrize(
+    ("status", "size", "plain", "escaped"),
+    [
+        *((status, size, *escape) for status in (200, 401) for size in (0, 30_000) for escape in KNOWN_ESCAPES),
+        # An error that is too long to be read as JSON is shown as text.
+        *((status, size, *escape) for status, size in ((200, 0), (200, 30_000), (401, 0)) for escape in ODD_ESCAPES),
+    ],
+)
+def test_a_key_in_json_with_other_escapes_is_masked(status, size, plain, escaped):
+    """As PHP and .NET write it, in a short answer and in a long one."""
+    key = "s3/cr+t/key"
+    body = json.dumps({"message": f"The key {key} is read.", "rest": "x" * size}).replace(plain, escaped)
+    result = call(secured({"key": []}), "list", app=app_for(body.encode(), status), auth={"key": key})
+    assert "The key [redacted] is read." in str(result.to_json())
+    assert key not in str(result.to_json())
+
+
+@pytest.mark.parametrize("size", [0, 30_000])
+def test_a_key_of_digits_is_no_part_of_another_number(size):
+    answer = {"id": 1002003, "ids": [9100200, 0.5], "pin": 100200, "text": "order 1002003", "rest": "x" * size}
+    result = call(secured({"key": []}), "list", app=app_for(json.dumps(answer).encode()), auth={"key": "100200"})
+    assert result.value == {**answer, "pin": "[redacted]"}
+
+
+@pytest.mark.parametrize("key", ["a", "GET", "s3"])
+def test_a_short_key_does_not_garble_the_log(key, caplog):
+    caplog.set_level(logging.INFO)
+    send(secured({"query": []}), auth={"query": key})
+    assert "HTTP Request: GET http://api.test/v1/pets?key=[redacted]" in caplog.text
 
 
 @pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])

@@ -19,6 +19,7 @@ from ..catalogs.foreign_text import clean_text
 from ..content import AudioPart, ImagePart, ResourcePart
 from ..errors import BadArgs, ToolError
 from ..policies.classify import classify_error
+from ..policies.credentials import redact_credentials
 from ..policies.redaction import Redaction
 from ..providers.http.loop_clients import LoopClients
 from ..results import ToolResult, UndescribedResult
@@ -70,7 +71,7 @@ class Caller:
         auth = None if self.is_signed else await self.credentials.apply(self.requirements, parts)
         client = await self.clients.get()
         response, body = await self._send(client, self._build_request(client, parts), auth)
-        redaction = Redaction(list_secrets(parts, response.request, client))
+        redaction = redact_credentials(list_secrets(parts, response.request, client))
         if not response.is_success:
             raise _build_status_error(response, body, redaction)
         try:
@@ -193,8 +194,9 @@ def _mask(result: Any, body: bytes, redaction: Redaction) -> Any:
     if isinstance(result, ToolResult):
         return redaction.mask_result(result)
     if len(body) > _MAX_UNCHECKED_BYTES and not isinstance(result, str):
-        text = body.decode("utf-8", "replace")
-        if redaction.mask_text(text) == text:  # to look into each of many values takes longer
+        # To look into each of many values takes longer. The body itself may have escapes of any kind.
+        text = json.dumps(result, ensure_ascii=False)
+        if redaction.mask_text(text) == text:
             return result
     return redaction.mask_value(result)
 

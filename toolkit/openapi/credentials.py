@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import base64
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ..catalogs.foreign_text import clean_text, is_plain_link
 from ..decisions import AuthNeeded, AuthRequest
 from ..errors import DefinitionError, ToolError
-from ..policies.credentials import MIN_SECRET_CHARS, list_header_secrets
-from ..policies.redaction import MASK
+from ..policies.credentials import list_header_secrets, read_cookies
+from ..policies.log_masks import mask_log
 from .documents import ApiDocument, Operation
 from .requests import RequestParts
 
@@ -41,7 +40,7 @@ class Credentials:
         self._title = document.title
         self._schemes = _read_schemes(document)
         self._default = document.data.get("security")
-        self._masking = _QueryMask()
+        self._log_mask = mask_log("httpx")
         names = ", ".join(sorted(self._schemes)) or "none"
         if auth is not None and not isinstance(auth, Mapping):
             raise TypeError(
@@ -101,7 +100,7 @@ class Credentials:
         if kind == "apiKey" and isinstance(credential, str):
             parts.secrets.append(credential)
             if where == "query":
-                self._masking.hide(credential)
+                self._log_mask.hide([credential])
                 parts.query.append((quote(scheme["name"], safe=""), quote(credential, safe="")))
             elif where == "cookie":
                 parts.cookies.append((scheme["name"], credential))
@@ -200,27 +199,23 @@ async def _obtain(name: str, credential: Any, scheme: Mapping[str, Any]) -> Any:
 
 
 def list_secrets(parts: RequestParts, request: httpx.Request, client: httpx.AsyncClient) -> list[str]:
-    """Return the credentials in *request*, which *client* has sent for *parts*: also those that it has added itself."""
-    # Of the other headers of the request, some are arguments of the call.
-    added = {**client.headers, "authorization": request.headers.get("authorization", "")}
-    return [*(key for key in parts.secrets if len(key) >= MIN_SECRET_CHARS), *list_header_secrets(added)]
+    """
+    Return the credentials in *request*, which *client* has sent for *parts*.
 
-
-class _QueryMask(logging.Filter):
-    """Hides the keys that are sent in a query from the log of httpx, which writes the whole address."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._secrets: set[str] = set()
-
-    def hide(self, secret: str) -> None:
-        if not self._secrets:
-            logging.getLogger("httpx").addFilter(self)
-        self._secrets.update((secret, quote(secret, safe="")))
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        for secret in self._secrets:
-            message = message.replace(secret, MASK)
-        record.msg, record.args = message, ()
-        return True
+    These are also the ones that the client or an `httpx.Auth` has added: all that has the name of a credential and is
+    no argument of the call.
+    """
+    arguments = {(name.lower(), value) for name, value in parts.headers.items()}
+    arguments |= {(unquote(name), unquote(value)) for name, value in parts.query} | set(parts.cookies)
+    sent = [*request.headers.multi_items(), *request.url.params.multi_items()]
+    sent += read_cookies(request.headers.get("cookie", ""))
+    return list_header_secrets(
+        [
+            *(("key", secret) for secret in parts.secrets),
+            *(pair for pair in sent if pair not in arguments and pair[0] != "cookie"),
+            ("authorization", request.headers.get("authorization", "")),
+            *client.headers.multi_items(),
+            # A cookie of the program has no domain. One that the API has set may be anything, such as a language.
+            *(("cookie", f"{item.name}={item.value}") for item in client.cookies.jar if not item.domain),
+        ]
+    )

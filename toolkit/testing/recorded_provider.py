@@ -67,7 +67,7 @@ class RecordedProvider:
         __tracebackhide__ = True  # pytest then shows the line that asked, not the lines of this class
         self._path = Path(path)
         self._redaction = Redaction(
-            [*(pattern for _, pattern in SECRET_PATTERNS), *list_variable_secrets(os.environ), *redact]
+            [*(pattern for _, pattern in SECRET_PATTERNS), *list_variable_secrets(os.environ.items()), *redact]
         )
         self._exchanges: list[_Exchange] = []
         self._masked: list[_Exchange] = []
