@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import logging
 import sys
 from urllib.parse import quote
 
+import anyio
 import httpx2
+import mcp_types as types
 import pytest
+from mcp_types.jsonrpc import jsonrpc_message_adapter
 
 from toolkit import Dispatcher
-from toolkit.errors import DefinitionError
+from toolkit.errors import DefinitionError, Transient
 from toolkit.mcp import RemoteServer, Servers
+from toolkit.mcp.importing.call_errors import build_local_error, read_local_error
+from toolkit.mcp.importing.credentials import ServerCredentials
+from toolkit.mcp.importing.stdio_transport import ErrorTail
 
 from .hostile_http import NEW, OLD, run_server, text_result
 from .kit import SCRIPT, hostile
@@ -58,6 +66,30 @@ def test_an_auth_is_a_pair_or_an_object_of_the_http_library(auth):
     Servers(web=RemoteServer("http://127.0.0.1:9/mcp", auth=auth))
 
 
+class KeyInHeader(httpx2.Auth):
+    """Adds a key in a header of its own."""
+
+    def auth_flow(self, request):
+        request.headers["X-Api-Key"] = WORD
+        yield request
+
+
+class KeyInQuery(httpx2.Auth):
+    """Adds a key to the address."""
+
+    def auth_flow(self, request):
+        request.url = request.url.copy_add_param("access_token", SECRET)
+        yield request
+
+
+class KeyInCookie(httpx2.Auth):
+    """Adds a key as a cookie."""
+
+    def auth_flow(self, request):
+        request.headers["Cookie"] = f"theme=dark; sid={WORD}"
+        yield request
+
+
 WORD = SECRET.replace(" ", "")  # some places allow no blank
 
 GIVEN = {
@@ -69,8 +101,23 @@ GIVEN = {
     ),
     "a key of its own": (SECRET, {"headers": {"X-Api-Key": SECRET}}),
     "a cookie": (WORD, {"headers": {"Cookie": f"theme=dark; sid={WORD}"}}),
+    "a key as the user name": (
+        SECRET,
+        {"headers": {"Authorization": f"Basic {base64.b64encode(f'{SECRET}:'.encode()).decode()}"}},
+    ),
+    "a token in a header of its own": (SECRET, {"headers": {"X-Auth-Token": f"Bearer {SECRET}"}}),
     "an auth": (SECRET, {"auth": OwnAuth()}),
+    "an auth with a header of its own": (WORD, {"auth": KeyInHeader()}),
+    "an auth with a query": (SECRET, {"auth": KeyInQuery()}),
+    "an auth with a cookie": (WORD, {"auth": KeyInCookie()}),
+    "a pair": (SECRET, {"auth": ("ada", SECRET)}),
+    "a pair with the key as the user name": (SECRET, {"auth": (SECRET, "")}),
+    "a token before the host": (SECRET, {"login": f"{quote(SECRET, safe='')}@"}),
+    "a token as the user": (SECRET, {"login": f"{quote(SECRET, safe='')}:x-oauth-basic@"}),
+    "a password before the host": (SECRET, {"login": f"ada:{quote(SECRET, safe='')}@"}),
     "a query": (SECRET, {"query": f"?api_key={quote(SECRET)}&verbose=certainly"}),
+    "the first of two in a query": (SECRET, {"query": f"?key={quote(SECRET)}&key=another-one"}),
+    "the second of two in a query": (SECRET, {"query": f"?key=another-one&key={quote(SECRET)}"}),
 }
 
 
@@ -104,17 +151,17 @@ ANSWERS = [send_text, send_value, send_failure, send_error, send_link, send_even
 
 @pytest.mark.parametrize("revision", [OLD, NEW])
 @pytest.mark.parametrize("given", GIVEN)
-def test_a_credential_for_an_address_is_masked(given, revision):
-    """However it is given, and in whatever the server repeats it."""
+def test_a_credential_for_an_address_is_masked(given, revision, caplog):
+    """However it is given, and in whatever the server repeats it. The log of the HTTP library does not show it."""
+    caplog.set_level(logging.INFO)
     secret, options = GIVEN[given]
-    query, options = options.get("query", ""), {name: value for name, value in options.items() if name != "query"}
     tools = {
         answer.__name__: lambda handler, number, _, answer=answer: answer(handler, number, secret) for answer in ANSWERS
     }
 
     with (
         run_server(revision, **tools) as server,
-        Servers(web=RemoteServer(server.url + query, **options)) as imported,
+        Servers(web=build_server(server.url, **options)) as imported,
     ):
         dispatcher = Dispatcher(imported)
         shown = {name: str(dispatcher.call_sync(f"web_{name}", {}).to_json()) for name in tools}
@@ -122,18 +169,60 @@ def test_a_credential_for_an_address_is_masked(given, revision):
 
     assert {name for name, text in shown.items() if "[redacted]" not in text} == set()
     assert {name for name, text in shown.items() if secret in text} == set()
+    assert "HTTP Request: POST" in caplog.text
+    assert [form for form in (secret, quote(secret), quote(secret, safe="")) if form in caplog.text] == []
+
+
+def build_server(url, query="", login="", **options):
+    """Return the server at *url*, with *query* after it and *login* before its host."""
+    return RemoteServer(url.replace("://", f"://{login}") + query, **options)
+
+
+SSE = {
+    **{given: GIVEN[given][1] for given in ("a query", "a token before the host", "a password before the host")},
+    "an auth with a query": {"auth": KeyInQuery()},
+    "a long query": {"query": f"?verbose={'x' * 300}&api_key={quote(SECRET)}"},
+}
+
+
+@pytest.mark.parametrize("given", SSE)
+def test_an_address_that_fails_is_shown_without_credentials(given, caplog):
+    """The error of the HTTP library shows the whole address."""
+    caplog.set_level(logging.DEBUG)
+    with (
+        run_server(NEW) as server,
+        Servers(web=build_server(server.url, transport="sse", **SSE[given])) as tools,
+    ):
+        [problem] = tools.problems
+        with pytest.raises(Transient) as caught:
+            asyncio.run(tools.request("web", types.ListToolsRequest(), types.ListToolsResult))
+
+    shown = f"{problem} {caught.value} {caplog.text}"
+    assert "405" in problem
+    assert "[redacted]" in shown
+    assert [form for form in (SECRET, quote(SECRET), quote(SECRET, safe=""), quote(SECRET)[:8]) if form in shown] == []
 
 
 def test_what_is_no_credential_is_not_masked():
     """Neither other headers and variables, nor short values."""
-    headers = {"X-Team": "lighthouse", "X-Api-Key": "beam", "Author": "ada lovelace"}
-    sent = "the beam of the lighthouse, by ada lovelace"
+    headers = {
+        "X-Team": "lighthouse",
+        "X-Api-Key": "beam",
+        "Author": "ada lovelace",
+        "X-Auth-User": "somebody",
+        "X-Token-Type": "persistent",
+    }
+    sent = "the beam of the lighthouse, by ada lovelace, somebody persistent, who speaks english"
+
+    def answer(handler, number, _):  # a cookie that the server sets is no credential by itself
+        handler.result(number, text_result(sent), {"set-cookie": "language=english"})
+
     with (
-        run_server(NEW, repeat=lambda handler, number, _: handler.result(number, text_result(sent))) as server,
+        run_server(NEW, repeat=answer) as server,
         Servers(web=RemoteServer(server.url, headers=headers)) as tools,
     ):
         dispatcher = Dispatcher(tools)
-        assert dispatcher.call_sync("web_repeat", {}).text == sent
+        assert [dispatcher.call_sync("web_repeat", {}).text for _ in range(2)] == [sent, sent]
         dispatcher.close()
 
 
@@ -162,11 +251,24 @@ def test_progress_is_masked():
         ([f"--api-key={SECRET}"], {}),
         (["--api-key", SECRET], {}),
         ([f"API_KEY={SECRET}"], {}),
+        (["--api-key", SECRET, "--api-key", "another one"], {}),
+        (["--header", f"Authorization: Bearer {SECRET}"], {}),
+        ([f"--header=Authorization: Bearer {SECRET}"], {}),
+        ([f"postgres://reader:{quote(SECRET, safe='')}@db/app"], {}),
+        ([f"https://host/sse?api_key={quote(SECRET)}"], {}),
+        ([], {"API_TOKEN": f"Bearer {SECRET}"}),
+        ([], {"AUTH_HEADER": f"Bearer {SECRET}"}),
+        ([], {"AUTH_HEADER": f"Authorization: Bearer {SECRET}"}),
+        ([], {"GITHUB_PAT": SECRET}),
+        ([], {"MYSQL_PWD": SECRET}),
+        ([], {"DATABASE_URL": f"postgres://reader:{quote(SECRET, safe='')}@db/app"}),
     ],
 )
 def test_a_credential_for_a_command_is_masked(words, env):
     command = [sys.executable, "-I", "-S", str(SCRIPT), "", *words]
-    with Servers(local=RemoteServer(command, env={**env, "LEVEL": "very careful"})) as tools:
+    with Servers(
+        local=RemoteServer(command, env={**env, "LEVEL": "very careful", "KEYCLOAK_URL": "very careful"})
+    ) as tools:
         dispatcher = Dispatcher(tools)
         result = dispatcher.call_sync("local_echo", {"text": f"{SECRET} is unknown, and very careful"})
         dispatcher.close()
@@ -181,3 +283,125 @@ def test_the_error_output_of_a_server_is_masked():
 
     assert "[redacted]: no token" in problem
     assert "cannot start" not in problem
+
+
+KEY = "100200"
+UNSHOWN = {
+    "requestState": f"state-{KEY}",
+    "nextCursor": f"page {KEY}",
+    "taskId": f"task-{KEY}",
+    "progressToken": KEY,
+    "requestId": KEY,
+    "elicitationId": KEY,
+    "progress": 100200,
+    "total": 100200.0,
+    "resultType": "complete",
+    "_meta": {"progressToken": KEY, "io.modelcontextprotocol/related-task": {"taskId": KEY}},
+}
+SHOWN = {
+    "content": [{"type": "text", "text": f"the key {KEY}"}],
+    "structuredContent": {"key": KEY, "n": 100200, "requestState": KEY, "progress": 100200},
+    "message": f"the key {KEY}",
+    "statusMessage": f"the key {KEY}",
+    "data": {"why": f"the key {KEY}"},
+    "tools": [{"name": "t", "title": KEY, "description": KEY, "inputSchema": {"properties": {"a": {"default": KEY}}}}],
+    "requestedSchema": {"properties": {"a": {"title": KEY}}},
+}
+OTHER_NUMBERS = {"structuredContent": {"id": 1002003, "ids": [9100200, 0.5]}, "message": "order 1002003"}
+
+
+def mask(message):
+    """Return *message* of a server that was given the key, as the program sees it."""
+    parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **message})
+    ServerCredentials(RemoteServer("http://h/mcp", headers={"X-Api-Key": KEY})).mask_message(parsed)
+    return parsed.model_dump(by_alias=True, exclude_unset=True)
+
+
+PLACES = {
+    "a result": lambda fields: mask({"id": 1, "result": fields})["result"],
+    "a task": lambda fields: mask({"id": 1, "result": {"task": fields}})["result"]["task"],
+    "a notice": lambda fields: mask({"method": "notifications/progress", "params": fields})["params"],
+    "a request": lambda fields: mask({"id": 1, "method": "elicitation/create", "params": fields})["params"],
+    "a question": lambda fields: mask(
+        {"id": 1, "result": {"inputRequests": {KEY: {"method": "elicitation/create", "params": fields}}}}
+    )["result"]["inputRequests"][KEY]["params"],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_only_what_is_shown_is_masked(place):
+    """The server would not know its own ids again, and a number of progress has to stay a number."""
+    assert PLACES[place](UNSHOWN) == UNSHOWN
+    assert PLACES[place](OTHER_NUMBERS) == OTHER_NUMBERS
+    masked = PLACES[place](SHOWN)
+    assert [name for name, value in masked.items() if KEY in str(value)] == []
+    assert [name for name, value in masked.items() if "[redacted]" not in str(value)] == []
+
+
+@pytest.mark.parametrize("secret", ["secret", "happened", "retry_after_seconds", "message", "reason", "provider"])
+def test_an_error_that_this_process_made_is_read_whatever_the_credential_is(secret):
+    """Its fields are not masked, because they are ours."""
+    auth = {"provider": "web", "scopes": [f"all of {secret}"], "reason": f"log in with {secret}"}
+    error = build_local_error(f"refused {secret}", happened="no", auth=auth)
+    parsed = jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": 1, "error": error})
+    ServerCredentials(RemoteServer("http://h/mcp", headers={"X-Api-Key": secret})).mask_message(parsed)
+
+    assert parsed.error.message == "refused [redacted]"
+    local = read_local_error(parsed.error.code, parsed.error.data)
+    assert local is not None
+    assert local["auth"] == {"provider": "web", "scopes": ["all of [redacted]"], "reason": "log in with [redacted]"}
+
+
+def test_the_state_of_a_call_returns_to_the_server():
+    states = []
+
+    def answer(handler, number, params):
+        states.append(params.get("requestState"))
+        if states == [None]:
+            handler.result(number, {"resultType": "input_required", "requestState": f"with {SECRET}"})
+        else:
+            handler.result(number, text_result("done"))
+
+    with run_server(NEW, t=answer) as server, Servers(web=RemoteServer(server.url, headers={"x-key": SECRET})) as tools:
+        dispatcher = Dispatcher(tools)
+        assert dispatcher.call_sync("web_t", {}).text == "done"
+        dispatcher.close()
+
+    assert states == [None, f"with {SECRET}"]
+
+
+class Chunks:
+    """A stream that has these chunks, and then ends."""
+
+    def __init__(self, *chunks):
+        self._chunks = [chunk.encode() for chunk in chunks]
+
+    async def receive(self, max_bytes):
+        if not self._chunks:
+            raise anyio.EndOfStream
+        return self._chunks.pop(0)
+
+
+LONG = "".join(f"{number:x}." for number in range(1_200))  # as long as a token with many claims
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [f"refused {LONG}"],
+        [f"refused {LONG[:2000]}", LONG[2000:], "\n"],
+        ["x" * 100_000, f" refused {LONG}"],
+        ["line\n" * 20_000, *LONG, " refused"],
+        [f"{LONG} refused " * 40],
+        [f"{LONG[:-10]}", f"{LONG[-10:]} refused " * 30, "é" * 70_000, f" refused {LONG}"],
+    ],
+)
+def test_no_part_of_a_long_token_is_left_of_the_error_output(chunks):
+    """It is masked before it is cut."""
+    credentials = ServerCredentials(RemoteServer(["server"], env={"LONG_TOKEN": LONG}))
+    errors = ErrorTail(credentials.mask_text)
+    asyncio.run(errors.read(Chunks(*chunks)))
+
+    assert "refused" in str(errors)
+    assert len(str(errors)) <= 400
+    assert [start for start in range(0, len(LONG), 8) if LONG[start : start + 8] in str(errors)] == []

@@ -113,7 +113,7 @@ class Connection:
                         was_open, opened_at, problem = True, anyio.current_time(), "the connection was lost"
                         await self._follow(watcher)
             except Exception as error:  # noqa: BLE001 -- whatever a server causes, the other servers go on
-                problem, has_ended = _describe(error), self._lost.is_set()
+                problem, has_ended = self._describe(error), self._lost.is_set()
             finally:
                 self._note_loss()
             if not was_open and self._chooses_handshake(has_ended=has_ended):
@@ -237,7 +237,7 @@ class Connection:
                 await self._import(client)
                 self._on_problem(None)
             except (MCPError, ToolError, TimeoutError) as error:
-                self._on_problem(f"its tools cannot be listed again: {_describe(error)}")
+                self._on_problem(f"its tools cannot be listed again: {self._describe(error)}")
 
     def _note_loss(self) -> None:
         """Take note that the connection is gone. Calls from now on wait for the next attempt to connect."""
@@ -252,11 +252,22 @@ class Connection:
         self._attempted = asyncio.Event()
         self._is_wanted = False
 
+    def _describe(self, error: BaseException) -> str:
+        """Return why the connection failed, in few words and without credentials, which an address may have."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, TimeoutError):
+            return "it did not answer in time"
+        # They are masked twice: a cut may leave a part of a credential, and cleaning may put one together.
+        mask = self._credentials.mask_text
+        return mask(clean_text(mask(str(error)), 400)) or type(error).__name__
+
     def _report(self, problem: str | None) -> None:
         """Tell what is wrong with the server; None if nothing is."""
         if problem is not None and str(self._errors):
             problem += f"; it wrote: {self._errors}"
         if problem is not None:
+            problem = self._credentials.mask_text(problem)
             _log.warning("MCP server %s: %s", self.server.name, problem)
         self.problem = problem
         self._on_problem(problem)
@@ -354,12 +365,3 @@ class Connection:
         except ValidationError as error:
             raise explain_validation(error, self.server.name) from None
         return answer
-
-
-def _describe(error: BaseException) -> str:
-    """Return why a connection failed, in few words."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time"
-    return clean_text(str(error), 400) or type(error).__name__

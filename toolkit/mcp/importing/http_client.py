@@ -59,6 +59,7 @@ class McpHttpClient(httpx2.AsyncClient):
         )
         self._server = server
         self._on_lost = on_lost
+        self._mask = credentials.mask_text
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """
@@ -75,7 +76,7 @@ class McpHttpClient(httpx2.AsyncClient):
             return self._answer(request, refusal)
         except (httpx2.HTTPError, OSError) as error:
             happened: Happened = "no" if isinstance(error, (*_NOT_SENT, httpx2.LocalProtocolError)) else "maybe"
-            return self._answer(request, build_local_error(_describe(error, request), happened=happened))
+            return self._answer(request, build_local_error(self._describe(error, request), happened=happened))
         problem = self._find_refusal(request, response)
         if problem is None and not _has_type(response, "text/event-stream"):
             problem = await self._read_body(request, response)
@@ -103,7 +104,7 @@ class McpHttpClient(httpx2.AsyncClient):
                 limit = format_count(max_bytes, "byte")
                 return build_local_error(f"the server's answer is larger than {limit}", happened="yes")
         except (httpx2.HTTPError, OSError) as error:
-            return build_local_error(_describe(error, request), happened="maybe")
+            return build_local_error(self._describe(error, request), happened="maybe")
         return _find_body_refusal(request, response, await response.aread())
 
     def _find_refusal(self, request: httpx2.Request, response: httpx2.Response) -> dict[str, Any] | None:
@@ -129,6 +130,12 @@ class McpHttpClient(httpx2.AsyncClient):
                 text = f"{host} answered with the content type {content_type!r}, not with JSON"
                 return build_local_error(text, happened="yes")
         return None  # a status of failure with JSON may be a JSON-RPC error, which the SDK reads
+
+    def _describe(self, error: Exception, request: httpx2.Request) -> str:
+        if isinstance(error, httpx2.LocalProtocolError):  # its text repeats the header, which may hold a token
+            return f"nothing was sent to {request.url.host}: a header has characters that HTTP does not allow"
+        what = "cannot be reached" if isinstance(error, _NOT_SENT) else "broke off"
+        return f"{request.url.host} {what}: {clean_text(self._mask(str(error)), 200) or type(error).__name__}"
 
 
 def _find_login(server: RemoteServer) -> httpx2.Auth | None:
@@ -183,13 +190,6 @@ def _read_message(request: httpx2.Request) -> dict[str, Any]:
 def _is_about_tools(request: httpx2.Request) -> bool:
     """Return whether *request* lists or calls tools. The SDK reads the answers to others to agree on a revision."""
     return str(_read_message(request).get("method")).startswith("tools/")
-
-
-def _describe(error: Exception, request: httpx2.Request) -> str:
-    if isinstance(error, httpx2.LocalProtocolError):  # its text repeats the header, which may hold a token
-        return f"nothing was sent to {request.url.host}: a header has characters that HTTP does not allow"
-    what = "cannot be reached" if isinstance(error, _NOT_SENT) else "broke off"
-    return f"{request.url.host} {what}: {clean_text(str(error), 200) or type(error).__name__}"
 
 
 def read_login_request(response: Any, server: RemoteServer) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ does the end of this program by a signal.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import logging
 import re
@@ -37,6 +38,8 @@ _log = logging.getLogger("toolkit")
 
 _CHUNK_BYTES = 65_536
 _TAIL_CHARS = 400
+_KEPT_CHARS = 32_768
+"""How much of the error output is kept. It is more than the longest credential, which has to be whole to be masked."""
 _EXIT_SECONDS = 2.0
 _KILL_SECONDS = 2.0
 _FLUSH_SECONDS = 0.5
@@ -51,17 +54,20 @@ class ErrorTail:
     """
 
     def __init__(self, mask: Callable[[str], str] = str) -> None:
-        self._text = b""
+        self._text = ""
         self._mask = mask
 
     async def read(self, stream: Any) -> None:
         """Read *stream* to its end, and forget what is too old to be shown."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         async for chunk in _iter_chunks(stream):
-            self._text = (self._text + chunk)[-4 * _TAIL_CHARS :]
+            self._text += decoder.decode(chunk)
+            if len(self._text) > 2 * _KEPT_CHARS:  # not at each of many short lines, because masking takes time
+                self._text = self._mask(self._text)[-_KEPT_CHARS:]
 
     def __str__(self) -> str:
-        text = clean_text(self._mask(self._text.decode(errors="replace")), 4 * _TAIL_CHARS)
-        return make_visible(text, keep_lines=False)[-_TAIL_CHARS:]
+        text = clean_text(self._mask(self._text)[-4 * _TAIL_CHARS :], 4 * _TAIL_CHARS)
+        return make_visible(self._mask(text), keep_lines=False)[-_TAIL_CHARS:]
 
 
 @contextlib.asynccontextmanager
