@@ -103,6 +103,47 @@ def test_what_is_only_read_is_not_asked_for_through_a_reference():
     assert convert(schema, Id={"type": "string", "readOnly": True})["properties"] == {"name": {}}
 
 
+ABSENT = {"type": "integer", "readOnly": True}
+IDENTITY = {"$ref": "#/components/schemas/Id"}
+NEEDS = {"required": ["id", "name"]}
+
+
+@pytest.mark.parametrize("item", [ABSENT, IDENTITY, {"allOf": [IDENTITY]}, {"allOf": [{"allOf": [IDENTITY]}, {}]}])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/components/schemas/Pet"},
+        {"$ref": "#/components/schemas/Pet", **NEEDS},
+        {"$ref": "#/components/schemas/Pet", "allOf": [NEEDS]},
+        {"allOf": [{"$ref": "#/components/schemas/Pet"}, NEEDS]},
+        {"allOf": [{"$ref": "#/components/schemas/Pet"}], **NEEDS},
+        {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"$ref": "#/components/schemas/Needs"}]},
+        {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"$ref": "#/components/schemas/Needs", "title": "N"}]},
+        {"allOf": [{"allOf": [{"$ref": "#/components/schemas/Pet"}]}, {"allOf": [NEEDS]}]},
+        {"$ref": "#/components/schemas/Pet", "anyOf": [NEEDS, {"$ref": "#/components/schemas/Needs"}]},
+        {"$ref": "#/components/schemas/Needs", "properties": {"id": IDENTITY}},
+    ],
+)
+def test_what_is_only_read_is_demanded_by_no_part_of_the_whole(schema, item):
+    schemas = {"Id": ABSENT, "Needs": {"type": "object", **NEEDS}}
+    schemas["Pet"] = {"type": "object", "properties": {"id": item, "name": {}}, **NEEDS}
+    validator = Draft202012Validator(convert(schema, "3.1.0", **schemas))
+    assert validator.is_valid({"name": "x"})
+    assert not validator.is_valid({})
+    answers = Draft202012Validator(convert(schema, "3.1.0", "response", **schemas))
+    assert answers.is_valid({"id": 1, "name": "x"})
+    assert not answers.is_valid({"name": "x"})
+
+
+def test_a_shared_schema_still_demands_what_exists_elsewhere():
+    schemas = {"Needs": {"type": "object", **NEEDS}}
+    needs = {"$ref": "#/components/schemas/Needs"}
+    schema = {"properties": {"a": {"allOf": [needs, {"properties": {"id": ABSENT}}]}, "b": needs}}
+    validator = Draft202012Validator(convert(schema, **schemas))
+    assert validator.is_valid({"a": {"name": "x"}, "b": {"name": "x", "id": 1}})
+    assert not validator.is_valid({"b": {"name": "x"}})
+
+
 def test_recursion_stays_recursion_and_only_used_definitions_are_carried():
     node = {"type": "object", "properties": {"child": {"$ref": "#/components/schemas/Node"}}}
     converted = convert({"$ref": "#/components/schemas/Node"}, Node=node, Other={"type": "string"})

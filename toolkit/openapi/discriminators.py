@@ -33,7 +33,11 @@ def find_value_schema(
     if not is_mapping(schema) or (not values and any(key in schema for key in ("oneOf", "anyOf", "discriminator"))):
         return None  # an alternative that has alternatives itself leaves the value to them
     values = values or split_pointer(reference)[-1:]
-    for item in _list_statements(document, schema, name):
+    parts = document.iter_parts(schema, ("allOf",))
+    owners = [part["properties"] for part in parts if is_mapping(part.get("properties"))]
+    for item in (document.follow(owner[name]) for owner in owners if name in owner):
+        if not is_mapping(item):
+            continue
         if item.get(left_out) is True or ("type" in item and "string" not in stated_types(item)):
             return None
         if "const" in item or isinstance(item.get("enum"), list):
@@ -48,21 +52,5 @@ def _list_values(discriminator: Mapping[str, Any], reference: str) -> list[str]:
     """Return the values that the mapping of *discriminator* has for *reference*, or for the name of its schema."""
     mapping = discriminator.get("mapping")
     names = (reference, split_pointer(reference)[-1:])
-    items = mapping.items() if is_mapping(mapping) else ()
+    items = mapping.items() if isinstance(mapping, Mapping) else ()
     return [value for value, target in items if target == names[0] or [target] == names[1]]
-
-
-def _list_statements(document: ApiDocument, schema: Any, name: str, depth: int = 0) -> list[Mapping[str, Any]]:
-    """Return what *schema* and the parts that it consists of say about the property *name*."""
-    schema = document.follow(schema)
-    if not is_mapping(schema) or depth > 20:
-        return []
-    properties = schema.get("properties")
-    item = document.follow(properties.get(name)) if is_mapping(properties) else None
-    parts = schema.get("allOf")
-    inner = [
-        statement
-        for part in (parts if isinstance(parts, list) else ())
-        for statement in _list_statements(document, part, name, depth + 1)
-    ]
-    return [item, *inner] if is_mapping(item) else inner

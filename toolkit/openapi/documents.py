@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -76,6 +76,21 @@ class ApiDocument:
             else:
                 raise DefinitionError(f"the reference {reference[:200]!r} names nothing in the document")
         return node
+
+    def iter_parts(self, schema: Any, keywords: Collection[str]) -> Iterator[Mapping[str, Any]]:
+        """Yield *schema*, what its reference names, and the schemas that it has under *keywords*, each once."""
+        open_parts, visited = [schema], set()
+        while open_parts:
+            part = open_parts.pop()
+            if not isinstance(part, Mapping) or id(part) in visited:
+                continue
+            visited.add(id(part))
+            yield part
+            if isinstance(reference := part.get("$ref"), str):
+                open_parts.append(self.find(reference))
+            for keyword in keywords:
+                inner = part.get(keyword, [])
+                open_parts += inner if isinstance(inner, list) else [inner]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ and without a `contentEncoding`, and in Swagger 2.0 with `type: file`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..values.schemas.vocabulary import is_mapping, stated_types
@@ -59,27 +59,11 @@ def _may_be_text(schema: Mapping[str, Any]) -> bool:
 
 def find_files(document: ApiDocument, schema: Any) -> frozenset[str]:
     """Return the properties of the form *schema*, as *document* has it, that are files, lists of files or null."""
-    parts = _iter_parts(document, schema, _COMBINERS)
+    parts = document.iter_parts(schema, _COMBINERS)
     properties = [part["properties"] for part in parts if is_mapping(part.get("properties"))]
     return frozenset(
         name
         for items in properties
         for name, item in items.items()
-        if any(_is_file(part) for part in _iter_parts(document, item, (*_COMBINERS, "items")))
+        if any(_is_file(part) for part in document.iter_parts(item, (*_COMBINERS, "items")))
     )
-
-
-def _iter_parts(document: ApiDocument, schema: Any, keywords: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
-    """Yield *schema* and the schemas that it consists of by *keywords*, each once, with what references name."""
-    open_parts, visited = [schema], set()
-    while open_parts:
-        part = open_parts.pop()
-        if not is_mapping(part) or id(part) in visited:
-            continue
-        visited.add(id(part))
-        yield part
-        if isinstance(reference := part.get("$ref"), str):
-            open_parts.append(document.find(reference))
-        for keyword in keywords:
-            inner = part.get(keyword, [])
-            open_parts += inner if isinstance(inner, list) else [inner]

@@ -30,6 +30,10 @@ Json: TypeAlias = Any
 _LEFT_OUT = {"request": "readOnly", "response": "writeOnly"}
 _MAX_EXAMPLE_CHARS = 200
 _LINK = re.compile(r"\[([^\[\]]+)\]\(https?://[^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
+_WHOLE = ("allOf", "anyOf", "oneOf", "then", "else")
+"""The keywords whose schemas are about the same value as the schema that they stand in, and demand something of it."""
+
+_NO_NAMES: frozenset[str] = frozenset()
 _DROPPED = frozenset(
     [
         *("discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"),
@@ -111,15 +115,18 @@ class SchemaConverter:
             self._definitions[name] = schema = self.convert(self._document.find(reference), reference)
             self._uses[name] = Counter(iter_definition_names(schema))
 
-    def _convert(self, schema: Json, place: str) -> Json:
+    def _convert(self, schema: Json, place: str, absent: frozenset[str] = _NO_NAMES) -> Json:
+        """Return *schema* converted. Other parts of the same whole leave the properties *absent* out."""
         if isinstance(schema, bool):
             return schema
         if not is_mapping(schema):
             raise DefinitionError(f"{place}: a schema is an object, got {type(schema).__name__}")
         if isinstance(schema.get("$ref"), str):
-            return self._convert_reference(schema, place)
+            return self._convert_reference(schema, place, absent)
+        if "properties" in schema or "allOf" in schema:
+            absent |= self._find_absent(schema)
         converted = {
-            keyword: self._convert_keyword(keyword, value, place)
+            keyword: self._convert_keyword(keyword, value, place, absent if keyword in _WHOLE else _NO_NAMES)
             for keyword, value in schema.items()
             if keyword not in _DROPPED and not keyword.startswith("x-")
         }
@@ -128,10 +135,10 @@ class SchemaConverter:
             self._rewrite_alternatives(converted, schema)
         rewrite_file(converted, schema)
         _rewrite_annotations(converted, schema)
-        self._leave_out_properties(converted, schema)
+        self._leave_out_properties(converted, schema, absent)
         return _rewrite_nullable(converted, schema)
 
-    def _convert_keyword(self, keyword: str, value: Json, place: str) -> Json:
+    def _convert_keyword(self, keyword: str, value: Json, place: str, absent: frozenset[str]) -> Json:
         if keyword in KEYWORDS_WITH_MAPPING and isinstance(value, Mapping):
             items = {name: self._convert(item, f"{place}/{keyword}/{name}") for name, item in value.items()}
             for item in items.values():
@@ -140,20 +147,30 @@ class SchemaConverter:
             return items
         if keyword in SUBSCHEMA_KEYWORDS:
             if isinstance(value, list):
-                return [self._convert(item, f"{place}/{keyword}/{index}") for index, item in enumerate(value)]
-            return self._convert(value, f"{place}/{keyword}")
+                return [self._convert(item, f"{place}/{keyword}/{index}", absent) for index, item in enumerate(value)]
+            return self._convert(value, f"{place}/{keyword}", absent)
         if keyword == "pattern" and isinstance(value, str):
             return translate_pattern(value)
         return value
 
-    def _convert_reference(self, schema: Mapping[str, Any], place: str) -> Json:
+    def _convert_reference(self, schema: Mapping[str, Any], place: str, absent: frozenset[str]) -> Json:
         reference = schema["$ref"]
-        self._document.find(reference)  # a wrong reference is reported at its place
+        definition = self._document.find(reference)  # a wrong reference is reported at its place
+        # Before 3.1, what stands beside a reference is ignored.
+        is_alone = len(schema) == 1 or self._document.version.startswith(("2.", "3.0"))
+        if not is_alone:
+            absent |= self._find_absent(schema)
         converted = {"$ref": f"#/$defs/{self._name_of(reference)}"}
-        if self._document.version.startswith(("2.", "3.0")):
-            return converted  # before 3.1, what stands beside a reference is ignored
-        beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
-        return converted | self._convert(beside, place)
+        if absent and self._demands(definition, absent):
+            converted = self._convert(definition, reference, absent)  # other users of it may have what is absent here
+        if is_alone:
+            return converted
+        beside = self._convert(
+            {keyword: value for keyword, value in schema.items() if keyword != "$ref"}, place, absent
+        )
+        if "$ref" in converted:
+            return converted | beside
+        return {**beside, "allOf": [converted, *beside.get("allOf", ())]}
 
     def _rewrite_alternatives(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
         """
@@ -186,15 +203,44 @@ class SchemaConverter:
             self._reference_by_name[name] = reference
         return name
 
-    def _leave_out_properties(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    def _find_absent(self, schema: Mapping[str, Any]) -> frozenset[str]:
+        """Return the properties that *schema*, with all parts of its `allOf`, says do not exist in this direction."""
+        is_whole = is_mapping(schema) and "allOf" not in schema and "$ref" not in schema  # as most are
+        parts = [schema] if is_whole else self._document.iter_parts(schema, ("allOf",))
+        owners = [part.get("properties") for part in parts]
+        return frozenset(
+            name
+            for properties in owners
+            if isinstance(properties, Mapping)
+            for name, item in properties.items()
+            if self._is_absent(item)
+        )
+
+    def _is_absent(self, item: Json) -> bool:
+        """Return whether a property with the schema *item* does not exist in this direction."""
+        if not is_mapping(item):
+            return False
+        if "$ref" not in item and "allOf" not in item:  # as most are
+            return item.get(self._left_out) is True
+        return any(part.get(self._left_out) is True for part in self._document.iter_parts(item, ("allOf",)))
+
+    def _demands(self, definition: Json, names: frozenset[str]) -> bool:
+        """Return whether *definition* demands one of *names*, which it does not leave out itself."""
+        names -= self._find_absent(definition)
+        demands = [part.get("required") for part in self._document.iter_parts(definition, _WHOLE)]
+        return any(isinstance(required, list) and not names.isdisjoint(required) for required in demands)
+
+    def _leave_out_properties(
+        self, converted: dict[str, Any], schema: Mapping[str, Any], absent: frozenset[str]
+    ) -> None:
         """Remove the properties that do not exist in this direction, and a `required` that names none."""
         properties, required = schema.get("properties"), converted.get("required")
-        for name, item in properties.items() if isinstance(properties, Mapping) else ():
-            nodes = (item, self._document.follow(item))
-            if any(is_mapping(node) and node.get(self._left_out) is True for node in nodes):
-                del converted["properties"][name]
-                if isinstance(required, list) and name in required:
-                    required = converted["required"] = [other for other in required if other != name]
+        if isinstance(properties, Mapping):
+            for name in absent & properties.keys():
+                if self._is_absent(properties[name]):
+                    del converted["properties"][name]
+        if isinstance(required, list) and not absent.isdisjoint(required):
+            required = converted["required"] = [name for name in required if name not in absent]
         if "required" in converted and (not isinstance(required, list) or not required):
             del converted["required"]  # drafts before 4 had a boolean in the property itself
 
@@ -228,8 +274,9 @@ def _merge_properties(definition: Mapping[str, Any], beside: Mapping[str, Any]) 
     merged = dict(definition.get("properties", {}))
     for name, item in beside["properties"].items():
         other = merged.get(name)
-        is_plain = is_mapping(other) and other.keys().isdisjoint(("$ref", "const", "enum"))
-        if not is_plain or not is_mapping(item) or not item.keys() <= {"const", "enum"}:
+        if not isinstance(other, Mapping) or not isinstance(item, Mapping) or not item.keys() <= {"const", "enum"}:
+            return None
+        if not other.keys().isdisjoint(("$ref", "const", "enum")):
             return None
         merged[name] = {**other, **item}
     return merged
