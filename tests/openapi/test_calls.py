@@ -224,6 +224,8 @@ SCHEMES = {
     "cookie": {"type": "apiKey", "in": "cookie", "name": "sid"},
     "basic": {"type": "http", "scheme": "basic"},
     "bearer": {"type": "http", "scheme": "bearer"},
+    "dpop": {"type": "http", "scheme": "DPoP"},
+    "digest": {"type": "http", "scheme": "digest"},
     "oauth": {
         "type": "oauth2",
         "flows": {"authorizationCode": {"authorizationUrl": "https://login.test/authorize", "scopes": {}}},
@@ -267,6 +269,8 @@ def send(data, **options):
         ("basic", ("me", "s3cret"), "authorization", f"Basic {base64.b64encode(b'me:s3cret').decode()}"),
         ("bearer", "s3cret", "authorization", "Bearer s3cret"),
         ("bearer", lambda: "s3cret", "authorization", "Bearer s3cret"),
+        ("dpop", "s3cret", "authorization", "DPoP s3cret"),
+        ("digest", OwnAuth(), "x-own", "yes"),
         ("oauth", get_token, "authorization", "Bearer s3cret"),
         ("oauth", OwnAuth(), "x-own", "yes"),
     ],
@@ -553,3 +557,31 @@ def test_queries_are_joined_and_fragments_are_not_sent(base_url, path, address, 
         assert (answer["path"], answer["query"]) == (address, "&".join([*queries[0], *queries[1], *page]))
     (access,) = catalog.get("list").facts.preflight(arguments)
     assert access.target == f"http://api.test{address}{f'?{query}' if query else ''}"
+
+
+@pytest.mark.parametrize("credential", ["s3cret", ("u", "s3cret")])
+def test_the_scheme_digest_needs_an_auth_of_httpx(credential):
+    with pytest.raises(TypeError, match=r"give `httpx.DigestAuth\(user, password\)`") as caught:
+        Catalog.from_openapi(secured({"digest": []}), client=client_for(), auth={"digest": credential})
+    assert "s3cret" not in str(caught.value)
+
+
+def test_the_usual_port_is_the_same_host():
+    async def app(scope, receive, send):
+        if scope["path"].endswith("/pets"):
+            await reply(send, status=302, location="http://api.test:80/v1/other")
+        else:
+            await echo(scope, receive, send)
+
+    assert call(PETS, "list", app=app).unwrap()["path"] == "/v1/other"
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-1", "utf-8", "utf-16"])
+def test_json_is_read_in_its_charset(charset):
+    app = app_for('{"a": "ä"}'.encode(charset), content_type=f"application/json; charset={charset}")
+    assert call(PETS, "list", app=app).value == {"a": "ä"}
+    assert "not JSON" in call(PETS, "list", app=app_for(b'"\xe4"', content_type="application/json; charset=x")).text
+
+
+def test_an_answer_without_permission_names_the_option():
+    assert "the program gives credentials as `auth=`" in call(PETS, "list", app=app_for(b"{}", 401)).text

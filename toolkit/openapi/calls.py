@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # it takes long to load
 
 __all__ = ["Caller"]
 
+_PORTS = {"http": 80, "https": 443}
 _MAX_RESPONSE_BYTES = 20_000_000
 _MAX_ERROR_BYTES = 20_000
 _MAX_UNCHECKED_BYTES = 10_000
@@ -143,7 +144,7 @@ class Caller:
 
 def _origin(address: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(address)
-    return parts.scheme, parts.hostname, parts.port
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
 def _without_body_headers(request: httpx.Request) -> dict[str, str]:
@@ -161,8 +162,8 @@ def _build_result(response: httpx.Response, body: bytes) -> Any:
         return None
     if is_json(media_type):
         try:
-            value = json.loads(body)
-        except ValueError:
+            value = _read_json(response, body)
+        except (ValueError, LookupError):
             raise ToolError("the API sent a body that is not JSON, although it says so; the call was made") from None
         # The header `Link` says where the next page is.
         link = response.headers.get("link")
@@ -178,6 +179,14 @@ def _build_result(response: httpx.Response, body: bytes) -> Any:
             pass
     address = str(response.request.url.copy_with(query=None))
     return ToolResult("", None, parts=[ResourcePart(address, body, media_type or "application/octet-stream")])
+
+
+def _read_json(response: httpx.Response, body: bytes) -> Any:
+    """Return the value of *body*, which is in UTF-8 as the standard says, or in the charset that *response* states."""
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError:
+        return json.loads(body.decode(response.charset_encoding or "utf-8"))
 
 
 def _leave_unchecked(result: Any) -> UndescribedResult:
@@ -213,6 +222,8 @@ def _build_status_error(response: httpx.Response, body: bytes, redaction: Redact
     # They are masked twice: a cut may leave a part of a credential, and cleaning may put one together.
     if words := redaction.mask_text(_find_words(redaction.mask_text(text))):
         message = f"{message}: {words}"
+    if response.status_code == httpx.codes.UNAUTHORIZED:
+        message = f"{message}; the program gives credentials as `auth=`, or with its client"
     return classify_error(httpx.HTTPStatusError(message, request=response.request, response=response))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, unquote
@@ -110,7 +111,7 @@ class Credentials:
             text = ":".join(credential) if isinstance(credential, tuple) else credential
             parts.headers["Authorization"] = f"Basic {base64.b64encode(text.encode()).decode()}"
         else:
-            parts.headers["Authorization"] = f"Bearer {credential if isinstance(credential, str) else credential[1]}"
+            parts.headers["Authorization"] = f"{_find_word(scheme)} {credential}"
         return None
 
     def _describe_missing(self, requirements: list[Requirement]) -> AuthRequest:
@@ -143,6 +144,13 @@ def _is_basic(scheme: Mapping[str, Any]) -> bool:
     )
 
 
+def _find_word(scheme: Mapping[str, Any]) -> str:
+    """Return what stands before a token in the header `Authorization`: the scheme of HTTP, or `Bearer`."""
+    word = scheme.get("scheme") if scheme.get("type") == "http" else None
+    is_other = isinstance(word, str) and word.lower() != "bearer" and re.fullmatch(r"[A-Za-z0-9_-]+", word)
+    return str(word) if is_other else "Bearer"
+
+
 def _check_credential(name: str, credential: Any, scheme: Mapping[str, Any]) -> None:
     """Raise an error that does not show *credential* if it cannot be one for the security scheme *name*."""
     if credential in (None, ("", "")) or (isinstance(credential, str) and not credential.strip()):
@@ -162,6 +170,8 @@ def _is_own_auth(credential: Any) -> bool:
 
 def _explain_credential(credential: Any, scheme: Mapping[str, Any]) -> str | None:
     """Return why *credential*, which is no function and no `httpx.Auth`, is none for *scheme*, without showing it."""
+    if _find_word(scheme).lower() == "digest":
+        return "is for the scheme `digest`; give `httpx.DigestAuth(user, password)`"
     if isinstance(credential, str):
         return None
     kind = type(credential).__name__
