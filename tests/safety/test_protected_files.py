@@ -49,7 +49,8 @@ RUN_CODE = """
     .claude/commands/x.md .claude/agents/x.md .claude/skills/x/SKILL.md .cursor/rules/x.mdc .windsurf/rules/x.md
     .aider.conf.yml .continue/config.yaml .roo/rules/x.md .kiro/hooks/x.json opencode.json .config/opencode/x.json
     .amazonq/rules/x.md .codex/config.toml .codex/hooks.json .gemini/commands/x.toml
-    x.git/config x.git/hooks/post-receive srv/x.git/info/attributes
+    .git/rebase-merge/git-rebase-todo .git/sequencer/todo sub/.psqlrc .sqliterc .ripgreprc .bundle/config pip.conf
+    .config/pip/pip.conf x.git/config x.git/hooks/post-receive srv/x.git/info/attributes
 """
 HARMLESS = """
     README.md src/main.py .env.example .env.sample .env.template example.env id_rsa.pub server.pub env .environment

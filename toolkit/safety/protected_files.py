@@ -312,7 +312,8 @@ _SECRETS = {
 _RUN_CODE = {
     "a file that makes git run code": """
         .git/config .git/config.worktree .git/commondir .git/hooks/** .git/info/attributes .git/modules/**
-        .git/worktrees/** .gitconfig .config/git/config .config/git/attributes .config/git/hooks/**
+        .git/worktrees/** .git/rebase-merge/git-rebase-todo .git/sequencer/todo .gitconfig
+        .config/git/config .config/git/attributes .config/git/hooks/**
         .githooks/** .husky/** .pre-commit-config.yaml .pre-commit-config.yml .hg/hgrc .hgrc .jj/repo/config.toml
         lefthook.yml lefthook.yaml lefthook.toml lefthook.json .lefthook.yml .lefthook.yaml .lefthook.toml
         .lefthook.json lefthook-local.yml lefthook-local.yaml lefthook-local.toml lefthook-local.json
@@ -328,7 +329,7 @@ _RUN_CODE = {
     "a start-up file of a program": """
         sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup .pdbrc .gdbinit .lldbinit
         .ipython/** .jupyter/** .irbrc .pryrc .Rprofile .curlrc .wgetrc .tmux.conf .screenrc .cargo/config
-        .cargo/config.toml .pip/pip.conf .config/pip/pip.conf .gradle/init.gradle .gradle/init.d/**
+        .cargo/config.toml pip.conf .psqlrc .sqliterc .ripgreprc .bundle/config .gradle/init.gradle .gradle/init.d/**
         .yarnrc .yarnrc.yml .yarn/releases/** .yarn/plugins/** .pnpmfile.cjs
         mise.toml .mise.toml mise.*.toml .mise.*.toml mise/config.toml mise/config.*.toml mise/conf.d/**
         .mise/config.toml .mise/config.*.toml .rtx.toml

@@ -38,6 +38,7 @@ GIVE_A_TEXT = [
 UNKNOWN_VALUES = [
     ("k='; rm -rf /'; {}", "$k"),
     ('k="\'"; {}', "$k"),
+    ("k='!rm x'; {}", "$k"),
     ("export k='| rm x'; {}", "${k}"),
     ("j='; rm x'; k=$j; {}", "$k"),
     ("k=(a '; rm x'); {}", "${k[1]}"),

@@ -21,7 +21,7 @@ from .wrappers import find_wrapped_commands
 
 __all__ = ["find_composed_texts"]
 
-_SIGNS = re.compile(r"[;&|<>()$`'\"\\\n]")
+_SIGNS = re.compile(r"[;&|<>()$`'\"\\!\n]")
 _MAY_EXPAND = re.compile(r"\$(?=[\w({@*])|`")
 _FIRST_MARK = 0xE000  # a character of the private use area for each word
 _MAX_MARKS = 6400
