@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
+from ..._plumbing.forks import unlock_properties_in_children
 from .known_input import SHELLS, find_placeholders, skip_shell_options
 from .records import CannotParse, Script, ShellText, SimpleCommand
 from .sed_scripts import SEDS
@@ -91,6 +92,7 @@ def _mark(word: str, at: int) -> str:
     return marked if marked != word else word + mark
 
 
+@unlock_properties_in_children
 class _Values:
     """What the line puts into its variables and parameters."""
 
