@@ -394,5 +394,6 @@ class UndescribedResult(ToolResult):
     """
     A result that a tool returns and that its output schema is not about, so that it is not checked.
 
-    The answer of an API with another status than the one that the schema was written for is such a result.
+    The answer of an API with another status than the one that the schema was written for is such a result. *further*
+    are the same fields as those of `ToolResult`.
     """
