@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from toolkit import Catalog, Dispatcher
+from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.decisions import Decision
 
 from .kit import call, client_for, dispatcher_for, document, echo, reply
@@ -585,3 +585,26 @@ def test_json_is_read_in_its_charset(charset):
 
 def test_an_answer_without_permission_names_the_option():
     assert "the program gives credentials as `auth=`" in call(PETS, "list", app=app_for(b"{}", 401)).text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("status", "body"), [(202, b'{"job": 7}'), (201, b"[]"), (204, b"")])
+async def test_an_answer_that_the_document_does_not_describe_reaches_a_client_of_mcp(status, body):
+    """The official client raises if a value does not fit the schema of the tool, unless the answer is an error."""
+    from mcp.client.client import Client  # the SDK may be missing
+
+    from toolkit.mcp import build_server
+
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    responses = {"200": {"description": "", "content": {"application/json": {"schema": schema}}}}
+    data = document({"get /pets": {"operationId": "list", "responses": responses}})
+    catalog = Catalog.from_openapi(data, client=client_for(app_for(body, status)))
+    dispatcher = Dispatcher(catalog, permissions=Permissions("default", ["allow openapi:Pet-Shop/list"]))
+
+    async with Client(build_server(dispatcher)) as client:
+        answer = await client.call_tool("list", {})
+
+    assert answer.is_error
+    assert "has run, and returned a value that its output schema does not allow: " in answer.content[0].text
+    assert "allow: \n" not in answer.content[0].text
+    assert body.decode().replace(" ", "") in answer.content[0].text.replace(" ", "")

@@ -21,7 +21,7 @@ from ..values.unsendable_value import UnsendableValue
 from .call_frame import CallFrame
 from .plan import CallPlan
 
-__all__ = ["WrongResult", "render", "render_hook_result", "render_result"]
+__all__ = ["WrongResult", "find_schema_problem", "render", "render_hook_result", "render_result"]
 
 _log = logging.getLogger("toolkit")
 
@@ -174,7 +174,7 @@ def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
     schema = plan.tool.output_schema
     if schema is None or not plan.checks_output or result.kind != "ok":
         return result
-    problem = _find_schema_problem(result.value, schema, plan)
+    problem = find_schema_problem(result.value, plan)
     if problem is None:
         return result
     if result.parts and result.value is None:
@@ -184,12 +184,13 @@ def _check_value(result: ToolResult, plan: CallPlan) -> ToolResult:
     return failure
 
 
-def _find_schema_problem(form: Any, schema: Any, plan: CallPlan) -> str | None:
+def find_schema_problem(form: Any, plan: CallPlan) -> str | None:
+    """Return why the output schema of the tool, which it has, does not allow the value *form*; None if it does."""
     from ..values.schemas.messages import explain_errors  # most results need no validator
     from ..values.schemas.validator import compile_schema
 
     if plan.output_validator is None:
-        plan.output_validator = compile_schema(schema)
+        plan.output_validator = compile_schema(plan.tool.output_schema)
     try:
         error = next(plan.output_validator.iter_errors(form), None)
     except Exception as check_error:  # noqa: BLE001 -- most likely the value is nested too deeply for the validator

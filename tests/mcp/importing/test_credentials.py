@@ -63,7 +63,7 @@ def test_an_auth_of_another_kind_is_refused_unseen(auth):
 
 @pytest.mark.parametrize("auth", [None, ("ada", SECRET), (SECRET, ""), OwnAuth()])
 def test_an_auth_is_a_pair_or_an_object_of_the_http_library(auth):
-    Servers(web=RemoteServer("http://127.0.0.1:9/mcp", auth=auth))
+    assert Servers(web=RemoteServer("http://127.0.0.1:9/mcp", auth=auth)).problems == []
 
 
 class KeyInHeader(httpx2.Auth):

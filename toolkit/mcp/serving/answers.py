@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...calls.plan import CallPlan
+from ...calls.render_result import find_schema_problem
 from ...formats import mcp as mcp_format
 from ...results import ToolResult
 from ...values.rendering import as_text
-from ...values.schemas.validator import compile_schema
 from .listing import has_structured_output
 
 __all__ = ["build_answer", "build_error_answer"]
@@ -39,9 +39,10 @@ def build_answer(plan: CallPlan, result: ToolResult, *, checks_value: bool) -> d
         return answer
     if not promises_value and (value is None or isinstance(value, str)):
         return _leave_value_out(answer)
-    if promises_value and checks_value and (problem := _find_problem(plan, value)) is not None:
+    if promises_value and checks_value and (problem := find_schema_problem(value, plan)) is not None:
         return build_error_answer(
-            f"error: `{name}` has run, and returned a value that its output schema does not allow: {problem}"
+            f"error: `{name}` has run, and returned a value that its output schema does not allow: {problem}\n"
+            f"It returned: {result.text}"
         )
     if not result.truncated and (isinstance(value, (bool, int, float)) or plan.limit.allows(as_text(value))):
         return answer
@@ -61,10 +62,3 @@ def _leave_value_out(answer: dict[str, Any]) -> dict[str, Any]:
     del answer["structuredContent"]
     answer.pop("_meta", None)
     return answer
-
-
-def _find_problem(plan: CallPlan, value: Any) -> str | None:
-    if plan.output_validator is None:
-        plan.output_validator = compile_schema(plan.tool.output_schema)
-    problem = next(plan.output_validator.iter_errors(value), None)
-    return None if problem is None else problem.message[:200]
