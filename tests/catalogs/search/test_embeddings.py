@@ -18,6 +18,7 @@ MEANINGS = {
     "bill": "money",
     "customer": "people",
     "invoice": "money",
+    "moola": "money",
     "client": "people",
     "rain": "sky",
     "forecast": "sky",
@@ -67,8 +68,8 @@ def patient(embed, **options):
 
 
 def test_a_tool_is_found_by_what_the_words_mean(catalog):
-    assert names(catalog.search("bill the customer")) == []
-    assert names(catalog.search("bill the customer", ranker=patient(embed)))[0] == "create_invoice"
+    assert names(catalog.search("moola")) == []
+    assert names(catalog.search("moola", ranker=patient(embed)))[0] == "create_invoice"
     assert names(catalog.search("rain", ranker=patient(embed)))[0] == "get_forecast"
 
 
@@ -176,7 +177,7 @@ def test_a_function_that_hangs_leaves_the_plain_ranking(catalog):
     try:
         for _ in range(3):
             assert names(catalog.search("write invoice", ranker=ranker)) == ["create_invoice"]
-        assert names(catalog.search("bill the customer", ranker=ranker)) == []
+        assert names(catalog.search("moola", ranker=ranker)) == []
     finally:
         release.set()
 
@@ -192,7 +193,7 @@ def test_vectors_that_arrive_too_late_serve_the_next_search(catalog):
         return vectors
 
     ranker = EmbeddingRanker(slow, timeout_seconds=0.01)
-    assert names(catalog.search("bill the customer", ranker=ranker)) == []
+    assert names(catalog.search("moola", ranker=ranker)) == []
     release.set()
     assert answered.wait(60)
     ranker.timeout_seconds = 60

@@ -46,6 +46,8 @@ def summed(documents, query, limit, keep):
     places = []
     for name, (document, worth, phrases, texts, names, _) in entries.items():
         score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
+        missing = [synonyms for word, synonyms in asked.synonyms.items() if word not in worth]
+        score += sum(max(worth.get(synonym.key, 0.0) * synonym.weight for synonym in synonyms) for synonyms in missing)
         score += sum(weight for pair, weight in asked.pairs if pair in phrases)
         score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)
         score = round(1.0 if normalise_name(query.strip()) in names else score / asked.full_score, 9)

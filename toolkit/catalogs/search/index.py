@@ -214,6 +214,7 @@ class Index:
             words, foreign = self._words, self._foreign
             parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words), self._group_words)
             scores = self._score_by_words(parsed, max_tools)
+            self._add_synonyms(scores, parsed)
             shares = self._refine(self._choose_best(scores, max_tools, MAX_REFINED_TOOLS), parsed)
             named = self._tools_by_name.get(normalise_name(literal), ()) if len(literal) <= MAX_NAME_CHARS else ()
             shares.update(dict.fromkeys(named, 1.0))
@@ -239,6 +240,16 @@ class Index:
             else:
                 scores = {name: worth * weight for name, worth in worth_by_tool.items()}
         return scores
+
+    def _add_synonyms(self, scores: dict[str, float], parsed: ParsedQuery) -> None:
+        """Add to *scores*, for a word that a tool does not have, what the best of its synonyms is worth there."""
+        for word, synonyms in parsed.synonyms.items():
+            best: dict[str, float] = {}
+            for key, weight, _ in synonyms:
+                for name, worth in self._worth_by_word[key].items():
+                    best[name] = max(worth * weight, best.get(name, 0.0))
+            for name in best.keys() - self._worth_by_word.get(word, {}).keys():
+                scores[name] = scores.get(name, 0.0) + best[name]
 
     def _choose_best(self, scores: dict[str, float], max_tools: int | None, usual_count: int) -> dict[str, float]:
         """Return the best *usual_count* of *scores*, or *max_tools* if that is more, or all of them if it is None."""
@@ -296,6 +307,9 @@ def _hits(matches: list[_Match], parsed: ParsedQuery) -> list[Hit]:
     hits: list[Hit] = []
     for name, score, worth in matches:
         matched_words = dict.fromkeys(text for key, text in parsed.text_by_term.items() if key in worth)
+        for word, synonyms in parsed.synonyms.items():
+            if word not in worth:
+                matched_words |= dict.fromkeys(synonym.text for synonym in synonyms if synonym.key in worth)
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
         joined_words = (text for key, text in parsed.text_by_joined_word.items() if key in worth)

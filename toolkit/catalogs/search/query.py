@@ -2,10 +2,11 @@
 A query in the form in which it is looked up: its words, and the weight of each.
 
 A word has more weight if fewer tools have it. The other words of its family, as `register` beside `registration`, are
-looked up too, with less weight. A word that no tool has still counts in the full score. The index looks for the words
-that it may stand for instead, and these have less weight. Neighbouring words also count as a pair. They
-count as one word if a tool has such a word: "web hook" finds `webhook`. A path or an address says where something is
-and not what it is, so a word that occurs only in a path or an address has less weight.
+looked up too, with less weight, and so are words that mean nearly the same, as `invoice` beside `bill`. A word that no
+tool has still counts in the full score. The index looks for the words that it may stand for instead, and these have
+less weight. Neighbouring words also count as a pair. They count as one word if a tool has such a word: "web hook" finds
+`webhook`. A path or an address says where something is and not what it is, so a word that occurs only in a path or an
+address has less weight.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
+from .synonyms import find_synonyms
 from .vocabulary import Vocabulary
 from .words import read_run, split_runs, stem
 
-__all__ = ["ParsedQuery", "parse_query"]
+__all__ = ["ParsedQuery", "Synonym", "parse_query"]
 
 PAIR_WEIGHT = 0.3
 """The weight of a pair of words, relative to the sum of their weights. It is bounded, as that of a word is."""
@@ -32,6 +34,15 @@ EXACT_FORM_WEIGHT = 0.33
 
 RELATIVE_WEIGHT = 0.7
 """The weight of another word of the same family, relative to the word itself. A rarer relative has no more weight."""
+
+SYNONYM_WEIGHT = 0.5
+"""The weight of a word that means nearly the same, relative to the word itself."""
+
+MAX_TOOLS_OF_SYNONYM = 100
+"""The most tools that have a synonym that counts. It says little about more tools, and takes time."""
+
+MAX_RUNS_WITH_SYNONYMS = 25
+"""The most words of a query whose synonyms count. A longer one says enough, and its words often mean something else."""
 
 GROUP_FACTOR = 1.6
 """The factor for a word that names a group of tools, such as a service: it says where the tool is to be."""
@@ -64,12 +75,22 @@ MAX_COUNTED_UNKNOWN = 8
 """The most unknown words that count in the full score. So a long text that was pasted hides no known word."""
 
 
+class Synonym(NamedTuple):
+    """The stem of a word that tools have in place of a word of the query, its weight, and the text to show for it."""
+
+    key: str
+    weight: float
+    text: str
+
+
 class ParsedQuery(NamedTuple):
     """
     The parsed form of a query.
 
     Attributes:
         terms: The stems to look up, each with its weight. The stem that the fewest tools have is first.
+        synonyms: By the stem of a word of the query, the words that mean nearly the same. The best of them counts, for
+            a tool that does not have the word itself.
         pairs: The neighbouring stems, with a space around each, and the extra weight for them as neighbours.
         exact: The words as they were spelt, each with its term and the extra weight for exactly this form. Only words
             that some tools have in this form and others in another form are here.
@@ -81,6 +102,7 @@ class ParsedQuery(NamedTuple):
     """
 
     terms: list[tuple[str, float]]
+    synonyms: dict[str, list[Synonym]]
     pairs: list[tuple[str, float]]
     exact: list[tuple[str, str, float]]
     text_by_term: dict[str, str]
@@ -104,7 +126,7 @@ def parse_query(
         query = f"{query[:MAX_CHARS_AT_START]} {query[-MAX_CHARS_AT_END:]}"
     runs = split_runs(query)[:MAX_RUNS]
     path_runs = set(runs).difference(split_runs(_PATH.sub(" ", query))) if "/" in query else ()
-    reader = _TermReader(tools_with, vocabulary, is_short=len(runs) <= SHORT_QUERY_WORDS)
+    reader = _TermReader(tools_with, vocabulary, len(runs))
     for run in runs:
         reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
     weights = {
@@ -121,6 +143,11 @@ def parse_query(
         if key not in weights:
             count = max(len(tools_with[key]), len(tools_with[word]) if word in tools_with else 0)
             weights[key] = RELATIVE_WEIGHT * _rarity(count, tool_count)
+    synonyms: dict[str, list[Synonym]] = {}
+    for key, (word, text) in reader.word_by_synonym.items():
+        if key not in weights:
+            count = max(len(tools_with[key]), len(tools_with[word]) if word in tools_with else 0)
+            synonyms.setdefault(word, []).append(Synonym(key, SYNONYM_WEIGHT * _rarity(count, tool_count), text))
     exact: list[tuple[str, str, float]] = []
     for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
         weight = EXACT_FORM_WEIGHT * weights[key]
@@ -132,7 +159,7 @@ def parse_query(
             exact.append((text, key, weight))
     terms = sorted(_take_weightiest(weights), key=lambda term: len(tools_with[term[0]]))
     shown, shown_joined = reader.text_by_term, reader.text_by_joined_word
-    return ParsedQuery(terms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
+    return ParsedQuery(terms, synonyms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
 
 
 def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
@@ -142,10 +169,11 @@ def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
 class _TermReader:
     """The terms of a query while its words are read: each with a factor for its weight, and the text to show for it."""
 
-    def __init__(self, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, *, is_short: bool) -> None:
+    def __init__(self, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, run_count: int) -> None:
         self._tools_with = tools_with
         self._vocabulary = vocabulary
-        self._is_short = is_short
+        self._is_short = run_count <= SHORT_QUERY_WORDS
+        self._has_synonyms = run_count <= MAX_RUNS_WITH_SYNONYMS
         self._last = "", "", ""  # the run, the text and the stem of the word before
         self.factors: dict[str, float] = {}
         self.pairs: dict[str, None] = {}
@@ -153,6 +181,7 @@ class _TermReader:
         self.text_by_term: dict[str, str] = {}
         self.text_by_joined_word: dict[str, str] = {}
         self.word_by_relative: dict[str, str] = {}
+        self.word_by_synonym: dict[str, tuple[str, str]] = {}  # with the text to show
         self.unknown: set[str] = set()
 
     def add_run(self, run: str, factor: float) -> None:
@@ -179,6 +208,9 @@ class _TermReader:
             key = stem(other)
             self.word_by_relative.setdefault(key, word_stem)
             self.text_by_term.setdefault(key, f"{run} -> {other}")
+        for key, other in (find_synonyms(word_stem) if self._has_synonyms else {}).items():
+            if key in self._tools_with and len(self._tools_with[key]) <= MAX_TOOLS_OF_SYNONYM:
+                self.word_by_synonym.setdefault(key, (word_stem, f"{run} -> {other}"))
         if word_stem in self._tools_with:
             self.stem_by_text[text] = word_stem
             self._add_term(word_stem, factor, run)
