@@ -19,6 +19,6 @@ def show(span: ReadableSpan) -> str:
 
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=show)))
-dispatcher = Dispatcher(Catalog(divide), hooks=[Telemetry(tracer_provider=provider, capture=True)])
+dispatcher = Dispatcher(Catalog(divide), telemetry=Telemetry(tracer_provider=provider, capture=True))
 print(dispatcher.call_sync("divide", {"total": 10, "people": "4"}).text)
 print(dispatcher.call_sync("divide", {"total": 10}).kind)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .calls.background import detached_calls, jobs
     from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
+    from .hooks.base import Recorder
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
 else:  # most calls come alone, name a tool that exists, and are neither resumed nor run in the background
@@ -61,6 +62,7 @@ class Dispatcher(TypedCalls):
         safety: The checks on what calls are about to touch. The default is the usual checks in the current folder.
         approvals: How people are asked, and where their answers are stored. The default is in memory.
         audit: The log that verdicts, intents and outcomes are written to.
+        telemetry: `Telemetry` or `TraceFile`, which records calls, and the agents and flows that they start.
         hooks: Objects with `before`, `around`, `after` or `on_event`. They run in this order.
         retry: How transient failures are retried; `RetryPolicy()` unless given.
         repair: Whether arguments that fail the check may be repaired.
@@ -119,6 +121,7 @@ class Dispatcher(TypedCalls):
         hooks: Iterable[Any] = (),
         on_progress: Callable[[Progress], object] | None = None,
         approvals: Approvals | None = None,
+        telemetry: Recorder | None = None,
     ) -> Dispatcher:
         """
         Return a dispatcher for other tools, which shares the policies and the threads of this one.
@@ -132,11 +135,12 @@ class Dispatcher(TypedCalls):
             hooks: Hooks that run after those of this dispatcher.
             on_progress: A listener that is called as well, after the one of this dispatcher.
             approvals: How people are asked, and where their answers are stored; as in this dispatcher unless given.
+            telemetry: What records as well.
 
         Raises:
             DefinitionError: Some tools need resources that this dispatcher does not have.
         """
-        settings = self.settings.extended(permissions, hooks, on_progress, approvals)
+        settings = self.settings.extended(permissions, hooks, on_progress, approvals, telemetry)
         dispatcher = Dispatcher.__new__(Dispatcher)
         dispatcher._set_up(self.catalog if catalog is None else catalog, settings, self)  # noqa: SLF001 -- as above
         return dispatcher

@@ -304,7 +304,9 @@ def test_a_tool_of_the_same_name_is_refused():
 def test_the_options_for_type_checkers_are_those_of_the_agent():
     """A new option of `Agent` has to be in both."""
     options = {option.name for option in fields(AgentOptions)} - {"provider", "output"}
-    assert options | {"hand_over_to", "mode", "plan_tools", "session"} == AgentKeywords.__annotations__.keys()
+    assert (
+        options | {"hand_over_to", "mode", "plan_tools", "session", "telemetry"} == AgentKeywords.__annotations__.keys()
+    )
 
 
 def helper_catalog(shed, seen):

@@ -325,9 +325,15 @@ async def test_a_flow_is_the_parent_of_its_steps(kept):
     assert linked_ids(resumed) == [(waited.context.trace_id, waited.context.span_id)]
 
 
-async def test_agents_flows_and_calls_are_inside_each_other_in_any_order(kept):
-    """A flow, its step, an agent, another agent as a tool, its tool, a flow again, and calls of one turn beside it."""
-    hooks = [kept.hook()]
+@pytest.mark.parametrize("where", ["everywhere", "outermost"])
+async def test_agents_flows_and_calls_are_inside_each_other_in_any_order(kept, where):
+    """
+    A flow, its step, an agent, another agent as a tool, its tool, a flow again, and calls of one turn beside it.
+
+    Given to the outermost flow, telemetry records what has dispatchers of its own as well.
+    """
+    telemetry = kept.hook()
+    hooks = [telemetry] if where == "everywhere" else []
     shed, inner = Shed(), Flow[Edited]("inner", dispatcher=Dispatcher(Catalog(), hooks=hooks))
 
     @inner.step
@@ -345,7 +351,7 @@ async def test_agents_flows_and_calls_are_inside_each_other_in_any_order(kept):
     outer_shed.catalog.add(helper.as_tool(description="Help.", read_only=True))
     turns = [[call("helper", prompt="go"), call("look", what="oak"), call("look", what="ash")], "Done."]
     agent = outer_shed.agent(turns, dispatcher=outer_shed.dispatcher(hooks=hooks), name="boss")
-    flow = Flow[Released]("outer", dispatcher=Dispatcher(Catalog(), hooks=hooks))
+    flow = Flow[Released]("outer", dispatcher=Dispatcher(Catalog(), hooks=hooks), telemetry=telemetry)
 
     @flow.step
     async def release(task: Task) -> Released:
@@ -357,6 +363,70 @@ async def test_agents_flows_and_calls_are_inside_each_other_in_any_order(kept):
     assert f"{help_path} / execute_tool plan / invoke_workflow inner / execute_tool edit" in kept.tree
     assert kept.tree.count(f"{boss} / execute_tool look") == 2
     assert [path for path in kept.tree if not path.startswith("invoke_workflow outer")] == []
+    assert len({span.context.span_id for span in kept.spans}) == len(kept.spans) == 14
+
+
+# Where it is given.
+
+
+async def test_a_dispatcher_and_an_agent_take_telemetry(kept):
+    shed, telemetry = Shed(), kept.hook()
+    await Dispatcher(shed.catalog, telemetry=telemetry).call("look", {"what": "oak"})
+    agent = Agent(ScriptedProvider([[call("look", what="oak")], "Seen."]), shed.catalog, telemetry=telemetry)
+    await agent.run("Look.")
+    assert [path for path in kept.tree if "chat" not in path] == [
+        "execute_tool look",
+        "invoke_agent",
+        "invoke_agent / execute_tool look",
+    ]
+
+
+@pytest.mark.parametrize(
+    "give", [Dispatcher, lambda tools, **options: Agent(ScriptedProvider(["a"]), tools, **options)]
+)
+def test_what_is_no_telemetry_is_refused_where_it_is_given(give):
+    with pytest.raises(TypeError, match=r"telemetry cannot be .*; give Telemetry\(\) or TraceFile\(path\)"):
+        give([], telemetry="otlp")
+
+
+async def test_an_agent_that_a_call_starts_is_recorded_as_a_part_of_the_call(kept):
+    """A plain function starts it, and it has a dispatcher of its own. Started by itself, it is not recorded."""
+    shed = Shed()
+    helper = shed.agent([[call("look", what="oak")], "Seen.", [call("look", what="ash")], "Seen."], name="helper")
+
+    async def ask() -> str:
+        """Ask the helper."""
+        return (await helper.run("Look.")).text
+
+    await Dispatcher([ask], telemetry=kept.hook()).call("ask")
+    assert "execute_tool ask / invoke_agent helper / execute_tool look" in kept.tree
+    count = len(kept.spans)
+    await helper.run("Look.")
+    assert len(kept.spans) == count
+
+
+async def test_an_agent_that_takes_over_a_conversation_is_recorded(kept):
+    script = ScriptedProvider([[call("look", what="bill")], "Paid."])
+    billing = Agent(script, Shed().catalog, name="billing", description="Pays.")
+    script = ScriptedProvider([[call("hand_over_to_billing")]])
+    desk = Agent(script, name="desk", hand_over_to=[billing], telemetry=kept.hook())
+    run = await desk.run("Pay.")
+    assert run.text == "Paid."
+    assert kept.one("execute_tool look").parent.span_id == kept.one("invoke_agent desk").context.span_id
+
+
+async def test_a_person_who_is_asked_in_an_inner_run_is_one_event(kept):
+    shed, outer = Shed(), Shed()
+    helper = Agent(
+        ScriptedProvider([[call("cut", wood="oak")], "Cut."]),
+        Dispatcher(shed.catalog, permissions=Permissions("default")),
+        name="helper",
+    )
+    outer.catalog.add(helper.as_tool(description="Help.", read_only=True))
+    agent = outer.agent([[call("helper", prompt="go")], "Done."], dispatcher=outer.dispatcher(hooks=[kept.hook()]))
+    run = await agent.run("go")
+    assert run.status == "waiting"
+    assert [event.name for event in kept.one("execute_tool cut").events] == ["toolkit.person_asked"]
 
 
 # MCP.

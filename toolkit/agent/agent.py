@@ -97,6 +97,8 @@ class Agent(Generic[T]):
         session: The session of all runs, with their principal; each run has a session of its own unless given.
         steps: Keeps what came of each step of a run, so that another process can continue it; see `Steps`. Nothing is
             kept unless given. `toolkit.durable` keeps the steps in a database.
+        telemetry: `Telemetry` or `TraceFile`, which records the runs, besides that of the dispatcher, and all that they
+            start.
         clock: A function that returns seconds, by which the time of a run is measured.
 
     Attributes:
@@ -129,11 +131,14 @@ class Agent(Generic[T]):
         check_option_names(options, ["output", *AgentKeywords.__annotations__], AGENT_WORDS, "Agent")
         if provider is None:
             raise TypeError("Agent: the first argument is the provider, or a text such as 'anthropic:MODEL'")
-        mode, session, plan_tools = (options.pop(name, None) for name in ("mode", "session", "plan_tools"))
+        names = ("mode", "session", "plan_tools", "telemetry")
+        mode, session, plan_tools, telemetry = (options.pop(name, None) for name in names)
         next_agents = require_list(options.pop("hand_over_to", ()), "hand_over_to", "agents")
         self._options = AgentOptions(provider=choose_provider(provider), output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
         dispatcher = build_dispatcher(tools)
+        if telemetry is not None:
+            dispatcher = dispatcher.extended(telemetry=telemetry)
         if self._options.output is not None:
             check_name_is_free(dispatcher.catalog)
         plan_tool_names = resolve_plan_tools(plan_tools, dispatcher.catalog)

@@ -20,6 +20,7 @@ from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import DuplicateTool
 from ..formats.base import SEARCH_TOOL_NAME
+from ..hooks.base import find_recorders
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
 from ..session import Session
@@ -108,7 +109,7 @@ def build_active_run(agent: Any, order: RunOrder, spent: Expense, setup: StepSet
 
     It has steps as *setup* or the options of the agent say.
     """
-    options, toolbox, steps = agent._options, agent._toolbox, None
+    options, toolbox, steps = agent._options, agent._toolbox.with_hooks(find_recorders()), None
     session = _choose_session((setup and setup.session) or agent._session, order.run)
     # A conversation that is continued keeps the mode that its host gave it.
     if agent._mode is not None and (order.run is None or session.mode is None):

@@ -97,18 +97,28 @@ class Toolbox:
         source = self._source.extended(approvals=approvals)
         return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=self._has_steps)
 
+    def with_hooks(self, hooks: Iterable[Any]) -> Toolbox:
+        """Return the same tools with those of *hooks* that are not among theirs."""
+        if not (further_hooks := self._source.settings.chain.leave_out_own(hooks)):
+            return self
+        source = self._source.extended(hooks=further_hooks)
+        return Toolbox(source, self.dispatcher.catalog, plan_tools=self._plan_tools, has_steps=self._has_steps)
+
     def within(self, outer: Toolbox) -> Toolbox:
         """
         Return the same tools for a run that is a part of another agent's run, which has the toolbox *outer*.
 
         Calls have to satisfy the judges of both, so nothing is allowed that the other agent may not do. People are
         asked as that agent asks them, and all requests of the run are in one store. The listeners of that agent are
-        told so too.
+        told so too, and what records that agent's runs records this one.
         """
         outer_source, has_steps = outer._source, outer._has_steps
-        own_hooks = self._source.settings.chain.hooks
-        steps = [step for step in outer_source.settings.chain.listeners if step.hook not in own_hooks]
-        hooks = [_PersonListener(outer_source.settings, steps)] if steps else []
+        outer_chain = outer_source.settings.chain
+        hooks = self._source.settings.chain.leave_out_own(outer_chain.recorders)
+        own_hooks = (*self._source.settings.chain.hooks, *hooks)
+        steps = [step for step in outer_chain.listeners if step.hook not in own_hooks]
+        if steps:
+            hooks.append(_PersonListener(outer_source.settings, steps))
         own_judges = self._source.settings.judges.judges
         judges = [judge for judge in outer_source.settings.judges.judges if judge not in own_judges]
         source = self._source.extended(permissions=judges, approvals=outer_source.approvals, hooks=hooks)

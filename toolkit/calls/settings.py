@@ -30,7 +30,7 @@ from ..concurrency.thread_pool import ThreadPool, run_in_thread
 from ..concurrency.time_limits import await_with_limit
 from ..context import Progress
 from ..errors import ToolError, ToolkitError
-from ..hooks.base import Chain, Step
+from ..hooks.base import Chain, Recorder, Step
 from ..policies.redaction import Redaction, RedactionRule
 from ..values.text_limits import TextLimit
 from ..verdicts import allow_any_call
@@ -81,6 +81,7 @@ _PARTS = {
     "safety": (("judge", "root"), "SafetyChecks(...)"),
     "approvals": (("sealed", "answer"), "Approvals(store) or Approvals(ask=...)"),
     "audit": (("write",), "AuditLog(path)"),
+    "telemetry": (("on_event", "trace_parent"), "Telemetry() or TraceFile(path)"),
 }
 
 
@@ -91,6 +92,7 @@ class DispatcherOptions(TypedDict, total=False):
     safety: SafetyChecks | None
     approvals: Approvals | None
     audit: AuditLog | None
+    telemetry: Recorder | None
     hooks: Iterable[Any]
     retry: RetryPolicy
     repair: bool
@@ -156,7 +158,9 @@ class Settings:
             from .resources import check_resource_keys
 
             check_resource_keys(self.resources)
-        self.chain = Chain.of(require_list(options.get("hooks", ()), "hooks"))
+        telemetry = options.get("telemetry")
+        recorders = () if telemetry is None else (telemetry,)
+        self.chain = Chain.of((*recorders, *require_list(options.get("hooks", ()), "hooks")))
         self.redaction = Redaction(options.get("redact", ()))
         self._tool_threads = ThreadPool(self.max_concurrency, name="toolkit")
         # User code that is not a tool, and the library's own work, must not wait for threads that tools hold.
@@ -184,6 +188,7 @@ class Settings:
         hooks: Iterable[Any],
         on_progress: Callable[[Progress], object] | None,
         approvals: Approvals | None = None,
+        telemetry: Recorder | None = None,
     ) -> Settings:
         """
         Return settings that share everything with these ones, with the given judges, hooks and listener added.
@@ -191,7 +196,7 @@ class Settings:
         *approvals* take the place of those of these settings. No tool may touch the files of either.
         """
         check_option_types({"on_progress": on_progress}, {"on_progress": _KINDS["on_progress"]})
-        _check_parts({"approvals": approvals})
+        _check_parts({"approvals": approvals, "telemetry": telemetry})
         _ = self.approvals  # made now if it is the default, so that both settings have the same object
         settings = copy.copy(self)
         settings._source = self  # noqa: SLF001 -- an object of this class; the threads end when the source is freed
@@ -199,7 +204,8 @@ class Settings:
         if approvals is not None:
             settings.approvals = approvals
             vars(settings).pop("store_runner", None)
-        settings.chain = Chain.of((*self.chain.hooks, *require_list(hooks, "hooks")))
+        recorders = () if telemetry is None else (telemetry,)
+        settings.chain = Chain.of((*recorders, *self.chain.hooks, *require_list(hooks, "hooks")))
         settings.on_progress = _join_listeners(self.on_progress, on_progress)
         return settings
 

@@ -24,6 +24,7 @@ from ..errors import DefinitionError
 from ..facts import build_facts, check_name
 from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
+from ..hooks.base import Recorder
 from ..session import Session
 from ..spec import get_attached_tool
 from ..steps.base import MemorySteps
@@ -82,17 +83,26 @@ class Flow(Generic[E]):
         name: The name of the flow. Durable runs are stored under it.
         dispatcher: The dispatcher whose permissions, approvals, hooks, retries and audit log hold for the steps. Its
             own tools play no part. The default has the mode `auto`, so it asks before a destructive step.
+        telemetry: `Telemetry` or `TraceFile`, which records the runs, besides that of the dispatcher, and all that they
+            start.
         max_visits: How often the flow may come to one step.
 
     Attributes:
         catalog: The tools of the steps.
     """
 
-    def __init__(self, name: str, *, dispatcher: Dispatcher | None = None, max_visits: int = 20) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        dispatcher: Dispatcher | None = None,
+        telemetry: Recorder | None = None,
+        max_visits: int = 20,
+    ) -> None:
         self.name = check_name(name, "a flow")
         if not isinstance(max_visits, int) or isinstance(max_visits, bool) or max_visits < 1:
             raise ValueError(f"max_visits has to be a whole number from 1, got {max_visits!r}")
-        self._dispatchers = StepDispatchers(dispatcher, lambda: self.graph)
+        self._dispatchers = StepDispatchers(dispatcher, telemetry, lambda: self.graph)
         self.catalog = Catalog()
         self.max_visits = max_visits
         self._specs: dict[str, StepSpec] = {}

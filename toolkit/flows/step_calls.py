@@ -31,7 +31,7 @@ from ..catalog import Catalog
 from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
-from ..hooks.base import ShownCall
+from ..hooks.base import Recorder, ShownCall, find_recorders
 from ..permissions import Permissions
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -299,9 +299,12 @@ ChooseApprovals: TypeAlias = Callable[[Approvals], Approvals]
 class StepDispatchers:
     """Makes dispatchers under the policies of *dispatcher*, or in mode `auto` if the flow was given none."""
 
-    def __init__(self, dispatcher: Dispatcher | None, find_graph: Callable[[], Graph]) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher | None, telemetry: Recorder | None, find_graph: Callable[[], Graph]
+    ) -> None:
         _check_dispatcher(dispatcher)
         self._own = dispatcher
+        self._telemetry = telemetry
         self._find_graph = find_graph
 
     def build(
@@ -317,7 +320,9 @@ class StepDispatchers:
         helpers = [tool for node in nodes for tool in (node.check, node.undo) if tool is not None]
         tools = Catalog(*(node.tool for node in nodes), *helpers)
         view = tools.provided({Problems: PER_CALL, **check_resource_keys(resources)})
-        return source.extended(view, hooks=[BEGIN_HOOK], approvals=choose_approvals(source.approvals))
+        hooks = [*source.settings.chain.leave_out_own(find_recorders()), BEGIN_HOOK]
+        approvals = choose_approvals(source.approvals)
+        return source.extended(view, hooks=hooks, approvals=approvals, telemetry=self._telemetry)
 
     def build_without_tools(self, choose_approvals: ChooseApprovals) -> Dispatcher:
         """Return a dispatcher that runs no step. It needs no resources, and knows the store of approvals."""

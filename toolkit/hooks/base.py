@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
@@ -43,15 +44,51 @@ __all__ = [
     "Modify",
     "Outcome",
     "Proceed",
+    "Recorder",
+    "Recording",
     "Replace",
     "Run",
     "ShownCall",
     "Step",
     "copy_json",
+    "current_recording",
+    "find_recorders",
 ]
 
 AGENT_METHODS = ("agent_started",)
 """The methods that an agent calls before its runs."""
+
+
+class Recorder(Protocol):
+    """A hook that records what happens, such as `Telemetry`. It also records the agents and flows that tools start."""
+
+    def on_event(self, event: Any) -> object: ...
+
+    def trace_parent(self) -> str | None: ...
+
+
+class Recording(Protocol):
+    """What its *owner* records now, such as a span, as a part of the recording *outer*."""
+
+    @property
+    def owner(self) -> Recorder: ...
+
+    @property
+    def outer(self) -> Recording | None: ...
+
+
+current_recording: ContextVar[Recording | None] = ContextVar("toolkit_recording", default=None)
+
+
+def find_recorders() -> list[Recorder]:
+    """Return the hooks that record what the calling code is a part of."""
+    recorders: list[Recorder] = []
+    recording = current_recording.get()
+    while recording is not None:
+        if recording.owner not in recorders:
+            recorders.append(recording.owner)
+        recording = recording.outer
+    return recorders
 
 
 class HookRunner(Protocol):
@@ -318,10 +355,17 @@ class Chain:
             return lambda: True
         return asked[0] if len(asked) == 1 else lambda: any(check() for check in asked)
 
+    @property
+    def recorders(self) -> list[Recorder]:
+        return [hook for hook in self.hooks if hasattr(hook, "trace_parent")]
+
     def find_trace_parent(self) -> str | None:
         """Return the span that a hook records now, as W3C trace context; None if there is none."""
-        parents = (hook.trace_parent() for hook in self.hooks if hasattr(hook, "trace_parent"))
-        return next(filter(None, parents), None)
+        return next(filter(None, (recorder.trace_parent() for recorder in self.recorders)), None)
+
+    def leave_out_own(self, hooks: Iterable[Any]) -> list[Any]:
+        """Return those of *hooks* that are not in this chain."""
+        return [hook for hook in hooks if not any(hook is own for own in self.hooks)]
 
 
 def _explain_no_hook(hook: Any, methods: Iterable[str]) -> str:

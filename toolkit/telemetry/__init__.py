@@ -1,7 +1,7 @@
 """
 Spans and metrics of calls, models, agents and flows, for OpenTelemetry or in a file.
 
-    dispatcher = Dispatcher(catalog, hooks=[Telemetry()])
+    dispatcher = Dispatcher(catalog, telemetry=Telemetry())
 """
 
 from typing import TYPE_CHECKING

@@ -14,13 +14,12 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._plumbing.records import record
 from ..hooks import events
-from ..hooks.base import ShownCall
+from ..hooks.base import ShownCall, current_recording
 from ..hooks.cache import Cache
 from .attributes import (
     Attributes,
@@ -90,7 +89,7 @@ class Activity:
         return self.span if self.span is not None and self.span.is_recording() else None
 
 
-_current: ContextVar[Activity | None] = ContextVar("toolkit_telemetry", default=None)
+_current: Any = current_recording
 
 
 class SpanHook(ABC):
