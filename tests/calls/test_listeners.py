@@ -14,6 +14,7 @@ import pytest
 from tests.calls.event_recorders import AsyncRecorder, BlockingRecorder, Recorder
 from tests.clocks import block_until, until
 from toolkit import Catalog, Dispatcher, Tool
+from toolkit.calls.propagation import CallAbandoned
 from toolkit.hooks import CallEnded, CallStarted, CatalogChanged
 
 pytestmark = pytest.mark.anyio
@@ -165,6 +166,51 @@ async def test_a_cancellation_reaches_the_other_listeners_first():
         await task
     assert recorder.names == ["call_started", "call_ended"]
     assert recorder.of(CallEnded)[0].kind == "cancelled"
+
+
+@pytest.mark.parametrize("broken", [Raising, RaisingLater, RaisingInThread])
+@pytest.mark.parametrize("recorder_class", [Recorder, AsyncRecorder])
+async def test_what_ends_more_than_a_call_is_raised_after_all_listeners_were_told(broken, recorder_class):
+    """The error of each event replaces the one before; the call has an end, and its tool has not run."""
+    hook, recorder, ran = broken(), recorder_class(), []
+    hook.error = CallAbandoned()
+
+    def run(a: int) -> None:
+        """Run."""
+        ran.append(a)
+
+    with pytest.raises(CallAbandoned):
+        await Dispatcher(Catalog(run), hooks=[hook, recorder]).call("run", {"a": 1})
+    assert (recorder.names, ran) == (["call_started", "call_ended"], [])
+
+
+async def test_listeners_of_all_kinds_are_told_in_their_order():
+    """Also if one that has to be awaited stands between others."""
+    told: list[str] = []
+
+    class First:
+        def on_event(self, event: Any) -> None:
+            told.append("first")
+
+    class Second:
+        async def on_event(self, event: Any) -> None:
+            await asyncio.sleep(0)
+            told.append("second")
+
+    class Third:
+        def on_event(self, event: Any) -> None:
+            told.append("third")
+            raise ValueError
+
+    class Fourth:
+        def on_event(self, event: Any) -> Any:
+            return self.tell()
+
+        async def tell(self) -> None:
+            told.append("fourth")
+
+    await Dispatcher(Catalog(add), hooks=[First(), Second(), Third(), Fourth()]).call("add", {"a": 1})
+    assert told == ["first", "second", "third", "fourth"] * 3
 
 
 async def test_a_call_with_a_listener_leaves_no_cyclic_garbage():

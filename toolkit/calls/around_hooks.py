@@ -65,8 +65,8 @@ async def _run_innermost(frame: CallFrame) -> ToolResult:
             frame.inner_result = await run_attempts(frame)
         else:
             try:
-                if frame.is_told:
-                    await tell_attempt(frame)
+                if frame.is_told and (telling := tell_attempt(frame)) is not None:
+                    await telling
                 value = await start(frame)
                 value = await finish_value(frame, value) if is_unfinished(value) else value
                 frame.inner_result = render(frame, value)

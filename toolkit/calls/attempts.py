@@ -142,8 +142,8 @@ async def _attempt(frame: CallFrame) -> Any:
     if settings.abandoned.alive:
         await _wait_for_abandoned(frame)
     limit = _find_limit(frame)
-    if frame.is_told:
-        await tell_attempt(frame)
+    if frame.is_told and (telling := tell_attempt(frame)) is not None:
+        await telling
         limit = _find_limit(frame)
     frame.attempts += 1
     if limit is None and plan.direct_call in ("await", "wait"):

@@ -5,17 +5,14 @@ The start and the end of each call, as the listeners are told: also of a call th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from .._lazy_names import LazyModule
 from ..hooks.base import ShownCall
 from ..hooks.events import CallEnded, CallStarted
-from ..policies.redaction import Redaction
 from ..results import Kind, ToolCall, ToolResult
-from ..verdicts import Verdict
 from .call_frame import CallFrame
-from .listeners import tell_around, tell_soon
+from .listeners import start_telling, tell, tell_around, tell_soon
 from .propagation import CallPaused
 from .settings import Settings
 
@@ -28,24 +25,34 @@ __all__ = ["tell_call", "tell_refused_call", "tell_unstarted_call"]
 
 
 async def tell_call(frame: CallFrame, run: Callable[[CallFrame], Awaitable[ToolResult]]) -> ToolResult:
-    """Run the call of *frame* with *run*, and tell where it starts and ends."""
+    """
+    Run the call of *frame* with *run*, and tell where it starts and ends.
+
+    If the caller cannot get the result, because it was cancelled while the end was told, a request in it is withdrawn.
+    """
     frame.is_told = True
     settings = frame.settings
-
-    def build_end(result: ToolResult | None, error: BaseException | None) -> CallEnded:
-        verdict = None if frame.judgement is None else frame.judgement.verdict
-        return _build_end(frame.show_to_listeners(), result, error, frame.redaction, verdict)
-
-    async def withdraw(result: ToolResult, error: BaseException) -> None:
+    try:
+        if frame.plan.tells_starts and (telling := start_telling(settings, _build_start(frame), frame)) is not None:
+            await telling
+        result = await run(frame)
+    except GeneratorExit as error:  # nothing can be awaited any more
+        tell_soon(settings, [_build_end(frame, None, error)], frame)
+        raise
+    except BaseException as error:
+        await tell(settings, _build_end(frame, None, error), frame)
+        raise
+    try:
+        if (telling := start_telling(settings, _build_end(frame, result, None), frame)) is not None:
+            await telling
+    except BaseException as error:
         if result.request is not None:
             await claim.withdraw_undelivered(result, frame.requested, settings, error)
-
-    start = None
-    if frame.plan.tells_starts and frame.answer is not None:
-        start = CallStarted(frame.show_to_listeners(), frame.answer[0].request.id, frame.answer[0].request.trace_parent)
-    elif frame.plan.tells_starts:
-        start = CallStarted(frame.show_to_listeners())
-    return await tell_around(settings, start, partial(run, frame), build_end, frame=frame, on_lost=withdraw)
+        raise
+    else:
+        return result
+    finally:
+        del result  # the traceback of its error may hold this frame
 
 
 async def tell_unstarted_call(
@@ -55,7 +62,8 @@ async def tell_unstarted_call(
     shown = ShownCall.of(call, call.arguments)
 
     def build_end(result: ToolResult | None, error: BaseException | None) -> CallEnded:
-        return _build_end(shown, result, error, lambda: settings.redaction)
+        kind = _name_end(error) if result is None else result.kind
+        return CallEnded(shown, kind, result, error, redaction=lambda: settings.redaction)
 
     return await tell_around(settings, CallStarted(shown), finish, build_end)
 
@@ -63,17 +71,27 @@ async def tell_unstarted_call(
 def tell_refused_call(call: ToolCall, settings: Settings, result: ToolResult) -> None:
     """Tell the start and the end of a call that is refused where nothing can be awaited."""
     shown = ShownCall.of(call, call.arguments)
-    tell_soon(settings, [CallStarted(shown), _build_end(shown, result, None, lambda: settings.redaction)])
+    end = CallEnded(shown, result.kind, result, redaction=lambda: settings.redaction)
+    tell_soon(settings, [CallStarted(shown), end])
 
 
-def _build_end(
-    call: ToolCall,
-    result: ToolResult | None,
-    error: BaseException | None,
-    redaction: Callable[[], Redaction],
-    verdict: Verdict | None = None,
-) -> CallEnded:
+def _build_start(frame: CallFrame) -> CallStarted:
+    call = frame.show_to_listeners()
+    if frame.answer is None:
+        return CallStarted(call)
+    request = frame.answer[0].request
+    return CallStarted(call, request.id, request.trace_parent)
+
+
+def _build_end(frame: CallFrame, result: ToolResult | None, error: BaseException | None) -> CallEnded:
+    call, verdict = frame.show_to_listeners(), None if frame.judgement is None else frame.judgement.verdict
     if result is not None:
-        return CallEnded(call, result.kind, result, None, verdict, redaction)
-    kind: Kind = "internal" if isinstance(error, Exception) else "cancelled"
-    return CallEnded(call, "waiting" if isinstance(error, CallPaused) else kind, None, error, verdict, redaction)
+        return CallEnded(call, result.kind, result, None, verdict, frame.redaction)
+    return CallEnded(call, _name_end(error), None, error, verdict, frame.redaction)
+
+
+def _name_end(error: BaseException | None) -> Kind:
+    """Return the kind of a call that *error* has left without a result."""
+    if isinstance(error, CallPaused):
+        return "waiting"
+    return "internal" if isinstance(error, Exception) else "cancelled"

@@ -2,7 +2,8 @@
 Tell the listeners of a dispatcher what happens. The listeners are the hooks with a method `on_event`, in their order.
 
 A listener cannot change what it is told about: if it raises or takes too long, that is logged. `tell_around` is the one
-place where a call, a run, a question to a model or a flow starts and ends. The end is told once, however it ends.
+place where a run, a question to a model or a flow starts and ends, and `call_events` is that of a call. The end is told
+once, however it ends.
 """
 
 from __future__ import annotations
@@ -20,45 +21,34 @@ from .error_results import log_masked_error
 from .propagation import must_propagate
 from .settings import MAX_NOTE_SECONDS, Settings
 
-__all__ = ["tell", "tell_around", "tell_attempt", "tell_outcome", "tell_soon"]
+__all__ = ["start_telling", "tell", "tell_around", "tell_attempt", "tell_outcome", "tell_soon"]
 
 T = TypeVar("T")
 
 
 async def tell_around(
     settings: Settings,
-    start: Event | None,
+    start: Event,
     work: Callable[[], Awaitable[T]],
     build_end: Callable[[T | None, BaseException | None], Event],
-    *,
-    frame: CallFrame | None = None,
-    on_lost: Callable[[T, BaseException], Awaitable[object]] | None = None,
 ) -> T:
     """
-    Tell *start*, if there is one, do *work*, tell its end, and return the outcome.
+    Tell *start*, do *work*, tell its end, and return the outcome.
 
     Args:
         build_end: Returns the end, from the outcome or from the exception.
-        frame: The call that it is about, if it is about one. Its deadline limits the listeners.
-        on_lost: Called with the outcome if the caller cannot get it, because it was cancelled while the end was told.
     """
     try:
-        if start is not None:
-            await tell(settings, start, frame)
+        await tell(settings, start)
         outcome = await work()
     except GeneratorExit as error:  # nothing can be awaited any more
-        tell_soon(settings, [build_end(None, error)], frame)
+        tell_soon(settings, [build_end(None, error)])
         raise
     except BaseException as error:
-        await tell(settings, build_end(None, error), frame)
+        await tell(settings, build_end(None, error))
         raise
     try:
-        await tell(settings, build_end(outcome, None), frame)
-    except BaseException as error:
-        if on_lost is not None:
-            await on_lost(outcome, error)
-        raise
-    else:
+        await tell(settings, build_end(outcome, None))
         return outcome
     finally:
         del outcome  # the traceback of its error may hold this frame
@@ -72,28 +62,59 @@ async def tell(
 
     What ends more than a call is raised after all were told.
     """
-    passing: BaseException | None = None
-    if steps is not None:
-        steps = iter([step for step in steps if step.is_told(type(event))])
-    else:
+    if (telling := start_telling(settings, event, frame, steps=steps)) is not None:
+        await telling
+
+
+def start_telling(
+    settings: Settings, event: Event, frame: CallFrame | None = None, *, steps: Iterable[Step] | None = None
+) -> Coroutine[Any, Any, None] | None:
+    """
+    Tell *event* as `tell` does, up to the first listener that has to be awaited.
+
+    Return what awaits it and tells the others. It is None if all were told, so plain functions need no coroutine.
+    """
+    if steps is None:
         steps = iter(settings.chain.find_listeners(type(event)))
+    else:
+        steps = iter([step for step in steps if step.is_told(type(event))])
     for step in steps:
         try:
             waiting = _call_listener(step, event, settings, frame)
-            if waiting is not None:
-                await waiting
         except BaseException as error:  # noqa: BLE001 -- a listener must not change what it is told about
-            if not must_propagate(error):
-                _log_failure(step, event, error, settings, frame)
-                continue
-            passing = error
+            return _tell_rest(settings, event, frame, step, _raise(error), steps)
+        if waiting is not None:
+            return _tell_rest(settings, event, frame, step, waiting, steps)
+    return None
+
+
+async def _tell_rest(
+    settings: Settings,
+    event: Event,
+    frame: CallFrame | None,
+    step: Step,
+    waiting: Awaitable[object],
+    steps: Iterable[Step],
+) -> None:
+    """Await what the listener *step* has returned, and tell *event* to the *steps* after it."""
+    try:
+        await waiting
+    except BaseException as error:
+        if must_propagate(error):
             if isinstance(error, GeneratorExit):
                 tell_soon(settings, [event], frame, steps=steps)
-    if passing is not None:
-        try:
-            raise passing
-        finally:
-            del passing  # its traceback holds this frame
+            else:
+                await tell(settings, event, frame, steps=steps)
+            raise
+        _log_failure(step, event, error, settings, frame)
+    await tell(settings, event, frame, steps=steps)
+
+
+async def _raise(error: BaseException) -> None:
+    try:
+        raise error
+    finally:
+        del error  # its traceback holds this frame
 
 
 def tell_soon(
@@ -125,13 +146,19 @@ def tell_soon(
             _start(_finish_listener(step, waiting, settings, frame), settings)
 
 
-async def tell_attempt(frame: CallFrame) -> None:
-    """Tell that the tool is about to run, for the first time or again."""
+def tell_attempt(frame: CallFrame) -> Coroutine[Any, Any, None] | None:
+    """Tell that the tool is about to run, for the first time or again. Return what has to be awaited for that."""
     frame.told_attempts += 1
-    plan, number, error = frame.plan, frame.told_attempts, frame.last_error
-    if number == 1:
-        frame.first_attempt_at = plan.clock()
-    else:
+    if frame.told_attempts == 1:
+        frame.first_attempt_at = frame.plan.clock()
+        if not frame.plan.tells_attempts:
+            return None
+    return _tell_attempt(frame, frame.told_attempts)
+
+
+async def _tell_attempt(frame: CallFrame, number: int) -> None:
+    plan, error = frame.plan, frame.last_error
+    if number > 1:
         seconds = plan.clock() - frame.first_attempt_at
         await tell(plan.settings, CallRetried(frame.show_to_listeners(), number, error, seconds), frame)
     if plan.tells_attempts:

@@ -65,8 +65,8 @@ async def run_call(frame: CallFrame) -> ToolResult:
             and not (plan.has_around_hooks or frame.is_limited or plan.abandoned.alive)
         ):
             try:
-                if frame.is_told:
-                    await listeners.tell_attempt(frame)
+                if frame.is_told and (telling := listeners.tell_attempt(frame)) is not None:
+                    await telling
                 value = await start(frame)
                 if type(value) not in FINAL_TYPES and is_unfinished(value):
                     value = await attempts.finish_value(frame, value)

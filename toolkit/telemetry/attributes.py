@@ -42,17 +42,11 @@ _MAX_NAME_CHARS = 200
 def describe_call(event: CallStarted, agent: str, *, capture: bool) -> Attributes:
     """Return what is known about a call of the agent *agent* where it starts."""
     call, tool = event.call, event.call.tool
-    attributes: Attributes = {Names.OPERATION: Names.EXECUTE_TOOL, Names.TOOL_CALL_ID: clean_name(call.id)}
     if tool is None:
-        attributes[Names.TOOL_NAME] = clean_name(call.name)
+        attributes: Attributes = {Names.OPERATION: Names.EXECUTE_TOOL, Names.TOOL_NAME: clean_name(call.name)}
     else:
-        attributes |= {
-            Names.TOOL_NAME: tool.name,
-            Names.TOOL_TYPE: "extension" if tool.origin.startswith("mcp:") else "function",
-            Names.ORIGIN: tool.origin,
-        }
-        if description := tool.description:
-            attributes[Names.TOOL_DESCRIPTION] = description
+        attributes = _describe_tool(tool.name, tool.origin, tool.description).copy()
+    attributes[Names.TOOL_CALL_ID] = clean_name(call.id)
     if agent:
         attributes[Names.AGENT_NAME] = agent
     if call.session is not None and call.session.id:
@@ -167,6 +161,17 @@ def clean_name(text: str) -> str:
     text = str(text)[:_MAX_NAME_CHARS]
     is_plain = text.isascii() and text.isprintable()  # a quick answer for nearly all names
     return text if is_plain else make_visible(text, keep_lines=False)[:_MAX_NAME_CHARS]
+
+
+@lru_cache(maxsize=256)  # it is the same for all calls of a tool
+def _describe_tool(name: str, origin: str, description: str) -> Attributes:
+    attributes: Attributes = {
+        Names.OPERATION: Names.EXECUTE_TOOL,
+        Names.TOOL_NAME: name,
+        Names.TOOL_TYPE: "extension" if origin.startswith("mcp:") else "function",
+        Names.ORIGIN: origin,
+    }
+    return {**attributes, Names.TOOL_DESCRIPTION: description} if description else attributes
 
 
 def _describe_conversation(run: RunInfo, *, capture: bool) -> Attributes:

@@ -72,7 +72,6 @@ class Activity:
     owner: SpanHook
     key: _Key
     outer: Activity | None
-    agent: str
     attributes: Attributes
     span: Any
     context: Any
@@ -80,6 +79,11 @@ class Activity:
     start_time: int
     usage: Usage | None = None
     is_over: bool = False
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent that it is about, or that it is a part of; empty if there is none."""
+        return str(self.attributes.get(Names.AGENT_NAME) or ("" if self.outer is None else self.outer.agent))
 
     def now(self) -> int:
         return self.start_time + time.perf_counter_ns() - self.started
@@ -101,7 +105,7 @@ class SpanHook(ABC):
         if max_chars < 1:
             raise ValueError(f"max_chars has to be at least 1, got {max_chars}")
         self._capture = capture or _reads_capture()
-        self._max_chars = max_chars
+        self._describe_call_end = partial(describe_call_end, capture=self._capture, max_chars=max_chars)
         # The end of an activity may be told in another context: that of the program that closes an abandoned coroutine.
         self._open: dict[_Key, Activity] = {}
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -172,9 +176,6 @@ class SpanHook(ABC):
     def _end_call(self, event: events.CallEnded) -> None:
         error = None if event.kind in ("ok", "waiting") else event.kind
         self._end(_key_of_call(event), error, event, self._describe_call_end)
-
-    def _describe_call_end(self, event: events.CallEnded) -> Attributes:
-        return describe_call_end(event, capture=self._capture, max_chars=self._max_chars)
 
     def _note_retry(self, event: events.CallRetried) -> None:
         """Add an event for each attempt, if there is more than one: an event takes a sixth of the time of a span."""
@@ -260,14 +261,12 @@ class SpanHook(ABC):
 
     def _start(self, key: _Key, attributes: Attributes, subject: str, links: Sequence[str] = ()) -> None:
         """Start an activity. Its attribute *subject* says what it is about, if there is one."""
-        outer, name = _current.get(), attributes[Names.OPERATION]
-        agent = attributes.get(Names.AGENT_NAME) or ("" if outer is None else outer.agent)
+        outer, name = _current.get(), str(attributes[Names.OPERATION])
         if subject in attributes:
             name = f"{name} {attributes[subject]}"
         started, start_time = time.perf_counter_ns(), time.time_ns()
-        span, context = self.start_span(str(name), attributes, links, outer, start_time)
-        activity = Activity(self, key, outer, str(agent), attributes, span, context, started, start_time)
-        self._open[key] = activity
+        span, context = self.start_span(name, attributes, links, outer, start_time)
+        activity = self._open[key] = Activity(self, key, outer, attributes, span, context, started, start_time)
         _current.set(activity)
 
     def _find(self, key: _Key) -> Activity | None:
@@ -316,13 +315,12 @@ def _leave(activity: Activity) -> None:
     another context, *activity* was never current there, and nothing changes.
     """
     activity.is_over = True
-    current = _current.get()
-    if current is None or not current.is_over:
-        return
-    while current is not None and current.is_over:
-        current.owner.leave_span(current.context)
-        current = current.outer
-    _current.set(current)
+    innermost = current = _current.get()
+    while innermost is not None and innermost.is_over:
+        innermost.owner.leave_span(innermost.context)
+        innermost = innermost.outer
+    if innermost is not current:
+        _current.set(innermost)
 
 
 def read_links(texts: Sequence[str]) -> list[tuple[str, str, str]]:

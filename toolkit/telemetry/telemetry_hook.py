@@ -18,6 +18,8 @@ from .span_hook import Activity, SpanHook, read_links
 
 __all__ = ["Telemetry"]
 
+_CLIENT, _INTERNAL = SpanKind.CLIENT, SpanKind.INTERNAL  # Python 3.11 takes long to find a member of an enumeration
+
 
 class Telemetry(SpanHook):
     """
@@ -73,7 +75,7 @@ class Telemetry(SpanHook):
         if self._tracer is None:
             return None, None
         around = context.get_current()
-        kind = SpanKind.CLIENT if attributes[Names.OPERATION] == Names.CHAT else SpanKind.INTERNAL
+        kind = _CLIENT if attributes[Names.OPERATION] == Names.CHAT else _INTERNAL
         span = self._tracer.start_span(name, around, kind, attributes, _build_links(links) if links else (), start_time)
         context.attach(trace.set_span_in_context(span, around))
         return span, around
