@@ -28,6 +28,7 @@ def encode(text):
     [
         *("Authorization", "Proxy-Authorization", "X-Api-Key", "apiKey", "apikey", "X-ApiKey", "XApiKey", "APIKey"),
         *("X-Auth-Token", "access_token", "accesstoken", "X-Session-Id", "JSESSIONID", "PHPSESSID", "sid", "Cookie"),
+        *("accesskey", "SecretKey", "encryptionkey", "primary_key", "group_token"),
         *("X-Amz-Signature", "sig", "X-JWT", "PRIVATE-TOKEN", "client_secret", "X-Key2", "Ocp-Apim-Subscription-Key"),
     ],
 )
@@ -39,6 +40,7 @@ def test_headers_and_parameters_that_carry_credentials(name):
     "name",
     [
         *("Author", "X-Author-Name", "Accept", "Authority", "X-Monkey", "X-Keyboard", "X-Tokenizer", "Hotkey", ""),
+        *("sort_key", "public_key", "Idempotency-Key", "X-Cache-Keys", "auth_modes", "token_budget"),
         *("X-Auth-User", "X-Auth-Email", "X-Token-Type", "X-Key-Version", "token_url", "keyword", "Passenger", "x"),
     ],
 )
@@ -51,6 +53,7 @@ def test_headers_and_parameters_that_carry_none(name):
     [
         *("API_KEY", "OPENAI_API_KEY_PROD", "GITHUB_TOKEN", "GITHUB_PAT", "MYSQL_PWD", "PGPASSWORD", "SMTP_PASS"),
         *("AUTH_HEADER", "BASIC_AUTH", "CLIENT_SECRET", "SESSION_SECRET", "apiToken", "TOKEN_2", "SLACK_COOKIE"),
+        *("SECRETKEY", "DBPASS", "ENCRYPTIONKEY", "GROUP_TOKEN"),
         *("AWS_SECRET_ACCESS_KEY", "DB_CREDENTIALS", "NPM_AUTHTOKEN", "--api-key", "-token", "KEY"),
     ],
 )
@@ -66,10 +69,32 @@ def test_variables_that_hold_credentials(name, scheme):
         *("AUTH_MODE", "AUTH_PROVIDER", "TOKEN_FILE", "SECRET_PATH", "KEY_DIR", "AWS_ACCESS_KEY_ID", "TOKEN_HOST"),
         *("TOKEN_PORT", "KEY_REGION", "KEY_TYPE", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "COMPASS", "PASSENGER", "PATH"),
         *("AUTHOR", "MONKEY", "PATTERN", "LEVEL", "KEY_2_NAME", ""),
+        *("VAPID_PUBLIC_KEY", "HOT_KEYS", "AUTH_PROVIDERS", "KEY_BINDINGS", "TOKENS_PER_MINUTE", "KEY_COLUMN"),
     ],
 )
 def test_variables_that_hold_none(name):
     assert list_variable_secrets([(name, KEY)]) == []
+
+
+@pytest.mark.parametrize("value", ["disabled", "Required", "oauth2", "postgres", "password", "changeme"])
+def test_a_word_that_says_how_a_program_signs_in_is_none(value):
+    assert list_variable_secrets([("AUTH", value), ("PGPASSWORD", value)]) == []
+    assert list_command_secrets(["--auth", value]) == []
+    assert list_header_secrets([("X-Auth", value)]) == []
+
+
+@pytest.mark.parametrize("user", ["github", "x-access-token", "ada.lovelace.1815@example.com", "administrator"])
+def test_a_user_name_beside_a_password_is_none(user):
+    """To mask it would damage each result that names the user."""
+    assert list_header_secrets([("Authorization", f"Basic {encode(f'{user}:{KEY}')}")])[1:] == [KEY]
+    assert list_header_secrets([("", f"https://{user.replace('@', '%40')}:{KEY}@host/x")]) == [KEY]
+
+
+@pytest.mark.parametrize("text", ["key:a=", "key:", "a=", "=", '{"a":', "x://a:b@c?d=", "key:a=;"])
+def test_a_text_of_many_names_is_read_at_once(text):
+    """A server may send such a text in a redirect, and a variable may hold a line of signs."""
+    assert all(text in secret for secret in list_header_secrets([("x", text * 2_000)]))
+    assert all(text in secret for secret in list_variable_secrets([("LINE", text * 2_000)]))
 
 
 SHOWN = {
@@ -89,6 +114,7 @@ SHOWN = {
     "settings with blanks": (f"host=database user=somebody password={KEY}", [KEY]),
     "a storage account": (f"AccountName=somebody;AccountKey={KEY}==;EndpointSuffix=core.net", [f"{KEY}=="]),
     "headers": (json.dumps({"Authorization": f"Bearer {KEY}", "X-Team": "lighthouse", "n": 1}), [KEY]),
+    "headers inside an object": (json.dumps({"files": {"headers": {"X-Api-Key": KEY}}}), [KEY]),
     "another address": ("https://host:8080/path?verbose=certainly#token=none", []),
     "no address": ("http://[broken", []),
     "no object": ("{not json", []),
@@ -116,6 +142,9 @@ def test_a_text_that_shows_a_credential_whatever_its_name_is(case):
         (["-e", f"API_KEY={KEY}"], [KEY]),
         (["--token", f"Bearer {KEY}"], [KEY]),
         (["--no-auth", "--verbose-output"], []),
+        (["--no-auth", "my-project"], []),
+        (["--max-tokens", "4096", "--sort-key", "created_at"], []),
+        (["-c", f"exec server --api-key '{KEY}' --verbose"], [KEY]),
         (["--key-file", "somewhere-else"], []),
         (["make", "token", "somewhere-else"], []),
         ([], []),
@@ -145,6 +174,10 @@ def test_the_words_of_a_command(words, expected):
 )
 def test_the_values_of_headers(headers, expected):
     assert sorted(list_header_secrets(headers)) == sorted(expected)
+
+
+def test_headers_in_a_variable_are_told_apart():
+    assert list_variable_secrets([("OTEL_HEADERS", f"api-key={KEY},x-team=lighthouse")]) == [KEY]
 
 
 def test_a_path_is_no_credential(tmp_path):

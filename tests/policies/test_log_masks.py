@@ -41,6 +41,10 @@ def test_an_address_is_masked_by_the_names_in_it(logged, address, shown):
     assert f"GET {shown} 200" in logged("GET %s %d", address, 200)
 
 
+def test_a_long_address_without_names_is_read_at_once(logged):
+    assert "?" * 500_000 in logged("?" * 500_000)
+
+
 @pytest.mark.parametrize("form", [KEY, "k3y%2Fof%2Bthe%20server", "k3y/of%2Bthe%20server"])
 def test_a_hidden_key_is_masked_in_each_form(logged, form):
     logged.mask.hide([KEY])

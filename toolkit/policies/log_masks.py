@@ -19,7 +19,7 @@ from .redaction import MASK, Redaction
 __all__ = ["LogMask", "mask_log"]
 
 _MAX_SECRETS = 1_000
-_PARAMETER = re.compile(r"""([?&])([^\s=&#"']+)=([^\s&#"']+)""")
+_PARAMETER = re.compile(r"""([?&])([^\s=&?#"']+)=([^\s&#"']+)""")
 _BEFORE_HOST = re.compile(r"""://[^\s/?#"']+@""")
 
 

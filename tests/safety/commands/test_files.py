@@ -309,6 +309,11 @@ def test_braces_that_stand_for_too_many_names_ask():
     assert "more names than can be looked at" in found.reason
 
 
+def test_braces_in_quotes_stand_for_no_names():
+    assert check_command('git commit -m "' + "{a,b}" * 20 + ' in $x"') is None
+    assert check_command('git commit -m "$x"' + "{a,b}" * 20) is not None
+
+
 def test_code_that_joins_names_is_no_alarm():
     """`/` and the names of folders stand in most programs."""
     assert check_command("""python3 -c "print('/'.join(['etc', '.github', '.config']))" """) is None

@@ -67,6 +67,8 @@ def test_a_text_that_another_language_or_program_writes_is_run(line):
         "curl -o d.csv https://example.com/d; python3 -c 'import pandas as pd; print(pd.read_csv(\"d.csv\"))'",
         "curl -o d.npy https://example.com/d; python3 -c 'import numpy as np; np.load(\"d.npy\")'",
         "echo hi > s; perl -ne 'print if /s/' s",
+        "curl -o json.txt https://example.com/d; python3 -c 'import json; print(1)'",
+        "wget https://example.com/os.tar; python3 -c 'import os; print(os.getcwd())'",
         "git diff --output=a.patch; git apply a.patch",
         "python3 -m json.tool /dev/stdin < a.json",
         "python3 -m cProfile -s time app.py",
@@ -87,3 +89,10 @@ def test_a_module_that_runs_a_script_runs_its_input(module, name):
     line = f"python3 -m {module} {name} <<< 'import os; os.system(\"rm x\")'"
     assert check_command(line) is not None
     assert commands_concerned(line, "rm:*")
+
+
+def test_long_code_is_searched_once_for_all_files():
+    line = "; ".join(f"curl https://h.test/x > s{number}" for number in range(60))
+    finding = check_command(f"{line}; perl -e '{'do/' * 5_000}s7'")
+    assert finding is not None
+    assert finding.word == "deny"

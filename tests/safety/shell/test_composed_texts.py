@@ -26,6 +26,8 @@ GIVE_A_TEXT = [
     'trap "echo {}" EXIT',
     'alias x="echo {}"',
     'su bob -c "echo {}"',
+    'sg users "echo {}"',
+    'sg - users -c "echo {}"',
     'script -qc "echo {}"',
     'flock f -c "echo {}"',
     'entr -s "echo {}"',
@@ -89,6 +91,7 @@ def test_a_redirection_in_a_value_may_be_of_any_file(command):
         "ls | xargs sh -c 'trap \"echo $1\" EXIT' _",
         'trap "echo ${k:-; rm -rf /}" EXIT',
         "watch echo *'; rm x'",
+        "bash -s '; rm x' <<< 'watch \"echo $1\"'",
     ],
 )
 def test_a_value_from_the_words_around_it_is_not_known(line):
@@ -104,6 +107,7 @@ def test_a_value_from_the_words_around_it_is_not_known(line):
         'tmp=$(mktemp -t "x.XXXX" 2>/dev/null); trap "rm -f $tmp" EXIT',
         'd=$(date +%F-%H:%M); ssh host "mkdir backup-$d"',
         'ssh host "git checkout $(git rev-parse HEAD)"',
+        'b=$(git branch --show-current); ssh host "git checkout $b"',
         'ssh host "cd $DIR && ls"',
         'watch "ls $HOME"',
         'watch "ls $PWD"',

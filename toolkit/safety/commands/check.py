@@ -42,6 +42,7 @@ _MAX_PATHS = 20_000
 _MAX_SCRIPT_DEPTH = 4
 _MAY_RUN = "may run a command that "
 _TOO_MANY = Danger("ask", "can mean too many things to look at all of them")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*])")
 _COMPUTES = re.compile(r"`|\$[(\[]|\$\{(?!\w+\}|[@*]\})")
@@ -166,7 +167,10 @@ def _command_dangers(
 
 
 def _expanded_words(command: SimpleCommand) -> Iterator[str]:
-    return (plain for plain, is_literal in zip(command.plain, command.literal, strict=True) if not is_literal)
+    """Yield the words in which braces may stand for names: those that are not known and not in quotes as a whole."""
+    for word, plain, is_literal in zip(command.words, command.plain, command.literal, strict=True):
+        if not is_literal and not _QUOTED.fullmatch(word):
+            yield plain
 
 
 def _takes_code_from_line(command: SimpleCommand, script: Script) -> bool:

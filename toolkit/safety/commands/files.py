@@ -320,6 +320,8 @@ def _git_files(args: Args) -> Iterator[FileUse]:
         return
     if operands[0] == "restore" and args.has("-S", "--staged") and not args.has("-W", "--worktree"):
         return  # the file itself stays as it is
+    if operands[:2] == ("stash", "save") or (operands[0] == "checkout" and args.has("-b", "-B", "--orphan")):
+        return  # what follows is a message, or the name of a branch
     folder = args.value("-C") or ""
     rest = args.words[args.words.index(operands[0]) + 1 :]
     for use in _row_files(args, row, rest, is_known=True):

@@ -18,6 +18,10 @@ _LOADS_VARIABLE = re.compile(rf"{_LOADS}[\s(]*[$@]")
 _QUOTE = r"""[\s("'<]*(?:qq?\W)?"""
 # The files that an interpreter reads as data.
 _DATA = re.compile(r".*\.json", re.IGNORECASE)
+# The endings that code may leave out.
+_ENDING = re.compile(
+    r"(?<=.)\.(?:py[cdwo]?|so|[cm]?[jt]sx?|node|rb|p[lm]|lua|php|jl|r|tcl|sh|\w*\*\w*)$", re.IGNORECASE
+)
 # Commands in the language of an editor, a debugger or a database.
 _WORD_LOADS = re.compile(
     r"""(?:^|[\s;"':|])(?:\.(?:read|load)|\\ir?|\\include(?:_relative)?|source|so|ru(?:ntime)?|luafile|pyfile|rubyfile)"""
@@ -34,11 +38,14 @@ def find_files_loaded_by_code(args: Args, files: Iterable[str]) -> Iterator[str]
     code = find_inline_code(args)
     if code is None:
         return
+    names = {file: rf"(?:{re.escape(file)}|{re.escape(_ENDING.sub('', file))})(?![\w-])" for file in files}
+    # All names are searched at once, and few folders before them: the code and the list may both be long.
+    any_name = "|".join(sorted(names.values(), key=len, reverse=True))
+    loads = re.finditer(rf"{_LOADS}(?={_QUOTE}(?:[\w.-]{{0,100}}/){{0,20}}({any_name}))", code) if names else ()
+    loaded = {match[1] for match in loads}
     loads_variable = _LOADS_VARIABLE.search(code) is not None
-    for file in files:
-        stem = file.rpartition(".")[0] or file
-        name = rf"(?:{re.escape(file)}|{re.escape(stem)})(?![\w-])"
-        is_loaded = re.search(rf"{_LOADS}{_QUOTE}(?:[\w.-]*/)*{name}", code) is not None
+    for file, name in names.items():
+        is_loaded = any(re.match(name, text) for text in loaded)
         is_loaded = is_loaded or (loads_variable and re.search(rf"(?<![\w.-]){name}", code) is not None)
         if is_loaded and not _DATA.fullmatch(file) and file.strip("*"):
             yield file

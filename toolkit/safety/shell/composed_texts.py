@@ -29,7 +29,7 @@ _MAX_MARKS = 6400
 # Programs that print a number or a name. Their words are looked at as well.
 _PRINTS_NAME = (
     r"(?:mktemp|date|pwd|nproc|id|whoami|hostname|uname|arch|basename|dirname|realpath|readlink|which|command -v|pgrep"
-    r"|pidof|git rev-parse|git merge-base|git describe)"
+    r"|pidof|git rev-parse|git branch --show-current|git merge-base|git describe)"
 )
 _EXPANSION = re.compile(
     rf"\$\(\s*(?P<program>{_PRINTS_NAME})(?P<words>(?:\s(?:[^;&|<>()`\\%\n]|%[^nt\n])*)?)(?:2>\s*/dev/null)?\s*\)"
@@ -165,7 +165,7 @@ def _parameters_of(command: SimpleCommand, script: Script) -> Iterator[tuple[str
         start = 1
     elif command.name in SHELLS:
         at, has_text = skip_shell_options(command)
-        start = at + has_text
+        start = at + has_text if at < len(command.words) else 1  # `sh -s` takes what follows its options
     yield from zip(command.words[start:], command.literal[start:], strict=True)
 
 

@@ -208,11 +208,7 @@ def _input_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:
 
 
 def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
-    """
-    Yield the text of `su bob -c text`, `script -c text` and `flock file -c text`.
-
-    The text is the word behind `-c`, or it is joined to `-c`.
-    """
+    """Yield the text of `su bob -c text`, also joined to `-c`, and of `sg group text`."""
     has_text = False
     for at, word in enumerate(command.plain):
         following = command.plain[at + 1 : at + 2]
@@ -228,7 +224,10 @@ def _su(command: SimpleCommand) -> Iterator[WrappedCommand]:
         for text in texts:
             yield ShellText(text, f"{command.name} -c")
             has_text = True
-    if not has_text and command.name in _START_SHELL:
+    words = [word for word in command.plain[1:] if word != "-"]
+    if command.name == "sg" and len(words) == 2:
+        yield ShellText(words[1], "sg")
+    elif not has_text and command.name in _START_SHELL:
         yield from _texts_of_started_shell(command)
 
 
