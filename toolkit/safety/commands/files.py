@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -384,7 +383,7 @@ def _with_braces_expanded(args: Args) -> Args:
         for plain, is_literal in zip(command.plain, command.literal, strict=True)
         for text in ([plain] if is_literal else expand_braces(plain) or [plain])
     ]
-    return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
+    return Args(command.with_words(words))
 
 
 def _fill_in_variables(word: str) -> str:

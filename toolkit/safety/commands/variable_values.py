@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from ..shell.braces import expand_braces
@@ -168,8 +167,7 @@ def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]])
     """
     if command.wrapper is not None and command.gets_words_from_input and (text := input_text(command.wrapper)):
         # `xargs` adds the words of its input.
-        words_fed = (*command.plain, *text.split())
-        yield replace(command, words=words_fed, plain=words_fed, literal=(True,) * len(words_fed))
+        yield command.with_words((*command.plain, *text.split()))
     plain_words = " ".join(command.plain)
     has_braces = any(
         "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
@@ -184,7 +182,7 @@ def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]])
                 text = fill_in_turn(fill_in_turn(part, values, turn), values, turn)
                 words += [text] if is_whole or text == part else text.split()
         if words:
-            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+            yield command.with_words(words)
 
 
 def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:

@@ -212,9 +212,6 @@ class SimpleCommandReader(ExpansionReader):
         if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", uncovered, flags=re.DOTALL)):
             raise CannotParse(f"a sign inside `{kind}` that ends a command")
 
-    def visit_assignment(self, node: Node, context: NodeContext) -> None:
-        self.read_assignment(node, context)
-
     def read_assignment(self, node: Node, context: NodeContext) -> Assignment:
         self.refuse_text_between(node, JOINED_LINES)
         name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
