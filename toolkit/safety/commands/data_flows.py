@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..._plumbing.graphs import find_reachable
 from ..shell.composed_texts import find_composed_texts
 from ..shell.known_input import SHELLS, find_known_input, find_placeholders, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
@@ -231,14 +232,4 @@ def _has_call_cycle(script: Script) -> bool:
         name: {command.name for command in script.commands if f"{name}()" in command.nesting} & names - {name}
         for name in names
     }
-    for start in names:
-        reached: set[str] = set()
-        waiting = set(calls[start])
-        while waiting:
-            callee = waiting.pop()
-            if callee not in reached:
-                reached.add(callee)
-                waiting |= calls[callee]
-        if start in reached:
-            return True
-    return False
+    return any(name in find_reachable(calls[name], calls.__getitem__) for name in names)
