@@ -17,13 +17,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .._lazy_names import LazyModule
-from .._option_checks import (
-    OptionTypes,
-    check_option_names,
-    check_option_types,
-    describe_type,
-    require_list,
-)
+from .._option_checks import OptionTypes, check_option_names, check_option_types, describe_type, require_list
 from .._plumbing.forks import unlock_properties_in_children
 from ..concurrency.abandoned import AbandonedCalls, log_abandoned
 from ..concurrency.thread_pool import ThreadPool, run_in_thread

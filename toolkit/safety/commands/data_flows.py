@@ -60,7 +60,7 @@ _POWERFUL_VARIABLE = re.compile(
     r"|TF_CLI_(CONFIG_FILE|ARGS\w*)|ANSIBLE_(\w*EXECUTABLE|SSH_\w*ARGS|INVENTORY|VAULT_PASSWORD_FILE|COW_PATH|BECOME_EXE)"
     r"|UV_PYTHON|ELIXIR_ERL_OPTIONS|JAVA_OPTS|JAVA_HOME|shell_escape|openout_any|TEXMFCNF|MAGICK_\w*PATH|ODBC(SYS)?INI"
     r"|GROFF_(COMMAND_PREFIX|BIN_PATH)|\w+_HOOK_PATH|CONDARC|GEMRC|TS_NODE_COMPILER|HELM_PLUGINS"
-    r"|\w+_(PLUGIN|MODULE|DRIVER|LAYER|EXTENSION)S?_(PATH|DIR)S?",
+    r"|\w+_(PLUGIN|MODULE|DRIVER|LAYER|EXTENSION)S?_(PATH|DIR)S?"
 )
 # Variables that name tools and options of a build, with the values that are no danger. They may hold other variables.
 _BUILD_VARIABLES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (

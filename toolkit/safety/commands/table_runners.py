@@ -176,20 +176,11 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("gs", CHOICE, word=r".*%pipe%.*|-dNOSAFER|--permit-.*"),
     Risk("gnuplot octave maxima", CHOICE, word=r"(?s).*(system|shell|popen|!).*", reads=True),
     # editors and pagers
-    Risk(
-        f"{_VIMS} ed emacs less more man",
-        CHOICE,
-        word=r"(?s).*!.*|--eval.*|-P.*|-H.+|--html=.*",
-        reads=True,
-    ),
+    Risk(f"{_VIMS} ed emacs less more man", CHOICE, word=r"(?s).*!.*|--eval.*|-P.*|-H.+|--html=.*", reads=True),
     Risk("less more man view", CHOICE, options="--pager --html --lesskey-src --lesskey-content"),
     Risk(_VIMS, CHOICE, options="-c --cmd", value=_OTHER_VIM),
     Risk(_VIMS, CHOICE, word=r"\+" + _OTHER_VIM.removeprefix("(?s)")),
-    Risk(
-        _VIMS,
-        "runs a script of the editor",
-        options="-S -s -u -l -U --startuptime --remote-expr --remote-send",
-    ),
+    Risk(_VIMS, "runs a script of the editor", options="-S -s -u -l -U --startuptime --remote-expr --remote-send"),
     Risk(
         "emacs",
         "runs a script of the editor",

@@ -31,13 +31,7 @@ from .table_files import FILES, NAMES_ONLY
 from .targets import writing_danger
 from .variable_values import fill_in_command, guess_values, remove_variables
 
-__all__ = [
-    "find_changed_words",
-    "find_possible_commands",
-    "find_possible_scripts",
-    "may_run_code",
-    "uses_raw_device",
-]
+__all__ = ["find_changed_words", "find_possible_commands", "find_possible_scripts", "may_run_code", "uses_raw_device"]
 
 _MAX_COMMANDS = 30
 _MAX_READINGS = 3_000

@@ -22,10 +22,7 @@ _RESERVED = frozenset({
     "in", "{", "}", "!", "[[", "]]", "time", "coproc",
 })  # fmt: skip
 _COVERS_SIGNS = EXPANSIONS | {"string", "raw_string", "ansi_c_string"}
-_SIGNS_IN_TESTS = {
-    "[": re.compile(r"[;&|<>()\n`]"),
-    "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
-}
+_SIGNS_IN_TESTS = {"[": re.compile(r"[;&|<>()\n`]"), "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)")}
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
 # Bash computes every value of these variables as a number.
 _NUMBERS = frozenset({"RANDOM", "SECONDS", "OPTIND", "LINENO", "HISTCMD", "SRANDOM", "BASHPID", "PPID", "UID", "EUID"})
