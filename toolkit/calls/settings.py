@@ -119,7 +119,7 @@ class Settings:
     """
 
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
-        _check_names(options)
+        check_option_names(options, DispatcherOptions.__annotations__, _OTHER_WORDS, "Dispatcher")
         resources = options.get("resources")
         self._retry = options.get("retry")
         self.repair = options.get("repair", True)
@@ -331,10 +331,6 @@ _OTHER_WORDS = {
     **dict.fromkeys(("middleware", "callbacks"), "objects that see each call are `hooks`"),
     **dict.fromkeys(("retries", "max_retries"), "write `retry=RetryPolicy(attempts=...)`"),
 }
-
-
-def _check_names(options: Mapping[str, Any]) -> None:
-    check_option_names(options, DispatcherOptions.__annotations__, _OTHER_WORDS, "Dispatcher")
 
 
 def _check_parts(options: Mapping[str, Any]) -> None:

@@ -188,11 +188,6 @@ def _refusal(by: str, reason: str) -> Finding:
     return Finding("deny", by, reason, "check")
 
 
-def _correction(by: str, reason: str) -> Finding:
-    """Deny a call whose arguments lead to no file. The model may send other arguments."""
-    return Finding("deny", by, reason, "arguments")
-
-
 class _FileCheck:
     """
     A check that judges the places which a path leads to.
@@ -215,7 +210,7 @@ class _FileCheck:
         try:
             places = file.places
         except BadPath as error:
-            return _correction(self.name, str(error))
+            return Finding("deny", self.name, str(error), "arguments")  # the model may send other arguments
         except ValueError as error:
             return _refusal(self.name, str(error))
         access = file.access
