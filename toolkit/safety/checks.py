@@ -92,7 +92,7 @@ class SafetyChecks:
             _build_protected_table(require_list(protected, "protected"), require_list(unprotected, "unprotected"))
         )
         built_in: list[Check | _FileCheck] = [
-            _FileCheck("folder", self._folders.find_objection_to_places),
+            _FileCheck("folder", self._folders.find_objection),
             _FileCheck("protected-file", functools.partial(_find_protection, files)),
             _CommandCheck(self._folders, files),
             _HostCheck(AllowedHosts(allowed_hosts)),
