@@ -20,13 +20,7 @@ from .records import ApprovalError, Claim, Record
 if TYPE_CHECKING:
     from .seal import RecordSeal
 
-__all__ = [
-    "ApprovalStore",
-    "ApprovalStoreBase",
-    "Change",
-    "Settlement",
-    "is_pending",
-]
+__all__ = ["ApprovalStore", "ApprovalStoreBase", "Change", "Settlement", "is_pending"]
 
 Change: TypeAlias = Callable[[Record], Record | None]
 

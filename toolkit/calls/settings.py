@@ -17,13 +17,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .._lazy_names import LazyModule
-from .._option_checks import (
-    OptionTypes,
-    check_option_names,
-    check_option_types,
-    describe_type,
-    require_list,
-)
+from .._option_checks import OptionTypes, check_option_names, check_option_types, describe_type, require_list
 from .._plumbing.forks import unlock_properties_in_children
 from ..concurrency.abandoned import AbandonedCalls, log_abandoned
 from ..concurrency.thread_pool import ThreadPool, run_in_thread
@@ -127,7 +121,7 @@ class Settings:
     """
 
     def __init__(self, **options: Unpack[DispatcherOptions]) -> None:
-        _check_names(options)
+        check_option_names(options, DispatcherOptions.__annotations__, _OTHER_WORDS, "Dispatcher")
         resources = options.get("resources")
         self._retry = options.get("retry")
         self.repair = options.get("repair", True)
@@ -343,10 +337,6 @@ _OTHER_WORDS = {
     **dict.fromkeys(("middleware", "callbacks"), "objects that see each call are `hooks`"),
     **dict.fromkeys(("retries", "max_retries"), "write `retry=RetryPolicy(attempts=...)`"),
 }
-
-
-def _check_names(options: Mapping[str, Any]) -> None:
-    check_option_names(options, DispatcherOptions.__annotations__, _OTHER_WORDS, "Dispatcher")
 
 
 def _check_parts(options: Mapping[str, Any]) -> None:

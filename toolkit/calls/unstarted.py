@@ -24,13 +24,7 @@ from .propagation import must_propagate
 from .settings import Settings
 from .truncation import keep_full_text, truncate_result
 
-__all__ = [
-    "TRIO_REFUSAL",
-    "finish_unknown",
-    "finish_unstarted",
-    "is_under_trio",
-    "refuse_under_trio",
-]
+__all__ = ["TRIO_REFUSAL", "finish_unknown", "finish_unstarted", "is_under_trio", "refuse_under_trio"]
 
 _MAX_SUGGESTIONS = 20
 _MAX_FITTING = 3

@@ -83,7 +83,8 @@ class Cache:
             result = await run()
             if result.kind == "ok" and self._running.get(key) is future:
                 cacheable = _copy(result)
-                self._store(key, cacheable)
+                with self._lock:
+                    self._results[key] = (self._clock() + self._seconds, cacheable)
             return result
         finally:
             if self._running.get(key) is future:
@@ -99,10 +100,6 @@ class Cache:
                 return None
             self._results.move_to_end(key)
             return result
-
-    def _store(self, key: _Key, result: ToolResult) -> None:
-        with self._lock:
-            self._results[key] = (self._clock() + self._seconds, result)
 
     def _drop_session(self, session: str) -> None:
         with self._lock:

@@ -20,13 +20,7 @@ from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..durable.journal.records import RunRow
 from ..durable.journal.run_journal import Journal
-from ..durable.run_reports import (
-    format_time,
-    iterate_runs,
-    open_host,
-    read_requests,
-    row_to_json,
-)
+from ..durable.run_reports import format_time, iterate_runs, open_host, read_requests, row_to_json
 from ..errors import ToolkitError
 from ..questions import DECLINED
 from ..session import Session

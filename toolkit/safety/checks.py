@@ -8,9 +8,10 @@ boundary is a sandbox.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -91,8 +92,8 @@ class SafetyChecks:
             _build_protected_table(require_list(protected, "protected"), require_list(unprotected, "unprotected"))
         )
         built_in: list[Check | _FileCheck] = [
-            _FolderCheck(self._folders),
-            _ProtectedFileCheck(files),
+            _FileCheck("folder", self._folders.find_objection),
+            _FileCheck("protected-file", functools.partial(_find_protection, files)),
             _CommandCheck(self._folders, files),
             _HostCheck(AllowedHosts(allowed_hosts)),
         ]
@@ -187,59 +188,47 @@ def _refusal(by: str, reason: str) -> Finding:
     return Finding("deny", by, reason, "check")
 
 
-def _correction(by: str, reason: str) -> Finding:
-    """Deny a call whose arguments lead to no file. The model may send other arguments."""
-    return Finding("deny", by, reason, "arguments")
-
-
 class _FileCheck:
-    """Base class of the checks that judge the places which a path leads to."""
+    """
+    A check that judges the places which a path leads to.
 
-    name: str
+    *find_objection* returns why the path may not be accessed, or None if it may be.
+    """
+
     kinds = ("read", "write")
+
+    def __init__(
+        self,
+        name: str,
+        find_objection: Callable[[str, Sequence[ResolvedPath], Literal["read", "write"]], str | None],
+    ) -> None:
+        self.name = name
+        self._find_objection = find_objection
 
     def judge_file(self, file: _AccessedFile) -> Finding | None:
         """Return a finding against the access to *file*, or None if there is none."""
         try:
             places = file.places
         except BadPath as error:
-            return _correction(self.name, str(error))
+            return Finding("deny", self.name, str(error), "arguments")  # the model may send other arguments
         except ValueError as error:
             return _refusal(self.name, str(error))
         access = file.access
-        reason = self.find_objection(access.target, places, "read" if access.kind == "read" else "write")
+        reason = self._find_objection(access.target, places, "read" if access.kind == "read" else "write")
         return None if reason is None else _refusal(self.name, reason)
 
-    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
-        """Return why *path*, which leads to *places*, may not be accessed, or None if it may be accessed."""
-        raise NotImplementedError
 
-
-class _FolderCheck(_FileCheck):
-    name = "folder"
-
-    def __init__(self, folders: Folders) -> None:
-        self._folders = folders
-
-    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
-        return self._folders.find_objection_to_places(path, places, access)
-
-
-class _ProtectedFileCheck(_FileCheck):
-    name = "protected-file"
-
-    def __init__(self, files: ProtectedFiles) -> None:
-        self._files = files
-
-    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
-        # Judge the file under each of its names: a link called notes.txt may lead to .env, and .env to another file.
-        for name in {name: None for place in places for name in (*place.other_names, place.path)}:
-            rule = self._files.find_rule(name, access)
-            if rule is None and access == "write":
-                rule = find_repository_rule(self._files, name)
-            if rule is not None:
-                return _explain_protection(name, rule)
-        return None
+def _find_protection(
+    files: ProtectedFiles, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]
+) -> str | None:
+    # Judge the file under each of its names: a link called notes.txt may lead to .env, and .env to another file.
+    for name in {name: None for place in places for name in (*place.other_names, place.path)}:
+        rule = files.find_rule(name, access)
+        if rule is None and access == "write":
+            rule = find_repository_rule(files, name)
+        if rule is not None:
+            return _explain_protection(name, rule)
+    return None
 
 
 class _CommandCheck:

@@ -107,34 +107,8 @@ class Folders:
         """
         return resolve_places(path, self.root, start=self._start)
 
-    def explain_refusal(self, path: str, access: Literal["read", "write"]) -> str | None:
-        """Return why *path* may not be accessed, with the remedy, or None if it may be accessed."""
-        try:
-            return self.find_objection(path, access)
-        except BadPath as error:
-            return str(error)
-
-    def find_objection(self, path: str, access: Literal["read", "write"]) -> str | None:
-        """
-        Return why *path* may not be accessed, with the remedy, or None if it may be accessed.
-
-        Unlike `explain_refusal`, this method raises an error for a path that leads to no file.
-
-        Raises:
-            BadPath: The path leads to no file. The message says what to send instead.
-        """
-        try:
-            places = self.places(path)
-        except BadPath:
-            raise
-        except ValueError as error:
-            return str(error)
-        return self.find_objection_to_places(path, places, access)
-
-    def find_objection_to_places(
-        self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]
-    ) -> str | None:
-        """Do the same as `find_objection` for a *path* that leads to *places*."""
+    def find_objection(self, path: str, places: Sequence[ResolvedPath], access: Literal["read", "write"]) -> str | None:
+        """Return why *path*, which leads to *places*, may not be accessed, with the remedy, or None if it may be."""
         for place in places:
             reason = self._find_reason(place.path, access)
             if reason is not None:

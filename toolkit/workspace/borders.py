@@ -97,8 +97,7 @@ class Borders:
             raise Safety(f"{quote_path(path)} means two places, because `..` follows a link; write it without `..`")
         place = places[0]
         target = self._locate(place.path)
-        # `find_objection` would follow the links again, and might judge another place than the one that is opened.
-        reason = self._folders.find_objection_to_places(path, [place], access)
+        reason = self._folders.find_objection(path, [place], access)
         if target is None or reason is not None:
             reason = reason or f"{quote_path(path)} is in no folder that this workspace holds open"
             # The remedy is the same, but it has another name here.

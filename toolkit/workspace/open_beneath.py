@@ -203,10 +203,7 @@ def _open_without_link(fd: int, name: str, flags: int) -> int:
     return new_fd
 
 
-_OPENERS: dict[OpenMethod, Callable[[int, str, int], int]] = {
-    "openat2": _open_by_openat2,
-    "walk": _open_by_walking,
-}
+_OPENERS: dict[OpenMethod, Callable[[int, str, int], int]] = {"openat2": _open_by_openat2, "walk": _open_by_walking}
 
 
 # Files that were opened.

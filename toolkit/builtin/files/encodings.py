@@ -73,10 +73,7 @@ _WIDE = (
     Encoding("UTF-16 (little-endian, without a byte order mark)", "utf-16-le", is_guess=True),
     Encoding("UTF-16 (big-endian, without a byte order mark)", "utf-16-be", is_guess=True),
 )
-_NARROW = (
-    Encoding("Windows-1252", "cp1252", is_guess=True),
-    Encoding("Latin-1", "latin-1", is_guess=True),
-)
+_NARROW = (Encoding("Windows-1252", "cp1252", is_guess=True), Encoding("Latin-1", "latin-1", is_guess=True))
 _CONTROLS = bytes(each for each in range(32) if each not in b"\t\n\f\r\x1b") + b"\x7f"
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 _MIN_WIDE_BYTES = 8

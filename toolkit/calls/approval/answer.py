@@ -30,13 +30,7 @@ from ...values.rendering import as_json
 from ...values.strictjson.canonical import encode_canonical
 from ..argument_check import check_quickly, find_refusal
 from .case import Answered, ApprovalCase, Asking, Unasked, mask_secrets
-from .claim import (
-    build_lost_result,
-    build_repeated_result,
-    claim_request,
-    deny_request,
-    has_approval_before,
-)
+from .claim import build_lost_result, build_repeated_result, claim_request, deny_request, has_approval_before
 from .request import make_preview
 
 __all__ = ["accept_decision", "build_denied_result"]
@@ -191,8 +185,7 @@ async def _claim(case: ApprovalCase, record: Record, decision: Decision) -> None
         raise ApprovalError("this grant was not offered with the request; choose one of request.grants", why="grant")
     if grant is not None and not is_described(grant, case.plan.tool):
         raise ApprovalError(
-            "this grant permits something else than it says: the request was altered; answer without it",
-            why="grant",
+            "this grant permits something else than it says: the request was altered; answer without it", why="grant"
         )
     edited = None
     if decision.arguments is not None:

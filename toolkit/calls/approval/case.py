@@ -33,15 +33,7 @@ from ...verdicts import Finding
 from ..call_frame import CallFrame
 from ..listeners import tell
 
-__all__ = [
-    "Answered",
-    "ApprovalCase",
-    "Asking",
-    "Unasked",
-    "get_case",
-    "is_marked_claim",
-    "mask_secrets",
-]
+__all__ = ["Answered", "ApprovalCase", "Asking", "Unasked", "get_case", "is_marked_claim", "mask_secrets"]
 
 T = TypeVar("T")
 

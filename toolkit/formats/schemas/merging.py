@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...values.schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, UNION_KEYWORDS, is_mapping, stated_types
+from ...values.schemas.engine import iter_mappings
+from ...values.schemas.vocabulary import KEYWORDS_FOR_ANY_TYPE, UNION_KEYWORDS, stated_types
 
 __all__ = [
     "definition_name",
@@ -39,15 +40,10 @@ def definition_name(reference: str) -> str:
 
 def iter_definition_names(schema: Any) -> Iterator[str]:
     """Yield the keys in `$defs` that *schema* refers to, at any depth."""
-    waiting: list[Any] = [[schema]]
-    while waiting:
-        node = waiting.pop()
-        if is_mapping(node):
-            reference = node.get("$ref")
-            if isinstance(reference, str) and reference.startswith(_PREFIX):
-                yield definition_name(reference)
-            node = node.values()
-        waiting += [value for value in node if isinstance(value, dict | list)]
+    for part in iter_mappings(schema):
+        reference = part.get("$ref")
+        if isinstance(reference, str) and reference.startswith(_PREFIX):
+            yield definition_name(reference)
 
 
 def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..._plumbing.graphs import find_reachable
 from ...values.schemas.vocabulary import KEYWORDS_FOR_SAME_VALUE, iter_subschemas, stated_types
 from .dialects import Dialect
 from .merging import definition_name, definition_of, iter_definition_names
@@ -95,15 +96,7 @@ def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
 def find_recursive_definition(definitions: Mapping[str, Any]) -> str | None:
     """Return the name of a definition that contains itself at any depth, or None if there is none."""
     uses = {name: set(iter_definition_names(schema)) for name, schema in definitions.items()}
-    for name in uses:
-        reached, waiting = set[str](), [name]
-        while waiting:
-            new_names = uses.get(waiting.pop(), set()) - reached
-            if name in new_names:
-                return name
-            reached |= new_names
-            waiting += new_names
-    return None
+    return next((name for name in uses if name in find_reachable(uses[name], lambda use: uses.get(use, ()))), None)
 
 
 def find_exceeded_limits(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:

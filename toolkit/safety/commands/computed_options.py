@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from ..shell.braces import expand_braces
 from ..shell.evaluation import decodes_text, prints_into_variable
@@ -108,7 +107,7 @@ def with_empty_variables(command: SimpleCommand) -> Iterator[SimpleCommand]:
             if is_known or remove_variables(text) or _is_word_if_empty(word)
         ]
         if words and words != list(command.plain):
-            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+            yield command.with_words(words)
 
 
 def _with_defaults(command: SimpleCommand) -> Iterator[list[str]]:
@@ -310,4 +309,4 @@ def _readings(
                     words.append(command.plain[at])
                 else:
                     words += filled if _is_quoted(word) else [name for part in filled for name in part.split()]
-            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+            yield command.with_words(words)

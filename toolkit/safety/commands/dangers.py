@@ -144,11 +144,6 @@ def _rm_dangers(args: Args) -> Iterator[Danger | None]:
             yield from _find_result_dangers(Args(source))
 
 
-def _tree_dangers(args: Args) -> Iterator[Danger | None]:
-    """Yield the dangers of programs that always remove whole folders."""
-    yield from map(removal_danger, args.operands)
-
-
 def _find_dangers(args: Args) -> Iterator[Danger | None]:
     if "-delete" in args.words:
         yield from _find_result_dangers(args)
@@ -257,15 +252,6 @@ def _build_dangers(args: Args) -> Iterator[Danger | None]:
         yield from map(removal_danger, args.operands[1:])
 
 
-def _write_dangers(args: Args) -> Iterator[Danger | None]:
-    yield from map(writing_danger, args.operands)
-
-
-def _truncate_dangers(args: Args) -> Iterator[Danger | None]:
-    for target in args.operands:
-        yield writing_danger(target) or removal_danger(target, recursive=False)
-
-
 def _in_place_dangers(args: Args) -> Iterator[Danger | None]:
     if any(option.startswith(("-i", "--in-place")) for option in args.options):
         yield from map(writing_danger, args.operands)
@@ -293,17 +279,6 @@ def _awk_dangers(args: Args) -> Iterator[Danger | None]:
         yield from map(writing_danger, filter(None, (*texts, *values)))
 
 
-def _dd_dangers(args: Args) -> Iterator[Danger | None]:
-    for word in args.words:
-        if word.startswith("of="):
-            yield writing_danger(word[3:])
-
-
-def _download_dangers(args: Args) -> Iterator[Danger | None]:
-    for value in args.values("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix"):
-        yield writing_danger(value)
-
-
 def _kill_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `kill`: `kill -9 -1` kills every process, and `kill -1 42` sends a signal to one."""
     if not {"-l", "-L", "--list", "--table"}.isdisjoint(args.words):
@@ -329,9 +304,10 @@ COMPUTED_OUTPUT = re.compile(r"\bprintf?\b[^;}\n]*>\s*(?:[^\s\"]|\"[^\"]*\"\s*\"
 _JOINED_TEXTS = re.compile(r'"\s*"')
 _AWK_TEXT = re.compile(r'"([^"\n]+)"')
 _INFORMATION_OPTIONS = (("--help",), ("--version",))
+_DOWNLOADS_TO = ("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix")
 _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _rm_dangers),
-    **dict.fromkeys(("rimraf", "del-cli", "trash-put", "rip", "gio"), _tree_dangers),
+    **dict.fromkeys(("rimraf", "del-cli", "trash-put", "rip", "gio"), lambda args: map(removal_danger, args.operands)),
     "find": _find_dangers,
     "mv": _mv_dangers,
     **dict.fromkeys(("cp", "install", "scp"), _cp_dangers),
@@ -340,13 +316,15 @@ _DANGER_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("tar", "gtar", "bsdtar", "zip", "7z", "7za", "7zr", "7zz"), _archive_dangers),
     "cargo": _cargo_dangers,
     **dict.fromkeys(("uv", "poetry", "pdm"), _build_dangers),
-    **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _write_dangers),
-    "truncate": _truncate_dangers,
+    **dict.fromkeys(
+        ("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), lambda args: map(writing_danger, args.operands)
+    ),
+    "truncate": lambda args: (writing_danger(file) or removal_danger(file, recursive=False) for file in args.operands),
     **dict.fromkeys(SEDS, _sed_dangers),
     **dict.fromkeys(("perl", "ruby"), _in_place_dangers),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk_dangers),
-    "dd": _dd_dangers,
+    "dd": lambda args: (writing_danger(word[3:]) for word in args.words if word.startswith("of=")),
     "kill": _kill_dangers,
-    **dict.fromkeys(("curl", "wget"), _download_dangers),
+    **dict.fromkeys(("curl", "wget"), lambda args: map(writing_danger, args.values(*_DOWNLOADS_TO))),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod_dangers),
 }

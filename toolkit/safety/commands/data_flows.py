@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..._plumbing.graphs import find_reachable
 from ..shell.composed_texts import find_composed_texts
 from ..shell.known_input import SHELLS, find_known_input, find_placeholders, is_standard_input
 from ..shell.records import Assignment, Script, SimpleCommand
@@ -59,7 +60,7 @@ _POWERFUL_VARIABLE = re.compile(
     r"|TF_CLI_(CONFIG_FILE|ARGS\w*)|ANSIBLE_(\w*EXECUTABLE|SSH_\w*ARGS|INVENTORY|VAULT_PASSWORD_FILE|COW_PATH|BECOME_EXE)"
     r"|UV_PYTHON|ELIXIR_ERL_OPTIONS|JAVA_OPTS|JAVA_HOME|shell_escape|openout_any|TEXMFCNF|MAGICK_\w*PATH|ODBC(SYS)?INI"
     r"|GROFF_(COMMAND_PREFIX|BIN_PATH)|\w+_HOOK_PATH|CONDARC|GEMRC|TS_NODE_COMPILER|HELM_PLUGINS"
-    r"|\w+_(PLUGIN|MODULE|DRIVER|LAYER|EXTENSION)S?_(PATH|DIR)S?",
+    r"|\w+_(PLUGIN|MODULE|DRIVER|LAYER|EXTENSION)S?_(PATH|DIR)S?"
 )
 # Variables that name tools and options of a build, with the values that are no danger. They may hold other variables.
 _BUILD_VARIABLES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
@@ -231,14 +232,4 @@ def _has_call_cycle(script: Script) -> bool:
         name: {command.name for command in script.commands if f"{name}()" in command.nesting} & names - {name}
         for name in names
     }
-    for start in names:
-        reached: set[str] = set()
-        waiting = set(calls[start])
-        while waiting:
-            callee = waiting.pop()
-            if callee not in reached:
-                reached.add(callee)
-                waiting |= calls[callee]
-        if start in reached:
-            return True
-    return False
+    return any(name in find_reachable(calls[name], calls.__getitem__) for name in names)

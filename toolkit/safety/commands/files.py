@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -41,6 +40,7 @@ from .table_files import (
     FileRow,
 )
 from .targets import TOO_MANY_NAMES, Danger, writing_danger
+from .variable_values import expand_words
 
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
@@ -381,12 +381,7 @@ def _with_braces_expanded(args: Args) -> Args:
     command = args.command
     if all(command.literal) or not any("{" in word for word in command.words):
         return args
-    words = [
-        text
-        for plain, is_literal in zip(command.plain, command.literal, strict=True)
-        for text in ([plain] if is_literal else expand_braces(plain) or [plain])
-    ]
-    return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
+    return Args(command.with_words(expand_words(command)))
 
 
 def _fill_in_variables(word: str) -> str:

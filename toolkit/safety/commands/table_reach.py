@@ -155,12 +155,7 @@ REACH_RISKS: tuple[Risk, ...] = (
     Risk("kubectl oc helm", _SETTINGS, options="--kubeconfig", value=_KUBECONFIG),
     Risk("kubectl oc", _LISTENS, "proxy|port-forward", "--address --accept-hosts --disable-filter -w --www"),
     Risk("kubectl oc", "runs with another user's rights", options="--as --as-group --as-uid"),
-    Risk(
-        "kubectl oc",
-        "sends its token to another machine",
-        options="-s --server",
-        value=_ELSEWHERE,
-    ),
+    Risk("kubectl oc", "sends its token to another machine", options="-s --server", value=_ELSEWHERE),
     Risk("kubectl oc", CHOICE, options="--enable-exec --enable-alpha-plugins --helm-command"),
     Risk("kubectl", _LOADS, "krew install|krew upgrade"),
     Risk("kubectl oc", _CLOUD, "debug", "--replace"),

@@ -24,6 +24,9 @@ from .table_system import CHOICE, Risk
 __all__ = ["OTHER_COMPRESSORS", "RUNNER_RISKS"]
 
 _LOADS = "loads code of the command's choice"
+_SETTINGS = "runs with settings of the command's choice"
+_LISTENS = "listens for another machine"
+_OWNERS = "makes a program run with its owner's rights"
 _INSTALLS = "installs a package, which runs its scripts"
 OTHER_COMPRESSORS = (
     r"(?!(?:gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|zstd|zstdmt|unzstd|lz4|lzip|lzop|lzma|brotli|compress)"
@@ -97,7 +100,7 @@ _M4 = r"(?s).*(s[`']*y[`']*s[`']*c[`']*m[`']*d|\bindir\b|\bbuiltin\b|\bchangequo
 RUNNER_RISKS: tuple[Risk, ...] = (
     # other machines
     Risk("ssh scp sftp sshpass", CHOICE, word=_SSH_OPTION),
-    Risk("ssh scp sftp", "runs with settings of the command's choice", options="-F", value=r"(?!/dev/null$|none$).+"),
+    Risk("ssh scp sftp", _SETTINGS, options="-F", value=r"(?!/dev/null$|none$).+"),
     Risk("scp sftp", CHOICE, options="-S -D"),
     Risk("ssh ssh-keygen", _LOADS, options="-I", word=r".*\.(so|dylib|dll)(\.[\d.]+)?"),
     Risk("ssh-keygen", _LOADS, options="-D"),
@@ -106,15 +109,10 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("ssh-agent", CHOICE, word=r"(?!-).+"),
     Risk("rsync", CHOICE, options="--rsync-path --remote-option -M --early-input --copy-as --daemon"),
     Risk("rsync", CHOICE, options="-e --rsh", value=_NOT_SSH),
-    Risk(
-        "rsync",
-        "makes a program run with its owner's rights",
-        options="--chmod",
-        value=r"(.*,)?[DF]?[ugoa]*[+=][rwxX]*s.*",
-    ),
+    Risk("rsync", _OWNERS, options="--chmod", value=r"(.*,)?[DF]?[ugoa]*[+=][rwxX]*s.*"),
     Risk("aria2c", CHOICE, word=r"--on-(bt-)?download-\w+(=.*)?"),
-    Risk("aria2c", "runs with settings of the command's choice", options="--conf-path"),
-    Risk("aria2c", "listens for another machine", options="--enable-rpc --rpc-listen-all"),
+    Risk("aria2c", _SETTINGS, options="--conf-path"),
+    Risk("aria2c", _LISTENS, options="--enable-rpc --rpc-listen-all"),
     Risk("lynx", CHOICE, options="-cmd_script -cfg -editor -exec"),
     Risk("lftp", CHOICE, options="-e -c -f --rcfile", value=_LFTP),
     Risk("mutt", CHOICE, options="-e -F"),
@@ -158,7 +156,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("rg ag ack bat delta", CHOICE, options="--pager"),
     Risk("fzf", CHOICE, options="--preview"),
     Risk("fzf", CHOICE, options="--bind", value=r"(?s).*(execute|become|reload|transform|preview|unbind).*"),
-    Risk("fzf", "listens for another machine", options="--listen"),
+    Risk("fzf", _LISTENS, options="--listen"),
     Risk("pandoc", CHOICE, options="-F --filter -L --lua-filter --pdf-engine", value=_OTHER_THAN_PANDOC),
     Risk("pandoc", CHOICE, options="-f -r --from --read -t -w --to --write", value=r".*\.lua"),
     Risk("pandoc", CHOICE, options="-d --defaults"),
@@ -176,20 +174,11 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("gs", CHOICE, word=r".*%pipe%.*|-dNOSAFER|--permit-.*"),
     Risk("gnuplot octave maxima", CHOICE, word=r"(?s).*(system|shell|popen|!).*", reads=True),
     # editors and pagers
-    Risk(
-        f"{_VIMS} ed emacs less more man",
-        CHOICE,
-        word=r"(?s).*!.*|--eval.*|-P.*|-H.+|--html=.*",
-        reads=True,
-    ),
+    Risk(f"{_VIMS} ed emacs less more man", CHOICE, word=r"(?s).*!.*|--eval.*|-P.*|-H.+|--html=.*", reads=True),
     Risk("less more man view", CHOICE, options="--pager --html --lesskey-src --lesskey-content"),
     Risk(_VIMS, CHOICE, options="-c --cmd", value=_OTHER_VIM),
     Risk(_VIMS, CHOICE, word=r"\+" + _OTHER_VIM.removeprefix("(?s)")),
-    Risk(
-        _VIMS,
-        "runs a script of the editor",
-        options="-S -s -u -l -U --startuptime --remote-expr --remote-send",
-    ),
+    Risk(_VIMS, "runs a script of the editor", options="-S -s -u -l -U --startuptime --remote-expr --remote-send"),
     Risk(
         "emacs",
         "runs a script of the editor",
@@ -199,8 +188,8 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("kak", CHOICE, options="-e -E -f"),
     Risk("mg", CHOICE, options="-b"),
     Risk("micro", _LOADS, options="-plugin --plugin -config-dir --config-dir"),
-    Risk("man", "runs with settings of the command's choice", options="-C --config-file"),
-    Risk("less", "runs with settings of the command's choice", options="-k --lesskey-file"),
+    Risk("man", _SETTINGS, options="-C --config-file"),
+    Risk("less", _SETTINGS, options="-k --lesskey-file"),
     Risk("fish", CHOICE, options="-C --init-command"),
     # debuggers and tracers
     Risk("gdb lldb expect osascript nmap", CHOICE, word=_GDB, reads=True),
@@ -232,7 +221,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("rustc", CHOICE, word=r"(-C)?linker=.*|(-Z)?codegen-backend=.*"),
     Risk("ocaml", CHOICE, options="-pp -ppx"),
     Risk("erl", CHOICE, options="-rsh"),
-    Risk("guile", "listens for another machine", options="--listen"),
+    Risk("guile", _LISTENS, options="--listen"),
     Risk("eslint prettier", _LOADS, options=_LINTER, value=r"(/|~|\.\./).*"),
     Risk("protoc", _LOADS, options="--plugin", value=r"([\w-]+=)?(/|~|\.\./).*"),
     Risk("maxima", _LOADS, options="--batch-lisp --init-lisp --init-mac -p --preload-lisp"),
@@ -247,7 +236,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("javac", _LOADS, word=r"-J-(javaagent|agent).*|-Xplugin:.*"),
     Risk("mvn", CHOICE, word=r"-D(exec\.executable|maven\.ext\.class\.path)=.*|(.*:)?exec:exec"),
     Risk("node nodejs", _LOADS, options=_NODE, value=r"(?i)(data:|https?:|/|~|\.\./).*"),
-    Risk("node nodejs", "listens for another machine", word=r"--inspect(-brk|-wait)?=(0\.0\.0\.0|\[?::).*"),
+    Risk("node nodejs", _LISTENS, word=r"--inspect(-brk|-wait)?=(0\.0\.0\.0|\[?::).*"),
     Risk("php", _LOADS, options="-z --zend-extension"),
     Risk("php", _LOADS, options="-c --php-ini", value=r"(/|~|\.\./).*"),
     Risk(
@@ -309,7 +298,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     # keys and packages
     Risk("openssl", _LOADS, options="-engine -provider -provider-path -config -pre -post"),
     Risk("openssl", _LOADS, "engine", word=r".*[./].*"),
-    Risk("openssl", "listens for another machine", "s_server"),
+    Risk("openssl", _LISTENS, "s_server"),
     Risk("gpg gpg2", CHOICE, options="--photo-viewer --exec-path --agent-program --dirmngr-program --load-extension"),
     Risk("gpg gpg2", "publishes to everybody, or changes what everybody sees", options="--send-keys"),
     Risk("gpg gpg2", "gives away or destroys secret keys", options=_GPG_SECRETS),
@@ -341,7 +330,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("run-parts byebug agetty getty ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1", CHOICE),
     Risk("openvpn", CHOICE, options="--up --down --script-security --plugin --route-up --ipchange --tls-verify"),
     Risk("certbot", CHOICE, options="--pre-hook --post-hook --deploy-hook --renew-hook --manual-auth-hook"),
-    Risk("apache2 apache2ctl apachectl httpd", "runs with settings of the command's choice", options="-c -C -f"),
+    Risk("apache2 apache2ctl apachectl httpd", _SETTINGS, options="-c -C -f"),
     Risk("dvips", CHOICE, word="-R0"),
     Risk("facter", _LOADS, options="--custom-dir --external-dir"),
     Risk("gem", CHOICE, "open", "-e --editor"),
@@ -351,7 +340,7 @@ RUNNER_RISKS: tuple[Risk, ...] = (
     Risk("xdotool ydotool", "types and clicks in place of the user"),
     Risk("gcore", "reads the memory of another program"),
     # the machine
-    Risk("install", "makes a program run with its owner's rights", options="-m --mode", value=_OWNERS_RIGHTS),
+    Risk("install", _OWNERS, options="-m --mode", value=_OWNERS_RIGHTS),
     Risk("journalctl", "removes what the machine has recorded", word=r"--vacuum-.*|--rotate"),
     Risk("hping3 hping", "floods another machine", options="--flood --faster"),
     Risk("start-stop-daemon", "changes what runs on this machine"),

@@ -23,9 +23,12 @@ _SQL = (
     r"|delete\s+from\s+[\w.\"`]+\s*(;|$)|alter\s+user|grant\s+all).*"
 )
 _TELLS = "gives away secrets"
+_CONTAINERS = "docker podman nerdctl"
+_REMOVES = "removes containers or data"
 _ESCAPES = "reaches out of its container"
 _CLOUD = "deletes or changes what runs in a cloud"
 _PUBLISHES = "publishes to everybody, or changes what everybody sees"
+_RUNS_UNKNOWN = "runs what anyone may have published"
 _ANYBODY = "installs what anyone may have published"
 _ADDRESS = r"(?i:(git|hg|svn|bzr)\+.*|(https?|ftp|git|ssh|file)://.*)"
 
@@ -94,27 +97,21 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk("redis-cli", _DATA, word="(?is)(flushall|flushdb|shutdown|config|eval).*", reads=True),
     Risk("mongo mongosh", _DATA, word=r"(?is).*(dropDatabase|\.drop\(|deleteMany|remove\().*", reads=True),
     # containers
-    Risk("docker podman nerdctl", _ESCAPES, options="--privileged --cap-add --device --security-opt"),
-    Risk("docker podman nerdctl", _ESCAPES, word=r".*docker\.sock.*"),
+    Risk(_CONTAINERS, _ESCAPES, options="--privileged --cap-add --device --security-opt"),
+    Risk(_CONTAINERS, _ESCAPES, word=r".*docker\.sock.*"),
+    Risk(_CONTAINERS, _ESCAPES, options="--pid --net --network --ipc --uts --userns --cgroupns", value="host"),
     Risk(
-        "docker podman nerdctl", _ESCAPES, options="--pid --net --network --ipc --uts --userns --cgroupns", value="host"
-    ),
-    Risk(
-        "docker podman nerdctl",
+        _CONTAINERS,
         _ESCAPES,
         word=r"(-v|--volume=)?/:.*|.*(source|src)=/((etc|root|home|var|usr|proc|sys|dev)/?)?(,.*)?",
     ),
-    Risk(
-        "docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?(/(etc|root|home|var|usr|proc|sys|dev)|~|\$HOME)/?:.*"
-    ),
-    Risk("docker podman nerdctl", "removes containers or data", "rm|rmi|kill|system prune|volume rm|volume prune"),
-    Risk("docker podman nerdctl", "removes containers or data", "image rm|image prune|container rm|container prune"),
-    Risk("docker podman nerdctl", "removes containers or data", "network rm|network prune|builder prune|swarm leave"),
-    Risk(
-        "docker podman nerdctl", "removes containers or data", "container kill|context rm|plugin rm|config rm|secret rm"
-    ),
-    Risk("docker podman nerdctl", "removes containers or data", "stack rm|service rm|node rm|buildx prune|buildx rm"),
-    Risk("podman", "removes containers or data", "pod rm|pod prune|pod kill|machine rm|system reset|kube down"),
+    Risk(_CONTAINERS, _ESCAPES, word=r"(-v|--volume=)?(/(etc|root|home|var|usr|proc|sys|dev)|~|\$HOME)/?:.*"),
+    Risk(_CONTAINERS, _REMOVES, "rm|rmi|kill|system prune|volume rm|volume prune"),
+    Risk(_CONTAINERS, _REMOVES, "image rm|image prune|container rm|container prune"),
+    Risk(_CONTAINERS, _REMOVES, "network rm|network prune|builder prune|swarm leave"),
+    Risk(_CONTAINERS, _REMOVES, "container kill|context rm|plugin rm|config rm|secret rm"),
+    Risk(_CONTAINERS, _REMOVES, "stack rm|service rm|node rm|buildx prune|buildx rm"),
+    Risk("podman", _REMOVES, "pod rm|pod prune|pod kill|machine rm|system reset|kube down"),
     Risk("docker podman", "removes data", "compose down", "-v --volumes --rmi"),
     Risk("docker-compose podman-compose", "removes data", "down", "-v --volumes --rmi"),
     Risk("docker podman", _PUBLISHES, "push|image push"),
@@ -133,12 +130,7 @@ WORK_RISKS: tuple[Risk, ...] = (
     Risk("kubectl oc", _ESCAPES, options="--privileged"),
     Risk("kubectl oc", _ESCAPES, word=r"(?is).*(hostPID|hostNetwork|hostIPC|hostPath|privileged\W+true).*"),
     Risk("kubectl oc", _ESCAPES, "debug", word="nodes?/.*"),
-    Risk(
-        "kubectl oc",
-        "runs what anyone may have published",
-        "apply|create|replace",
-        word=rf"(-[fk]|--(filename|kustomize)=)?{_ADDRESS}",
-    ),
+    Risk("kubectl oc", _RUNS_UNKNOWN, "apply|create|replace", word=rf"(-[fk]|--(filename|kustomize)=)?{_ADDRESS}"),
     Risk("kubectl oc", _TELLS, "get", "-o --output --template", r"secrets?(/.*|,.*)?", value=r"(?!wide|name).+"),
     Risk("helm", _CLOUD, "uninstall|delete|rollback"),
     Risk("aws", _CLOUD, word=r"rm|rb|mv|sync|run-instances|invoke|get-secret-value|get-login-password"),

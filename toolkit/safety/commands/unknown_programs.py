@@ -31,13 +31,7 @@ from .table_files import FILES, NAMES_ONLY
 from .targets import writing_danger
 from .variable_values import fill_in_command, guess_values, remove_variables
 
-__all__ = [
-    "find_changed_words",
-    "find_possible_commands",
-    "find_possible_scripts",
-    "may_run_code",
-    "uses_raw_device",
-]
+__all__ = ["find_changed_words", "find_possible_commands", "find_possible_scripts", "may_run_code", "uses_raw_device"]
 
 _MAX_COMMANDS = 30
 _MAX_READINGS = 3_000
@@ -123,10 +117,10 @@ def _find_possible(script: Script) -> Iterator[tuple[SimpleCommand, SimpleComman
             readings += islice(fill_in_command(program, values), _MAX_READINGS)
             readings += map(_without_variables, [*readings])
             # A pattern, a home folder or braces leave what is quoted beside them as it is: `launcher *'; rm x'`.
-            readings.append(_with_words(program, program.plain))
+            readings.append(program.with_words(program.plain))
         if command.gets_words_from_input and command.wrapper is not None:
             sources = [words for source in command.wrapper.fed_by for words in (source, _without_variables(source))]
-            readings += [_with_words(program, (program.words[0], *source.plain[1:])) for source in sources]
+            readings += [program.with_words((program.words[0], *source.plain[1:])) for source in sources]
         count += len(readings)
         if count > _MAX_READINGS:
             # The line means too many things to look at all of them, so the program may run anything.
@@ -155,15 +149,11 @@ def _without_variables(command: SimpleCommand) -> SimpleCommand:
         source[2:-1] if source.startswith('$"') else _empty(text)
         for source, text in zip(command.words, texts, strict=True)
     )
-    return _with_words(command, words)
+    return command.with_words(words)
 
 
 def _empty(text: str) -> str:
     return _SUBSTITUTION.sub("", remove_variables(text))
-
-
-def _with_words(command: SimpleCommand, words: tuple[str, ...]) -> SimpleCommand:
-    return replace(command, words=words, plain=words, literal=(True,) * len(words))
 
 
 def _find_among_words(command: SimpleCommand) -> Iterator[SimpleCommand | str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from ..shell.braces import expand_braces
@@ -19,6 +18,7 @@ __all__ = [
     "FILLERS",
     "collect_values",
     "count_turns",
+    "expand_words",
     "fill_in_command",
     "fill_in_text",
     "fill_in_turn",
@@ -100,11 +100,20 @@ def _add_assigned(script: Script, values: dict[str, list[str]], *, are_others_em
             texts_filled_in = list(islice(fill_in_text(value, values), _MAX_DERIVED_VALUES))
             if are_others_empty:
                 texts_filled_in = list(map(remove_variables, texts_filled_in))
-            ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _MAX_DERIVED_CHARS]
+            readings = (reading for text in texts_filled_in for reading in _expand_value(text))
+            ends = [text for text in readings if not _UNKNOWN.search(text) and len(text) <= _MAX_DERIVED_CHARS]
             texts = ends + [before + text for before in known_values for text in ends]
         else:
             texts = []
         known_values += [text for text in dict.fromkeys(texts) if text not in known_values]
+
+
+def _expand_value(text: str) -> Iterator[str]:
+    """Yield *text*, and what its braces stand for: all words of an array, and each word of a loop."""
+    yield text
+    if "{" in text:
+        words = [word for part in text.split() for word in expand_braces(part) or [part]]
+        yield from (" ".join(words), *words)
 
 
 def join_array(value: str) -> str:
@@ -123,9 +132,9 @@ def _find_parameters(command: SimpleCommand, script: Script) -> Iterator[tuple[s
     """Yield `$1` and so on, from `set`, from a call of a function or from the words behind the text of `sh -c`."""
     words: Sequence[str] = ()
     if command.name == "set":
-        words = ("", *(word for word in command.plain[1:] if word != "--"))
+        words = ("", *(word for word in expand_words(command)[1:] if word != "--"))
     elif command.name in script.functions:
-        words = command.plain
+        words = expand_words(command)
     elif command.name in SHELLS:
         at, has_text = skip_shell_options(command)
         words = command.plain[at + has_text :]
@@ -134,6 +143,14 @@ def _find_parameters(command: SimpleCommand, script: Script) -> Iterator[tuple[s
     if words:
         yield "@", " ".join(words[1:])
         yield "*", " ".join(words[1:])
+
+
+def expand_words(command: SimpleCommand) -> list[str]:
+    """Return the words of *command* with the shell's braces expanded: `cp x{,.bak}` has two operands."""
+    words = zip(command.plain, command.literal, strict=True)
+    return [
+        text for plain, is_literal in words for text in ([plain] if is_literal else expand_braces(plain) or [plain])
+    ]
 
 
 def _find_read_values(command: SimpleCommand) -> Iterator[tuple[str, str]]:
@@ -168,8 +185,7 @@ def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]])
     """
     if command.wrapper is not None and command.gets_words_from_input and (text := input_text(command.wrapper)):
         # `xargs` adds the words of its input.
-        words_fed = (*command.plain, *text.split())
-        yield replace(command, words=words_fed, plain=words_fed, literal=(True,) * len(words_fed))
+        yield command.with_words((*command.plain, *text.split()))
     plain_words = " ".join(command.plain)
     has_braces = any(
         "{" in plain and not is_literal for plain, is_literal in zip(command.plain, command.literal, strict=True)
@@ -184,7 +200,7 @@ def fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]])
                 text = fill_in_turn(fill_in_turn(part, values, turn), values, turn)
                 words += [text] if is_whole or text == part else text.split()
         if words:
-            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+            yield command.with_words(words)
 
 
 def count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:

@@ -18,9 +18,7 @@ _MAX_BRACES = 50
 # A longer list of numbers stays as it is written. No number is dangerous by itself.
 _MAX_NUMBERS = 20
 # Bash steps over variables and substitutions with all that is in them.
-_EXPANSION = re.compile(
-    r"\$\{[^{}]*\}|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`",
-)
+_EXPANSION = re.compile(r"\$\{[^{}]*\}|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.([+-]?\d{1,9}))?", re.ASCII)
 _NUMBERS = re.compile(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})(?:\.\.([+-]?\d{1,9}))?", re.ASCII)
 

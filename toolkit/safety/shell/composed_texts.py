@@ -35,7 +35,7 @@ _EXPANSION = re.compile(
     rf"\$\(\s*(?P<program>{_PRINTS_NAME})(?P<words>(?:\s(?:[^;&|<>()`\\%\n]|%[^nt\n])*)?)(?:2>\s*/dev/null)?\s*\)"
     r"|(?P<number>\$\(\((?:[^()]|\([^()]*\))*\)\)|\$\{#[^{}]*\}|\$[#?!$-])"
     r"|(?P<computed>\$\(|`|[<>]\(|\$\{(?=[^\w@*]))"
-    r"|\$(?P<name>\d|\w+|[@*])|\$\{(?P<braced>\w+|[@*])(?P<rest>[^{}]*)\}|(?P<tangled>\$\{)",
+    r"|\$(?P<name>\d|\w+|[@*])|\$\{(?P<braced>\w+|[@*])(?P<rest>[^{}]*)\}|(?P<tangled>\$\{)"
 )
 _NAME = re.compile(r"\$(\w+|[@*])")
 _ANSI_STRING = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)

@@ -21,7 +21,7 @@ from .words import has_unescaped_substitution
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["HeredocText", "read_heredoc_text"]
+__all__ = ["HeredocText", "read_delimiter", "read_heredoc_text"]
 
 _DELIMITER = re.compile(r"""\\?(?P<bare>[\w.-]+)|'(?P<single>[\w. -]+)'|"(?P<double>[\w. -]+)\"""")
 _JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\$")
@@ -42,12 +42,7 @@ def read_heredoc_text(node: Node, text: str) -> HeredocText:
     start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
     if start is None or end is None:
         raise CannotParse("a here-document without an end")
-    quoted_delimiter = text[start.start_byte : start.end_byte]
-    match = _DELIMITER.fullmatch(quoted_delimiter)
-    if match is None:
-        raise CannotParse(f"the end {in_backticks(quoted_delimiter[:40])} of a here-document is not understood")
-    delimiter = match.group(match.lastgroup or "bare")
-    expands = match.lastgroup == "bare" and not quoted_delimiter.startswith("\\")
+    delimiter, expands = read_delimiter(text[start.start_byte : start.end_byte])
     first = text.find("\n", start.end_byte) + 1
     for child in node.children:
         if child.type not in ("heredoc_body", "heredoc_end") and child.end_byte >= first:
@@ -63,6 +58,14 @@ def read_heredoc_text(node: Node, text: str) -> HeredocText:
     if has_unescaped_substitution(_remove_expansions(body, spans)):
         raise CannotParse(f"a substitution in the here-document {in_backticks(delimiter)} is not understood")
     return _expand(body, dict(spans), strips_tabs=strips_tabs)
+
+
+def read_delimiter(text: str) -> tuple[str, bool]:
+    """Return the delimiter behind `<<` without its quotes, and whether the shell expands what stands before it."""
+    match = _DELIMITER.fullmatch(text)
+    if match is None:
+        raise CannotParse(f"the end {in_backticks(text[:40])} of a here-document is not understood")
+    return match.group(match.lastgroup or "bare"), match.lastgroup == "bare" and not text.startswith("\\")
 
 
 def _find_delimiter(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) -> int | None:

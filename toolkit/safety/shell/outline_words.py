@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from typing import NoReturn, TypeAlias
 
 from ..._plumbing.wording import in_backticks
+from .heredocs import read_delimiter
 from .records import CannotParse
 
 __all__ = ["Span", "WordOutline", "refuse"]
@@ -20,7 +21,6 @@ _BEFORE_ARRAY = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=\Z")
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[\w$@*+/%.:,~!#^?{}-]*\]")
 _OPENS_SUBSCRIPT = re.compile(r"(?:[A-Za-z_]\w*|(?:\w|\\\n)+(?=[\[+=]))(?P<next>\[)?")
 _IN_ARRAY = re.compile(r"\[[\w$@*+/%.:,~!#^?{}-]*\]\+?=")
-_DELIMITER = re.compile(r"""\\?(?P<bare>[\w.-]+)|'(?P<single>[\w. -]+)'|"(?P<double>[\w. -]+)\"""")
 _JOINED_PARENTHESIS = re.compile(r"(?:\\\n)+\(")
 _JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 _IN_STRING = re.compile(r'[^"\\$`]*')
@@ -295,11 +295,7 @@ class WordOutline(ABC):
         """Step over the here-documents that begin with this line."""
         waiting, self.heredocs = self.heredocs, []
         for quoted_delimiter, strips_tabs in waiting:
-            match = _DELIMITER.fullmatch(quoted_delimiter)
-            if match is None:
-                refuse(f"the end {in_backticks(quoted_delimiter[:40])} of a here-document is not understood")
-            delimiter = match.group(match.lastgroup or "bare")
-            expands = match.lastgroup == "bare" and not quoted_delimiter.startswith("\\")
+            delimiter, expands = read_delimiter(quoted_delimiter)
             begins = self.at
             end = self._body_end(delimiter, strips_tabs=strips_tabs, joins=expands)
             behind = self.at

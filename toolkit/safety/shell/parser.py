@@ -27,15 +27,7 @@ from .records import Assignment, CannotParse, Redirection, Script, SimpleCommand
 from .tree import StatementReader
 from .wrappers import ShellText, find_wrapped_commands
 
-__all__ = [
-    "Assignment",
-    "CannotParse",
-    "MissingShellParser",
-    "Redirection",
-    "Script",
-    "SimpleCommand",
-    "parse_script",
-]
+__all__ = ["Assignment", "CannotParse", "MissingShellParser", "Redirection", "Script", "SimpleCommand", "parse_script"]
 
 _MAX_CHARACTERS = 20_000
 # The parser's time grows with the square of their number.

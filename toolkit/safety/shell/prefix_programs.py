@@ -124,10 +124,7 @@ PREFIXES: dict[str, Prefix] = {
     "nohup": Prefix(),
     "setsid": Prefix(flags="-c -f -w --ctty --fork --wait"),
     "nice": Prefix(values="-n --adjustment"),
-    "ionice": Prefix(
-        values="-c -n -p -P -u --class --classdata --pid --pgid --uid",
-        flags="-t --ignore",
-    ),
+    "ionice": Prefix(values="-c -n -p -P -u --class --classdata --pid --pgid --uid", flags="-t --ignore"),
     "chrt": Prefix(
         values="-T -P -D --sched-runtime --sched-period --sched-deadline",
         flags="-b -d -f -i -o -r -e -R -a -m -p -v --batch --deadline --fifo --idle --other --rr --ext "
@@ -135,10 +132,7 @@ PREFIXES: dict[str, Prefix] = {
         skip=1,
         guess=True,
     ),
-    "uclampset": Prefix(
-        values="-m -M -p --pid",
-        flags="-a -s -R -v --all-tasks --system --reset-on-fork --verbose",
-    ),
+    "uclampset": Prefix(values="-m -M -p --pid", flags="-a -s -R -v --all-tasks --system --reset-on-fork --verbose"),
     "taskset": Prefix(flags="-a -p -c --all-tasks --pid --cpu-list", skip=1),
     "numactl": Prefix(flags="--interleave --membind --cpunodebind --physcpubind --localalloc -l"),
     "timeout": _TIMEOUT,
@@ -237,9 +231,7 @@ PREFIXES: dict[str, Prefix] = {
     "aws-vault": Prefix(after="exec", skip=1),
     "op": Prefix(values="--env-file --account", flags="--no-masking", after="run"),
     "npx": Prefix(
-        values="-p --package -w --workspace",
-        flags="-y --yes --no --no-install -q --quiet",
-        texts="-c --call",
+        values="-p --package -w --workspace", flags="-y --yes --no --no-install -q --quiet", texts="-c --call"
     ),
     "npm": Prefix(values="-p --package -w --workspace", flags="-y --yes --no", texts="-c --call", after="exec exe x"),
     "pnpm": Prefix(flags="-r --recursive -s --silent", texts="-c", after="exec dlx"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -140,6 +141,11 @@ class SimpleCommand:
     def pipe_source(self) -> SimpleCommand | None:
         """The command just before the pipe, or None."""
         return self.fed_by[-1] if self.fed_by else None
+
+    def with_words(self, words: Iterable[str]) -> SimpleCommand:
+        """Return the command with other *words*, each of which is known exactly."""
+        words = tuple(words)
+        return replace(self, words=words, plain=words, literal=(True,) * len(words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

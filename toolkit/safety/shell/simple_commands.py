@@ -22,10 +22,7 @@ _RESERVED = frozenset({
     "in", "{", "}", "!", "[[", "]]", "time", "coproc",
 })  # fmt: skip
 _COVERS_SIGNS = EXPANSIONS | {"string", "raw_string", "ansi_c_string"}
-_SIGNS_IN_TESTS = {
-    "[": re.compile(r"[;&|<>()\n`]"),
-    "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
-}
+_SIGNS_IN_TESTS = {"[": re.compile(r"[;&|<>()\n`]"), "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)")}
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
 # Bash computes every value of these variables as a number.
 _NUMBERS = frozenset({"RANDOM", "SECONDS", "OPTIND", "LINENO", "HISTCMD", "SRANDOM", "BASHPID", "PPID", "UID", "EUID"})
@@ -211,9 +208,6 @@ class SimpleCommandReader(ExpansionReader):
         uncovered += self.text[at : node.children[-1].start_byte]
         if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", uncovered, flags=re.DOTALL)):
             raise CannotParse(f"a sign inside `{kind}` that ends a command")
-
-    def visit_assignment(self, node: Node, context: NodeContext) -> None:
-        self.read_assignment(node, context)
 
     def read_assignment(self, node: Node, context: NodeContext) -> Assignment:
         self.refuse_text_between(node, JOINED_LINES)

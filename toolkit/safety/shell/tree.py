@@ -112,11 +112,6 @@ class StatementReader(SimpleCommandReader):
             else:
                 self.visit(child, inner_context)
 
-    def visit_negation(self, node: Node, context: NodeContext) -> None:
-        self.refuse_text_between(node, SPACE)
-        for child in node.children:
-            self.visit(child, context)
-
     def visit_list(self, node: Node, context: NodeContext) -> None:
         self.refuse_text_between(node, SPACE)
         *children_before, last = node.children
@@ -218,7 +213,7 @@ class StatementReader(SimpleCommandReader):
             self.visit_statements(node, context)
 
 
-_Visit: TypeAlias = "Callable[[StatementReader, Node, NodeContext], None]"
+_Visit: TypeAlias = "Callable[[StatementReader, Node, NodeContext], object]"
 
 
 def _map_kinds(names: str, visit: _Visit) -> dict[str, _Visit]:
@@ -231,7 +226,7 @@ _VISITS: dict[str, _Visit] = {
     **_map_kinds("while_statement c_style_for_statement", StatementReader.visit_loop),
     **_map_kinds("for_statement", StatementReader.visit_for_loop),
     **_map_kinds("compound_statement", StatementReader.visit_compound),
-    **_map_kinds("negated_command", StatementReader.visit_negation),
+    **_map_kinds("negated_command", StatementReader.visit_parts),
     **_map_kinds("list", StatementReader.visit_list),
     **_map_kinds("pipeline", StatementReader.visit_pipeline),
     **_map_kinds("redirected_statement", StatementReader.visit_redirected_statement),
@@ -239,7 +234,7 @@ _VISITS: dict[str, _Visit] = {
     **_map_kinds("function_definition", StatementReader.visit_function),
     **_map_kinds("command declaration_command unset_command", StatementReader.visit_command),
     **_map_kinds("test_command", StatementReader.visit_test),
-    **_map_kinds("variable_assignment", StatementReader.visit_assignment),
+    **_map_kinds("variable_assignment", StatementReader.read_assignment),
     **_map_kinds("variable_assignments array subscript", StatementReader.visit_parts),
     **_map_kinds("concatenation command_name", StatementReader.visit_concatenation),
     **_map_kinds("brace_expression unary_expression binary_expression ternary_expression", StatementReader.visit_parts),

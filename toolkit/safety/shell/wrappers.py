@@ -99,7 +99,7 @@ def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[
             sure = sure and is_literal
             skip -= 1
             at += 1
-        elif not is_literal and at + 1 < len(command.words) and not _is_quoted(command, at):
+        elif not is_literal and at + 1 < len(command.words) and not command.words[at].startswith('"'):
             # In `sudo $options rm x` the variable may expand to options or to nothing.
             sure = False
             break
@@ -179,10 +179,6 @@ def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignment
         # `parallel rm ::: a b` passes `a` and `b` to `rm`.
         return ShellText(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
     return slice_command(command, start, len(command.words), assignments)
-
-
-def _is_quoted(command: SimpleCommand, at: int) -> bool:
-    return command.words[at].startswith('"')
 
 
 def _shell_texts(command: SimpleCommand) -> Iterator[WrappedCommand]:

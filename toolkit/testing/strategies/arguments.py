@@ -126,7 +126,7 @@ def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
     tools = list(catalog)
     if not tools:
         raise ValueError("there are no tools in the catalog, so there is nothing to call")
-    return st.one_of([arguments(tool).map(functools.partial(_make_call, tool.name)) for tool in tools])
+    return st.one_of([arguments(tool).map(functools.partial(ToolCall, tool.name, id="call_1")) for tool in tools])
 
 
 def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[list[ToolCall]]:
@@ -138,10 +138,6 @@ def batches(catalog: CatalogView, *, max_calls: int = 5) -> st.SearchStrategy[li
         return [ToolCall(call.name, call.arguments, f"call_{number}") for number, call in enumerate(batch, 1)]
 
     return st.lists(calls(catalog), min_size=1, max_size=max_calls).map(number_calls)
-
-
-def _make_call(name: str, call_arguments: Any) -> ToolCall:
-    return ToolCall(name, call_arguments, "call_1")
 
 
 def _find_subject(testable: Testable) -> Subject:

@@ -39,10 +39,7 @@ _EDGE_DATE_TIMES = (
     (dt.datetime.min, dt.datetime.min + _TICK),
     (dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(1970, 1, 1)),
 )
-_EDGE_TIMES = (
-    (dt.time(23, 59, 59, 999_998), dt.time.max),
-    (dt.time.min, dt.time(microsecond=1)),
-)
+_EDGE_TIMES = ((dt.time(23, 59, 59, 999_998), dt.time.max), (dt.time.min, dt.time(microsecond=1)))
 _EDGE_PATHS = ("", ".", "..", "/", "../" * 20, "a" * 300)
 _MAX_DAYS = dt.timedelta.max.days
 # Decimal arithmetic rounds to 28 digits unless the program says otherwise.

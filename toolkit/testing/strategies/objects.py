@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..._plumbing.graphs import find_reachable
 from ...values.patterns import compile_pattern
 from .base import Impossible, SchemaStrategy, Strategy, st
 from .schema_parts import Part, Parts, find_limits
@@ -201,14 +202,7 @@ class _ObjectBuilder:
 
     def _with_dependents(self, names: Iterable[str]) -> dict[str, None]:
         """Return *names* and the names of all properties that must come with them."""
-        all_names = dict.fromkeys(names)
-        waiting = list(all_names)
-        while waiting:
-            for other in self._dependent_names.get(waiting.pop(), ()):
-                if other not in all_names:
-                    all_names[other] = None
-                    waiting.append(other)
-        return all_names
+        return find_reachable(names, lambda name: self._dependent_names.get(name, ()))
 
     def _build_impossible(self, keyword: str, why: str) -> Impossible:
         part = next(part for part in self._parts if keyword in part.schema)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
+from ..._plumbing.graphs import find_reachable
 from ...values.schemas.validator import compile_schema
 from ...values.schemas.vocabulary import JSON_TYPES, UNION_KEYWORDS, stated_types
 from .base import Impossible
@@ -202,18 +203,7 @@ class ParsedSchema:
                     for target in _iter_reference_targets(part, skip_unresolvable=True):
                         targets.add(id(target.schema))
                         waiting.append(target)
-        return frozenset(start for start in direct if start in _find_reachable(direct, start))
-
-
-def _find_reachable(direct: Mapping[int, set[int]], start: int) -> set[int]:
-    reachable: set[int] = set()
-    waiting = list(direct[start])
-    while waiting:
-        schema_id = waiting.pop()
-        if schema_id not in reachable:
-            reachable.add(schema_id)
-            waiting += direct[schema_id]
-    return reachable
+        return frozenset(start for start in direct if start in find_reachable(direct[start], direct.__getitem__))
 
 
 def _iter_reference_targets(part: Part, *, skip_unresolvable: bool = False) -> Iterator[Part]:

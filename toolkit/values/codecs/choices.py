@@ -250,7 +250,4 @@ def _is_a(kind: type) -> Callable[[Any], bool]:
     return lambda hint: isinstance(hint, type) and issubclass(hint, kind)
 
 
-RULES = CodecRules(
-    {Literal: _read_literal},
-    [(_is_a(enum.Flag), _read_flag), (_is_a(enum.Enum), _read_enum)],
-)
+RULES = CodecRules({Literal: _read_literal}, [(_is_a(enum.Flag), _read_flag), (_is_a(enum.Enum), _read_enum)])
