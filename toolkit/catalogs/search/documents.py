@@ -100,6 +100,7 @@ def weigh_word(field: DocumentField, word_count: int) -> int:
     return round(_UNIT * weight / (1 - LENGTH_IMPORTANCE + LENGTH_IMPORTANCE * max(word_count, least) / usual))
 
 
+@lru_cache(maxsize=1 << 13)
 def sum_to_worth(total: int) -> float:
     """Return the worth, 0 to 1, of a word whose occurrences in a tool have weights of this *total*."""
     return _WORTHS[WORTH_STEPS * total // (int(SATURATION * _UNIT) + total)]

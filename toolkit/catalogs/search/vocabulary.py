@@ -2,7 +2,7 @@
 The words that the tools use, and the words that an unknown word may stand for.
 
 Words are added and removed together with the tools that have them. The tables for words that are unfinished or misspelt
-are built by the first query that has such a word.
+are built by the first query that has such a word, and follow the tools from then on.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Vocabulary:
             _append(self._stems_by_root, find_root(word_stem), word_stem)
         if self._sorted_words is not None:
             insort(self._sorted_words, word)
-        self._spelling = None
+        if self._spelling is not None:
+            self._spelling.add(word)
 
     def remove(self, word: str) -> None:
         """Remove *word*, which no tool has any more."""
@@ -64,7 +65,8 @@ class Vocabulary:
             _discard(self._stems_by_root, find_root(word_stem), word_stem)
         if self._sorted_words is not None:
             del self._sorted_words[bisect_left(self._sorted_words, word)]
-        self._spelling = None
+        if self._spelling is not None:
+            self._spelling.remove(word)
 
     def words_with_stem(self, word_stem: str) -> list[str]:
         """Return the words that have this stem."""
