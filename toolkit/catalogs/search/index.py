@@ -217,14 +217,16 @@ class Index:
         lookups = 0
         for number, (use, weight) in enumerate(parsed.terms):
             lookups += len(use.tools)
-            names: Iterable[str] = use.tools
+            worth = use.worth
             if max_tools is not None and lookups > MAX_LOOKUPS and len(scores) >= max(max_tools, MIN_FOUND_TOOLS):
                 if len(scores) * (len(parsed.terms) - number) > MAX_FURTHER_LOOKUPS:
                     scores = self._choose_best(scores, max_tools, MAX_RANKED_TOOLS)
-                names = scores.keys() & use.tools
-            worth = use.worth
-            for name in names:
-                scores[name] = scores.get(name, 0.0) + worth[name] * weight
+                worth = {name: worth[name] for name in scores.keys() & use.tools}
+            if scores:
+                for name, value in worth.items():
+                    scores[name] = scores.get(name, 0.0) + value * weight
+            else:
+                scores = {name: value * weight for name, value in worth.items()}
         return scores
 
     def _choose_best(self, scores: dict[str, float], max_tools: int | None, usual_count: int) -> dict[str, float]:

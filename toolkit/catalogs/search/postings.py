@@ -73,7 +73,7 @@ class Postings:
 
     def __contains__(self, word_stem: object) -> bool:
         """Return whether any tool has this stem."""
-        return word_stem in self.vocabulary.words_by_stem or f"{_JOINED}{word_stem}" in self._places
+        return word_stem in self.vocabulary.words_by_stem or word_stem in self._places.joined_stems
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add *documents*, whose names are new."""
@@ -83,7 +83,8 @@ class Postings:
             self.texts[name] = texts = list_texts(document)
             for place, runs in enumerate(split_fields(texts), number << _FIELD_BITS):
                 if runs:
-                    self._forget_computed(runs)
+                    if self._uses or self._tools:
+                        self._forget_computed(_list_words(runs))
                     word_count = reader.note(runs, place)
                     self._weights[place] = weigh_word(FIELDS[place & _FIELD_MASK], word_count)
             self._numbers[name], self._names[number] = number, name
@@ -97,8 +98,9 @@ class Postings:
         number = self._numbers.pop(name)
         for place, runs in enumerate(split_fields(self.texts.pop(name)), number << _FIELD_BITS):
             self._weights.pop(place, None)
-            self._forget_computed(runs)
-            for word in _list_words(runs):
+            words = list(_list_words(runs))
+            self._forget_computed(words)
+            for word in words:
                 places = self._places[word]
                 del places[bisect_left(places, place)]  # the places ascend, as the numbers of new tools do
                 if not places:
@@ -108,8 +110,8 @@ class Postings:
         self.foreign.discard(name)
         self._reader.clear()  # it may have the places of a word that was discarded
 
-    def _forget_computed(self, runs: Iterable[str]) -> None:
-        for word in _list_words(runs) if self._uses or self._tools else ():
+    def _forget_computed(self, words: Iterable[str]) -> None:
+        for word in words:
             self._tools.pop(word, None)
             self._uses.pop(word[1:] if word.startswith(_JOINED) else stem(word), None)
 
@@ -159,14 +161,22 @@ def read_stems(text: str) -> Iterator[str]:
 
 
 class _PlacesByWord(dict[str, "array[int]"]):
-    """The places of each word. A word that is looked up for the first time is added to the vocabulary."""
+    """
+    The places of each word. A word that is looked up for the first time is added to the vocabulary.
+
+    Attributes:
+        joined_stems: The stems of the joined words, which are not in the vocabulary.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
         self._vocabulary = vocabulary
+        self.joined_stems: set[str] = set()
 
     def __missing__(self, word: str) -> array[int]:
-        if not word.startswith(_JOINED):
+        if word.startswith(_JOINED):
+            self.joined_stems.add(word[1:])
+        else:
             self._vocabulary.add(word)
         places = self[word] = array("L")
         return places
@@ -174,7 +184,9 @@ class _PlacesByWord(dict[str, "array[int]"]):
     def discard(self, word: str) -> None:
         """Remove *word*, which has no places any more."""
         del self[word]
-        if not word.startswith(_JOINED):
+        if word.startswith(_JOINED):
+            self.joined_stems.discard(word[1:])
+        else:
             self._vocabulary.remove(word)
 
 

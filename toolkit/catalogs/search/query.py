@@ -103,8 +103,10 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
     for run in runs:
         reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
 
+    uses = {key: postings.find(key) for key in (*reader.factors, *reader.word_by_relative)}
+
     def rarity(key: str) -> float:
-        return _rarity(len(postings.find(key).tools), tool_count)
+        return _rarity(len((uses.get(key) or postings.find(key)).tools), tool_count)
 
     weights = {
         key: factor * rarity(key) * (GROUP_FACTOR if key in group_words else 1.0)
@@ -122,15 +124,15 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
     for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
         weight = EXACT_FORM_WEIGHT * weights[key]
         full_score += weight
-        users, use = postings.tools_with_word(text), postings.find(key)
+        users, use = postings.tools_with_word(text), uses[key]
         if len(users) == len(use.tools):
             weights[key] += weight  # no tool has another form of it
         elif users:
             exact.append((users, use.worth, weight))
-    terms = [(postings.find(key), weight) for key, weight in _take_weightiest(weights)]
+    terms = [(uses[key], weight) for key, weight in _take_weightiest(weights)]
     terms.sort(key=lambda term: len(term[0].tools))
     shown, shown_joined = (
-        [(text, postings.find(key).tools) for key, text in texts.items()]
+        [(text, uses[key].tools) for key, text in texts.items()]
         for texts in (reader.text_by_term, reader.text_by_joined_word)
     )
     return ParsedQuery(terms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
