@@ -186,7 +186,7 @@ class CatalogView:
 
         *request* is what the user asked for, in the user's words, if a model wrote the *query*. It counts half.
 
-        The first search builds an index, which takes most of a second for ten thousand tools. In an event loop, write
+        The first search builds an index, which takes about a second for ten thousand tools. In an event loop, write
         `await asyncio.to_thread(catalog.search, query)`. The dispatcher runs `tool_search` in a thread.
         """
         return self._search(query, limit, (), group=group, ranker=ranker, request=request)
