@@ -330,6 +330,27 @@ def test_what_happens_in_isolation_is_undone():
     assert "e" not in catalog
 
 
+@pytest.mark.parametrize("every", [1, 7, 200, 1000])
+def test_tools_added_one_by_one_are_there_at_once_and_in_order(every):
+    """A catalog that is read now and then puts its tools together at other moments. No table changes afterwards."""
+    catalog, tables = Catalog(), []
+    names = [f"t{number}" for number in range(300)]
+    for number, name in enumerate(names):
+        catalog.add(named(name, aliases=[f"a{number}"]))
+        tables.append(catalog.table)
+        assert catalog.table.find(name) is catalog.table.find(f"a{number}") is not None
+        assert catalog.table.find("t0") is not None
+        assert catalog.table.find(f"t{number + 1}") is catalog.table.find(number) is None
+        if number % every == every - 1:
+            assert catalog.names() == names[: number + 1]
+    with pytest.raises(DuplicateTool):
+        catalog.add(named("a150"))
+    assert catalog.names() == names
+    for number, table in enumerate(tables, 1):
+        assert list(table.tools) == names[:number]
+        assert list(table.aliases) == [f"a{other}" for other in range(number)]
+
+
 @pytest.mark.unmeasured
 def test_adding_from_several_threads_loses_nothing():
     """Eight threads, fifty tools each; every thread's own in its order."""

@@ -246,13 +246,13 @@ def test_an_index_that_was_being_changed_is_built_again_in_a_child(catalog):
     entered, go = threading.Event(), threading.Event()
 
     class Halting(Vocabulary):
-        def add(self, texts):
+        def add(self, word):
             if threading.current_thread() is not threading.main_thread():
                 entered.set()
                 go.wait(60)
-            super().add(texts)
+            super().add(word)
 
-    catalog._finder._index._vocabulary.__class__ = Halting
+    catalog._finder._index._postings.vocabulary.__class__ = Halting
     catalog.alias("boil", "double")
 
     def search():

@@ -33,7 +33,7 @@ ORDER = {
     "calls/approval": "case request claim answer stage __init__",
     "calls/background": "jobs detached_calls __init__",
     "catalogs": "snapshot search/ summaries foreign_text foreign_names views tool_reports sources __init__",
-    "catalogs/search": "words synonyms documents fusion embeddings spelling vocabulary query index __init__ finder",
+    "catalogs/search": "words synonyms documents fusion embeddings spelling vocabulary postings query index __init__ finder",
     "cli": "argument_values output settings_options display/ completion/ openapi_targets server_targets targets user_extensions kept_rules interruptible_loop approval_prompt exit_codes failures client_files call_policy reloading command run_database commands/ main __init__",
     "cli/commands": "saved_files run_driver agent chat audit_summary call check completion eval explain templates new_project list run_report run_decisions runs schema search serve inspector_page settings show trace trust mcp workloads worker __init__",
     "cli/completion": "known_names shell_scripts __init__",

@@ -131,7 +131,7 @@ class Catalog(CatalogView):
                 raise DuplicateTool(f"`{alias}` cannot be an alias of `{name}`: it is {describe_place(holder)}")
             if alias != tool.name:
                 aliases[alias] = tool.name
-            self._check_names(content, aliases, [alias])
+            self._check_names(Table(content, aliases), [alias])
         return self
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -218,18 +218,27 @@ class Catalog(CatalogView):
                 )
         return self
 
-    def _add_offers(self, offers: Iterable[CatalogEntry], replace: bool = False) -> Self:
-        touched: list[str] = []
-        with self._change(touched) as (content, aliases):
-            for offer in offers:
-                touched += (offer.tool.name, *offer.aliases)
-                _place_offer(offer, content, aliases, replace)
-            self._check_names(content, aliases, touched)
+    def _add_offers(self, offers: Sequence[CatalogEntry], replace: bool = False) -> Self:
+        names = [name for offer in offers for name in (offer.tool.name, *offer.aliases)]
+        with self._lock:
+            table = self._table
+            if any(map(table.find, names)) or len(set(names)) < len(names):
+                content, aliases = dict(table.tools), dict(table.aliases)
+                for offer in offers:
+                    _place_offer(offer, content, aliases, replace)
+                table = Table(content, aliases)
+            else:
+                table = table.extended(
+                    {offer.tool.name: offer.tool for offer in offers},
+                    {alias: offer.tool.name for offer in offers for alias in offer.aliases},
+                )
+            self._check_names(table, names)
+            news = self._set_table(table, names)
+        _notify(*news)
         return self
 
-    def _check_names(self, content: dict[str, Tool], aliases: dict[str, str], newcomers: Sequence[str]) -> None:
+    def _check_names(self, table: Table, newcomers: Sequence[str]) -> None:
         """Check the names of *newcomers* if the catalog has tools from outside, which most catalogs do not."""
-        table = Table(content, aliases)
         self._has_foreign = self._has_foreign or has_foreign(filter(None, map(table.find, newcomers)))
         if self._has_foreign:
             from .catalogs.foreign_names import check_foreign_names
@@ -245,20 +254,22 @@ class Catalog(CatalogView):
         of tools need not be compared with itself. None stands for any names.
         """
         with self._lock:
-            before = self._table
-            content, aliases = dict(before.tools), dict(before.aliases)
+            content, aliases = dict(self._table.tools), dict(self._table.aliases)
             yield content, aliases
-            self._table = Table(content, aliases)
-            for forget in list(self._watchers.values()):
-                forget()
-            change = diff_tables(before, self._table, touched) if self._listeners else None
-            listeners = list(self._listeners.values())
-        if change is not None and (change.added or change.removed):
-            _notify(listeners, change)
+            news = self._set_table(Table(content, aliases), touched)
+        _notify(*news)
+
+    def _set_table(self, table: Table, touched: Collection[str] | None) -> tuple[list[Listener], Change]:
+        """Make *table* the content, and return the listeners and the change that they have to be told."""
+        before, self._table = self._table, table
+        for forget in list(self._watchers.values()):
+            forget()
+        listeners = list(self._listeners.values())
+        return listeners, diff_tables(before, table, touched) if listeners else Change((), ())
 
 
 def _notify(listeners: Iterable[Listener], change: Change) -> None:
-    for listener in listeners:
+    for listener in listeners if change.added or change.removed else ():
         try:
             listener(change)
         except Exception:  # the change has happened, and the other listeners must still be called

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .._option_checks import describe_type
 from .._plumbing.forks import unlock_properties_in_children
@@ -63,6 +63,10 @@ class Table:
         """The tools that are not deferred, in their order."""
         return tuple(tool for tool in self.tools.values() if not tool.facts.defer)
 
+    def extended(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Table:
+        """Return this table with more *tools* and *aliases*, whose names are new, after its own."""
+        return LongerTable(self.tools, tools, {**self.aliases, **aliases} if aliases else self.aliases)
+
     def selected(self, keep: Callable[[Tool], bool]) -> Table:
         """Return the part of the table with the tools for which *keep* returns true, and their aliases."""
         tools = {name: tool for name, tool in self.tools.items() if keep(tool)}
@@ -82,6 +86,47 @@ class Table:
     def names_of(self, tool: Tool) -> frozenset[str]:
         """Return every name that *tool* has here or had."""
         return names_of(tool).union(self.aliases_of(tool.name))
+
+
+class LongerTable(Table):
+    """
+    The tools *older* and then the tools *newest*, with *aliases*.
+
+    The dictionary of all tools is made when it is first read. So a tool that is added to thousands costs a copy of the
+    newest tools only, until some code reads the table.
+    """
+
+    _older: Mapping[str, Tool]
+    _newest: Mapping[str, Tool]
+
+    def __init__(self, older: Mapping[str, Tool], newest: Mapping[str, Tool], aliases: Mapping[str, str]) -> None:
+        vars(self).update(_older=older, _newest=newest, aliases=aliases)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "tools":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        vars(self)["tools"] = tools = {**self._older, **self._newest}  # two threads may make two equal dictionaries
+        return tools
+
+    def find(self, name: object) -> Tool | None:
+        if not isinstance(name, str):
+            return None
+        tool = self._find_own(name)
+        return self._find_own(self.aliases.get(name, "")) if tool is None else tool
+
+    def _find_own(self, name: str) -> Tool | None:
+        tool = self._older.get(name)
+        return self._newest.get(name) if tool is None else tool
+
+    def extended(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Table:
+        newest = {**self._newest, **tools}
+        if len(newest) > _MAX_NEWEST:
+            return super().extended(tools, aliases)
+        return LongerTable(self._older, newest, {**self.aliases, **aliases} if aliases else self.aliases)
+
+
+_MAX_NEWEST = 128
+"""The most tools that are copied with each addition. With more, the next addition copies all tools."""
 
 
 @record(frozen=True, slots=True)

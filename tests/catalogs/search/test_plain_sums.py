@@ -4,6 +4,7 @@ An index answers as plain sums over all tools would, and as one that was built a
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import permutations
 from unicodedata import normalize
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.catalogs.search import Document, Index
-from toolkit.catalogs.search.documents import read_document
+from toolkit.catalogs.search.documents import FIELDS, list_texts, sum_to_worth, weigh_word
 from toolkit.catalogs.search.index import MAX_LOOKUPS, MIN_SHARE_OF_BEST, MIN_SHARE_OF_FULL
 from toolkit.catalogs.search.query import parse_query
 from toolkit.catalogs.search.words import normalise_name, read_run, split_runs
@@ -37,25 +38,62 @@ catalogs = st.lists(documents, max_size=8, unique_by=lambda document: document.n
 queries = st.lists(st.sampled_from(ASKED), max_size=4, unique_by=lambda word: word.lower()[:4]).map(" ".join)
 
 
+def read_all(text):
+    return [reading for reading in map(read_run, split_runs(text)) if reading]
+
+
+def weigh(document):
+    """Return the weight of each stem in *document*, by going through its texts."""
+    totals = Counter()
+    for field, text in zip(FIELDS, list_texts(document), strict=True):
+        readings = read_all(text)
+        stems = [stem for _, stems, _ in readings for stem in stems]
+        for stem in [*stems, *(whole for _, _, whole in readings if whole)]:
+            totals[stem] += weigh_word(field, len(stems))
+    return {stem: sum_to_worth(total) for stem, total in totals.items()}
+
+
+def words_of(document):
+    return {text for part in list_texts(document) for texts, _, _ in read_all(part) for text in texts}
+
+
+def join_phrases(document):
+    parts = ["\n".join((document.name, *document.aliases)), document.hint, document.description]
+    stems = [[stem for _, stems, _ in read_all(part) for stem in stems] for part in parts if part]
+    return f" {' | '.join(map(' '.join, stems))} "
+
+
 def summed(documents, query, limit, keep):
     """The names and scores that *query* finds, by going through all tools and all words."""
-    entries = {document.name: (document, *read_document(document)) for document in documents}
-    index = Index(documents)
-    asked = parse_query(query, index._worth_by_word, index._vocabulary, len(entries))
-    assert sum(len(index._worth_by_word[key]) for key, _ in asked.terms) <= MAX_LOOKUPS
+    postings = Index(documents)._postings
+    weights = {document.name: weigh(document) for document in documents}
+    for stem in {stem for worth in weights.values() for stem in worth}:
+        expected = {name: worth[stem] for name, worth in weights.items() if stem in worth}
+        assert postings.find(stem) == (expected, expected.keys())
+    asked = parse_query(query, postings, len(documents))
+    assert sum(len(use.tools) for use, _ in asked.terms) <= MAX_LOOKUPS
     places = []
-    for name, (document, worth, phrases, texts, names, _) in entries.items():
-        score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
-        missing = [synonyms for word, synonyms in asked.synonyms.items() if word not in worth]
-        score += sum(max(worth.get(synonym.key, 0.0) * synonym.weight for synonym in synonyms) for synonyms in missing)
+    for document in documents:
+        name, phrases = document.name, join_phrases(document)
+        spellings = set(map(normalise_name, (name, *document.aliases)))
+        score = sum(use.worth.get(name, 0.0) * weight for use, weight in asked.terms)
+        missing = [synonyms for tools, synonyms in asked.synonyms if name not in tools]
+        score += sum(max(use.worth.get(name, 0.0) * weight for use, weight, _ in synonyms) for synonyms in missing)
         score += sum(weight for pair, weight in asked.pairs if pair in phrases)
-        score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)
-        score = round(1.0 if normalise_name(query.strip()) in names else score / asked.full_score, 9)
+        score += sum(worth[name] * weight for tools, worth, weight in asked.exact if name in tools)
+        score = round(1.0 if normalise_name(query.strip()) in spellings else score / asked.full_score, 9)
         is_aside = score == 1.0 and query.strip() not in (name, *document.aliases)
         if score >= MIN_SHARE_OF_FULL and name in keep:
             places.append((-score, is_aside, document.is_imported, name))
     best = -min(places)[0] if places else 0.0
     return [(name, -score) for score, _, _, name in sorted(places) if -score >= best * MIN_SHARE_OF_BEST][:limit]
+
+
+@given(catalogs)
+def test_the_tools_with_a_word_are_those_that_have_it_in_this_form(documents):
+    postings = Index(documents)._postings
+    for word in set().union(*map(words_of, documents)):
+        assert postings.tools_with_word(word) == {document.name for document in documents if word in words_of(document)}
 
 
 @given(catalogs, queries, st.integers(1, 8), st.sets(st.sampled_from(NAMES)))
@@ -100,26 +138,29 @@ def test_an_index_that_followed_its_tools_is_one_built_at_once(steps, query):
 
 def tables(index):
     """What *index* knows, with the tables that are made when they are needed."""
-    vocabulary = index._vocabulary
+    postings = index._postings
+    vocabulary = postings.vocabulary
     index.search("unheard")
     vocabulary.find_completions("unheard")
     vocabulary.find_repairs("unheard")
     spelling = vocabulary._spelling
     under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._words_by_rest.items()}
     return (
-        index._words,
-        index._phrases,
-        index._texts,
-        index._names,
         index._aliases,
-        dict(index._worth_by_word),
-        index._tools_by_name,
-        index._foreign,
-        vocabulary._tool_counts,
-        vocabulary._words_by_beginning,
+        {name: set(tools) for name, tools in index._tools_by_name.items()},
+        +index._group_words,
+        postings.texts,
+        postings.foreign,
+        {word: postings.tools_with_word(word) for word in postings._places},
+        {stem: list(postings.find(stem).worth.items()) for stem in vocabulary.words_by_stem},
+        len(postings._weights),
+        postings._numbers.keys(),
+        set(postings._names.values()),
+        {stem: set(words.split()) for stem, words in vocabulary.words_by_stem.items()},
+        {root: set(stems.split()) for root, stems in vocabulary._stems_by_root.items()},
+        vocabulary._sorted_words,
         under,
         spelling._long_words,
-        {root: set(words) for root, words in vocabulary._words_by_root.items()},
     )
 
 

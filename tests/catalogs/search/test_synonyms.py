@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.catalogs.search import Document, Index, synonyms
-from toolkit.catalogs.search.query import MAX_RUNS_WITH_SYNONYMS, MAX_TOOLS_OF_SYNONYM
+from toolkit.catalogs.search.query import MAX_RUNS_WITH_SYNONYMS, MAX_PLACES_OF_SYNONYM
 from toolkit.catalogs.search.synonyms import find_synonyms
 from toolkit.catalogs.search.words import STOP_WORDS, stem
 
@@ -84,8 +84,8 @@ def test_a_long_query_has_no_synonyms() -> None:
 
 
 def test_a_synonym_that_very_many_tools_have_does_not_count() -> None:
-    others = [Document(name=f"door_{number}") for number in range(3 * MAX_TOOLS_OF_SYNONYM)]
-    index = Index([*others, *(Document(name=f"invoice_{number}") for number in range(MAX_TOOLS_OF_SYNONYM))])
+    others = [Document(name=f"door_{number}") for number in range(3 * MAX_PLACES_OF_SYNONYM)]
+    index = Index([*others, *(Document(name=f"invoice_{number}") for number in range(MAX_PLACES_OF_SYNONYM))])
     assert index.search("bill")
     index.add(Document(name="one_invoice_more"))
     assert index.search("bill") == []

@@ -12,10 +12,9 @@ from toolkit.catalogs.search.vocabulary import MAX_ALTERNATIVES, Vocabulary
 
 
 def vocabulary(**counts):
-    made = Vocabulary()
-    for word, count in counts.items():
-        for _ in range(count):
-            made.add([word])
+    made = Vocabulary(lambda word: counts.get(word, 0))
+    for word in counts:
+        made.add(word)
     return made
 
 
@@ -60,12 +59,11 @@ def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
     words = vocabulary(weather=2)
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
     assert [word for word, _ in words.find_completions("weath")] == ["weather"]
-    words.remove(["weather"])
-    assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
-    words.remove(["weather"])
+    words.remove("weather")
     assert words.find_repairs("weahter") == words.find_completions("weath") == []
-    words.add(["weather"])
+    words.add("weather")
     assert [word for word, _ in words.find_repairs("weahter")] == ["weather"]
+    assert [word for word, _ in words.find_completions("weath")] == ["weather"]
 
 
 def test_a_slip_in_a_long_word_counts_less_against_it():
@@ -78,11 +76,14 @@ def test_a_slip_in_a_long_word_counts_less_against_it():
 def test_completions_are_the_words_that_begin_so(words, text):
     """Whatever the scripts, and also of words that came or went after the first lookup."""
     gone, early, late = words[::3], words[1::3], words[2::3]
-    made = Vocabulary()
-    made.add([*gone, *early])
+    made = Vocabulary(lambda word: word in early + late)
+    for word in gone + early:
+        made.add(word)
     made.find_completions("abc")
-    made.remove(gone)
-    made.add(late)
+    for word in gone:
+        made.remove(word)
+    for word in late:
+        made.add(word)
     longer = [word for word in early + late if word.startswith(text) and word != text]
     expected = longer if text not in early + late and (len(text) >= 3 or not text.isascii()) else []
     assert [word for word, _ in made.find_completions(text)] == sorted(expected)[:MAX_ALTERNATIVES]

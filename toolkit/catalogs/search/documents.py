@@ -9,13 +9,10 @@ the other tools. So a tool's weights never change when other tools are added or 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
-from operator import itemgetter
+from functools import lru_cache
 from typing import NamedTuple
 
-from .words import RunReading, normalise_name, read_run, split_runs
-
-__all__ = ["Document", "IndexEntry", "read_document"]
+__all__ = ["FIELDS", "GROUP", "Document", "list_texts", "sum_to_worth", "weigh_word"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,25 +40,6 @@ class Document:
     parameters: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     is_imported: bool = False
-
-
-class IndexEntry(NamedTuple):
-    """
-    A document after its words were read.
-
-    Attributes:
-        worth: The weight of each stem in the document, 0 to 1.
-        phrases: The stems of the name, the hint and the description in their order, with a space around each.
-        texts: The document's words as they are spelt, each once.
-        names: The document's name and aliases in the form in which names are compared.
-        group: The stems of the document's group.
-    """
-
-    worth: dict[str, float]
-    phrases: str
-    texts: tuple[str, ...]
-    names: tuple[str, ...]
-    group: tuple[str, ...]
 
 
 class DocumentField(NamedTuple):
@@ -95,42 +73,34 @@ SATURATION = 2.2
 """The sum of weights at which a word reaches half of its greatest possible worth."""
 
 
-def read_document(document: Document) -> IndexEntry:
-    """Return the entry for *document*, with the weight of each word."""
-    names = (document.name, *document.aliases)
-    fields = (
-        (NAME, "\n".join(names)),
-        (GROUP, document.group),
-        (HINT, document.hint),
-        (DESCRIPTION, document.description),
-        (PARAMETERS, "\n".join(document.parameters)),
-        (TEXTS, "\n".join(document.texts)),
-    )
-    sums: dict[str, float] = {}
-    get = sums.get
-    phrases: list[str] = []
-    all_readings: list[RunReading] = []
-    # Maps and chains are faster than loops. This code takes most of the time of building an index.
-    for (weight, usual, is_phrase, least), text in fields:
-        if not text:
-            continue
-        readings: list[RunReading] = list(filter(None, map(read_run, split_runs(text))))
-        all_readings += readings
-        stems = list(chain.from_iterable(map(_get_stems, readings)))
-        if is_phrase:
-            phrases.append(" ".join(stems))
-        word_weight = weight / (1 - LENGTH_IMPORTANCE + LENGTH_IMPORTANCE * max(len(stems), least) / usual)
-        stems += filter(None, map(_get_whole, readings))
-        for stem in stems:
-            sums[stem] = get(stem, 0.0) + word_weight
-    worth = {stem: _ROUNDED_WORTHS[int(WORTH_STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
-    texts = tuple(dict.fromkeys(chain.from_iterable(map(_get_texts, all_readings))))
-    spellings = tuple(dict.fromkeys(map(normalise_name, names)))
-    group = tuple(chain.from_iterable(map(_get_stems, filter(None, map(read_run, split_runs(document.group))))))
-    return IndexEntry(worth, f" {' | '.join(phrases)} ", texts, spellings, group)
-
+FIELDS = (NAME, GROUP, HINT, DESCRIPTION, PARAMETERS, TEXTS)
 
 WORTH_STEPS = 250
-_ROUNDED_WORTHS = [step / WORTH_STEPS for step in range(WORTH_STEPS + 1)]
+_WORTHS = [step / WORTH_STEPS for step in range(WORTH_STEPS + 1)]
+_UNIT = 1 << 32
+"""Weights are added as whole multiples of 1 / `_UNIT`, so that their sum does not depend on their order."""
 
-_get_texts, _get_stems, _get_whole = map(itemgetter, range(3))
+
+def list_texts(document: Document) -> tuple[str, ...]:
+    """Return the text of each of `FIELDS` in *document*."""
+    return (
+        "\n".join((document.name, *document.aliases)),
+        document.group,
+        document.hint,
+        document.description,
+        "\n".join(document.parameters),
+        "\n".join(document.texts),
+    )
+
+
+@lru_cache(maxsize=1 << 10)
+def weigh_word(field: DocumentField, word_count: int) -> int:
+    """Return the weight of one word in *field* if the field has *word_count* words."""
+    weight, usual, _, least = field
+    return round(_UNIT * weight / (1 - LENGTH_IMPORTANCE + LENGTH_IMPORTANCE * max(word_count, least) / usual))
+
+
+@lru_cache(maxsize=1 << 13)
+def sum_to_worth(total: int) -> float:
+    """Return the worth, 0 to 1, of a word whose occurrences in a tool have weights of this *total*."""
+    return _WORTHS[WORTH_STEPS * total // (int(SATURATION * _UNIT) + total)]

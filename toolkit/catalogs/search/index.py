@@ -11,16 +11,17 @@ looked up only for the best of them. Neighbouring words, and the exact forms of 
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable
-from heapq import nlargest, nsmallest
-from typing import Any, NamedTuple
+from heapq import nsmallest
+from itertools import islice
+from typing import NamedTuple
 
 from ..._plumbing.forks import unlock_in_children
-from .documents import Document, read_document
+from .documents import Document
 from .fusion import Ranker, blend_of, blend_scores, score_with_ranker
+from .postings import Postings, Use, read_stems
 from .query import ParsedQuery, parse_query
-from .vocabulary import Vocabulary
 from .words import normalise_name
 
 __all__ = ["Hit", "Index"]
@@ -30,6 +31,9 @@ MAX_LOOKUPS, MIN_FOUND_TOOLS = 600, 50
 
 MAX_FURTHER_LOOKUPS, MAX_RANKED_TOOLS = 5_000, 200
 """If that would still be so many lookups, the other words are looked up only for so many tools, the best."""
+
+MAX_COMPARED_TERMS = 8
+"""The most words of a query for which the tools of the rarest word are compared with those of each other word."""
 
 MAX_REFINED_TOOLS = 20
 """The number of tools whose neighbouring words and exact forms of words are compared, unless the caller wants more."""
@@ -65,11 +69,10 @@ class Hit(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """A tool, its share of the query's full score, and the weights of its words."""
+    """A tool, and its share of the query's full score."""
 
     name: str
     score: float
-    worth: dict[str, float]
 
 
 class Index:
@@ -88,50 +91,34 @@ class Index:
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         # A child that is forked during a change has to make a new index.
         self._lock = unlock_in_children(threading.Lock())
-        # These tables have the names of tools as keys. One record for each tool would be an object that every full
-        # garbage collection visits; the collector does not visit dictionaries and tuples that hold only text and
-        # numbers.
-        self._words: dict[str, dict[str, float]] = {}
-        self._phrases: dict[str, str] = {}
-        self._texts: dict[str, tuple[str, ...]] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._postings = Postings()
         self._aliases: dict[str, tuple[str, ...]] = {}
-        self._groups: dict[str, tuple[str, ...]] = {}
-        self._foreign: set[str] = set()
-        # These tables have words as keys, and are built from the tables above.
-        self._worth_by_word: defaultdict[str, dict[str, float]] = defaultdict(dict)
-        self._tools_by_name: dict[str, dict[str, None]] = {}
+        self._tools_by_name: dict[str, tuple[str, ...]] = {}
         self._group_words: Counter[str] = Counter()
-        self._vocabulary = Vocabulary()
-        for document in documents:
-            self.add(document)
+        self._postings.add(map(self._name, documents))
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._postings.texts)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._words
+        return name in self._postings.texts
 
     def add(self, document: Document) -> None:
         """Add *document*, or replace the document of the same name."""
-        name, (words, phrases, texts, names, group) = document.name, read_document(document)
         with self._lock:
-            if name in self._words:
-                self._forget(name)
-            self._words[name], self._phrases[name], self._texts[name], self._names[name] = words, phrases, texts, names
-            if document.aliases:
-                self._aliases[name] = document.aliases
-            if group:
-                self._groups[name] = group
-                self._group_words.update(group)
-            if document.is_imported:
-                self._foreign.add(name)
-            worth_by_word = self._worth_by_word
-            for key, worth in words.items():
-                worth_by_word[key][name] = worth
-            for spelling in names:
-                self._tools_by_name.setdefault(spelling, {})[name] = None
-            self._vocabulary.add(texts)
+            self._postings.add([self._name(document)])
+
+    def _name(self, document: Document) -> Document:
+        """Return *document*, after its names and its group were added, and a document of the same name was removed."""
+        if document.name in self:
+            self._forget(document.name)
+        if document.aliases:
+            self._aliases[document.name] = document.aliases
+        if document.group:
+            self._group_words.update(read_stems(document.group))
+        for spelling in dict.fromkeys(map(normalise_name, (document.name, *document.aliases))):
+            self._tools_by_name[spelling] = (*self._tools_by_name.get(spelling, ()), document.name)
+        return document
 
     def remove(self, name: str) -> None:
         """
@@ -141,7 +128,7 @@ class Index:
             KeyError: No tool in the index has this name.
         """
         with self._lock:
-            if name not in self._words:
+            if name not in self:
                 raise KeyError(f"no tool named `{name}` in the index")
             self._forget(name)
 
@@ -185,8 +172,8 @@ class Index:
         self, query: str, limit: int, predicate: Callable[[str], bool] | None, ranker: Ranker
     ) -> list[Hit]:
         with self._lock:
-            words, foreign = self._words.copy(), self._foreign.copy()
-        names = [name for name in words if predicate is None or predicate(name)]
+            all_names, foreign = list(self._postings.texts), self._postings.foreign.copy()
+        names = [name for name in all_names if predicate is None or predicate(name)]
         parsed, matches = self._find(query, None)
         allowed = set(names)
         ours = {
@@ -205,14 +192,14 @@ class Index:
             return -scores[name], named.get(name, 0), name in foreign, name
 
         best = nsmallest(limit, scores, key=sort_key)
-        return _hits([_Match(name, scores[name], words[name]) for name in best], parsed)
+        return _hits([_Match(name, scores[name]) for name in best], parsed)
 
     def _find(self, query: str, max_tools: int | None) -> tuple[ParsedQuery, list[_Match]]:
         """Return the parsed *query*, and in order the best *max_tools* tools that have part of it, or all of them."""
         literal = query.strip()
         with self._lock:
-            words, foreign = self._words, self._foreign
-            parsed = parse_query(query, self._worth_by_word, self._vocabulary, len(words), self._group_words)
+            foreign = self._postings.foreign
+            parsed = parse_query(query, self._postings, len(self), self._group_words)
             scores = self._score_by_words(parsed, max_tools)
             self._add_synonyms(scores, parsed)
             shares = self._refine(self._choose_best(scores, max_tools, MAX_REFINED_TOOLS), parsed)
@@ -221,34 +208,37 @@ class Index:
             inexact_names = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
             places = [(-share, name in inexact_names, name in foreign, name) for name, share in shares.items()]
             places.sort()
-            return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:max_tools]]
+            return parsed, [_Match(name, -share) for share, _, _, name in places[:max_tools]]
 
     def _score_by_words(self, parsed: ParsedQuery, max_tools: int | None) -> dict[str, float]:
         """Return the score of each tool by its words. With *max_tools*, a tool that has only common words may miss."""
-        scores: dict[str, float] = {}
+        scores = {} if max_tools is None else _score_by_rarest(parsed.terms, max(max_tools, MAX_REFINED_TOOLS))
+        if scores:
+            return scores
         lookups = 0
-        for number, (key, weight) in enumerate(parsed.terms):
-            worth_by_tool = self._worth_by_word[key]
-            lookups += len(worth_by_tool)
+        for number, (use, weight) in enumerate(parsed.terms):
+            lookups += len(use.tools)
+            worth = use.worth
             if max_tools is not None and lookups > MAX_LOOKUPS and len(scores) >= max(max_tools, MIN_FOUND_TOOLS):
                 if len(scores) * (len(parsed.terms) - number) > MAX_FURTHER_LOOKUPS:
                     scores = self._choose_best(scores, max_tools, MAX_RANKED_TOOLS)
-                worth_by_tool = {name: worth_by_tool[name] for name in scores.keys() & worth_by_tool.keys()}
+                worth = {name: worth[name] for name in scores.keys() & use.tools}
             if scores:
-                for name, worth in worth_by_tool.items():
-                    scores[name] = scores.get(name, 0.0) + worth * weight
+                for name, value in worth.items():
+                    scores[name] = scores.get(name, 0.0) + value * weight
             else:
-                scores = {name: worth * weight for name, worth in worth_by_tool.items()}
+                scores = {name: value * weight for name, value in worth.items()}
         return scores
 
-    def _add_synonyms(self, scores: dict[str, float], parsed: ParsedQuery) -> None:
+    @staticmethod
+    def _add_synonyms(scores: dict[str, float], parsed: ParsedQuery) -> None:
         """Add to *scores*, for a word that a tool does not have, what the best of its synonyms is worth there."""
-        for word, synonyms in parsed.synonyms.items():
+        for tools, synonyms in parsed.synonyms:
             best: dict[str, float] = {}
-            for key, weight, _ in synonyms:
-                for name, worth in self._worth_by_word[key].items():
+            for use, weight, _ in synonyms:
+                for name, worth in use.worth.items():
                     best[name] = max(worth * weight, best.get(name, 0.0))
-            for name in best.keys() - self._worth_by_word.get(word, {}).keys():
+            for name in best.keys() - tools:
                 scores[name] = scores.get(name, 0.0) + best[name]
 
     def _choose_best(self, scores: dict[str, float], max_tools: int | None, usual_count: int) -> dict[str, float]:
@@ -256,8 +246,8 @@ class Index:
         count = len(scores) if max_tools is None else max(max_tools, usual_count)
         if len(scores) <= count:
             return scores
-        least = nlargest(count, scores.values())[-1]
-        foreign = self._foreign
+        least = sorted(scores.values(), reverse=True)[count - 1]
+        foreign = self._postings.foreign
         best = sorted((-score, name in foreign, name) for name, score in scores.items() if score >= least)
         return {name: -score for score, _, name in best[:count]}
 
@@ -265,34 +255,46 @@ class Index:
         """Return the shares of the full score, after neighbouring words and exact forms of words have been added."""
         shares: dict[str, float] = {}
         for name, score in scores.items():
-            phrases, extra = self._phrases[name], 0.0
+            phrases, extra = self._postings.phrases_of(name), 0.0
             for pair, weight in parsed.pairs:
                 if pair in phrases:
                     extra += weight
-            for text, key, weight in parsed.exact:
-                if text in self._texts[name]:
-                    extra += self._words[name][key] * weight
+            for tools, worth, weight in parsed.exact:
+                if name in tools:
+                    extra += worth[name] * weight
             share = round((score + extra) / parsed.full_score, SCORE_DIGITS)
             if share >= MIN_SHARE_OF_FULL:
                 shares[name] = share
         return shares
 
     def _forget(self, name: str) -> None:
-        self._foreign.discard(name)
-        self._aliases.pop(name, None)
-        self._group_words -= Counter(self._groups.pop(name, ()))
-        del self._phrases[name]
-        _discard(self._worth_by_word, self._words.pop(name), name)
-        _discard(self._tools_by_name, self._names.pop(name), name)
-        self._vocabulary.remove(self._texts.pop(name))
+        self._group_words -= Counter(read_stems(self._postings.group_of(name)))
+        for spelling in dict.fromkeys(map(normalise_name, (name, *self._aliases.pop(name, ())))):
+            tools = tuple(tool for tool in self._tools_by_name.pop(spelling) if tool != name)
+            if tools:
+                self._tools_by_name[spelling] = tools
+        self._postings.remove(name)
 
 
-def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:
-    for key in keys:
-        tools = table[key]
-        del tools[name]
-        if not tools:
-            del table[key]
+def _score_by_rarest(terms: list[tuple[Use, float]], count: int) -> dict[str, float]:
+    """
+    Return the scores of the tools that have the first of *terms* and can be among the best *count*.
+
+    These are the tools that have another term too, and those in which the first term has the greatest weight. The
+    result is empty if other terms select tools as well, or if going through all tools of the first term is quicker.
+    """
+    if not 0 < len(terms) <= MAX_COMPARED_TERMS:
+        return {}
+    (use, weight), *others = terms
+    lookups = len(use.tools) + (len(others[0][0].tools) if others else MAX_LOOKUPS)
+    if len(use.tools) < max(count, MIN_FOUND_TOOLS) or lookups <= MAX_LOOKUPS:
+        return {}
+    scores = {name: worth * weight for name, worth in islice(use.worth.items(), count)}
+    for other, other_weight in others:
+        for name in use.tools & other.tools:
+            score = scores.get(name)
+            scores[name] = (use.worth[name] * weight if score is None else score) + other.worth[name] * other_weight
+    return scores
 
 
 def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
@@ -305,13 +307,13 @@ def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
 
 def _hits(matches: list[_Match], parsed: ParsedQuery) -> list[Hit]:
     hits: list[Hit] = []
-    for name, score, worth in matches:
-        matched_words = dict.fromkeys(text for key, text in parsed.text_by_term.items() if key in worth)
-        for word, synonyms in parsed.synonyms.items():
-            if word not in worth:
-                matched_words |= dict.fromkeys(synonym.text for synonym in synonyms if synonym.key in worth)
+    for name, score in matches:
+        matched_words = dict.fromkeys(text for text, tools in parsed.tools_by_text if name in tools)
+        for tools, synonyms in parsed.synonyms:
+            if name not in tools:
+                matched_words |= dict.fromkeys(synonym.text for synonym in synonyms if name in synonym.use.tools)
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
-        joined_words = (text for key, text in parsed.text_by_joined_word.items() if key in worth)
+        joined_words = (text for text, tools in parsed.tools_by_joined_text if name in tools)
         hits.append(Hit(name, score, tuple(matched_words or joined_words)))
     return hits

@@ -12,7 +12,7 @@ address has less weight.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence, Sized
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
@@ -20,8 +20,8 @@ from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
+from .postings import Postings, Use
 from .synonyms import find_synonyms
-from .vocabulary import Vocabulary
 from .words import read_run, split_runs, stem
 
 __all__ = ["ParsedQuery", "Synonym", "parse_query"]
@@ -38,8 +38,8 @@ RELATIVE_WEIGHT = 0.7
 SYNONYM_WEIGHT = 0.5
 """The weight of a word that means nearly the same, relative to the word itself."""
 
-MAX_TOOLS_OF_SYNONYM = 100
-"""The most tools that have a synonym that counts. It says little about more tools, and takes time."""
+MAX_PLACES_OF_SYNONYM = 200
+"""The most places of a synonym that counts. It says little about more tools, and takes time."""
 
 MAX_RUNS_WITH_SYNONYMS = 25
 """The most words of a query whose synonyms count. A longer one says enough, and its words often mean something else."""
@@ -76,9 +76,9 @@ MAX_COUNTED_UNKNOWN = 8
 
 
 class Synonym(NamedTuple):
-    """The stem of a word that tools have in place of a word of the query, its weight, and the text to show for it."""
+    """A word that tools have in place of a word of the query: its use, its weight, and the text to show for it."""
 
-    key: str
+    use: Use
     weight: float
     text: str
 
@@ -88,78 +88,82 @@ class ParsedQuery(NamedTuple):
     The parsed form of a query.
 
     Attributes:
-        terms: The stems to look up, each with its weight. The stem that the fewest tools have is first.
-        synonyms: By the stem of a word of the query, the words that mean nearly the same. The best of them counts, for
-            a tool that does not have the word itself.
+        terms: The uses of the stems to look up, each with its weight. The stem that the fewest tools have is first.
+        synonyms: For a word of the query, the tools that have it, and the words that mean nearly the same. The best of
+            these counts, for a tool that does not have the word itself.
         pairs: The neighbouring stems, with a space around each, and the extra weight for them as neighbours.
-        exact: The words as they were spelt, each with its term and the extra weight for exactly this form. Only words
-            that some tools have in this form and others in another form are here.
-        text_by_term: The text of the query for each term that is a word, in the order of the query; "wether -> weather"
-            if another word is meant.
-        text_by_joined_word: The text of the query for two neighbouring words that are also looked up as one word, if a
-            tool has the second of them as a word of its own.
+        exact: For words as they were spelt: the tools that have this form, the weights of the stem, and the extra
+            weight for exactly this form. Only words that some tools have in this form and others in another form are
+            here.
+        tools_by_text: The text of the query for each term that is a word, in the order of the query, and the tools that
+            have the term. The text is "wether -> weather" if another word is meant.
+        tools_by_joined_text: The same for two neighbouring words that are also looked up as one word, if a tool has the
+            second of them as a word of its own.
         full_score: The score of a tool that has everything in the query.
     """
 
-    terms: list[tuple[str, float]]
-    synonyms: dict[str, list[Synonym]]
+    terms: list[tuple[Use, float]]
+    synonyms: list[tuple[frozenset[str], list[Synonym]]]
     pairs: list[tuple[str, float]]
-    exact: list[tuple[str, str, float]]
-    text_by_term: dict[str, str]
-    text_by_joined_word: dict[str, str]
+    exact: list[tuple[frozenset[str], dict[str, float], float]]
+    tools_by_text: list[tuple[str, frozenset[str]]]
+    tools_by_joined_text: list[tuple[str, frozenset[str]]]
     full_score: float
 
 
-def parse_query(
-    query: str,
-    tools_with: Mapping[str, Sized],
-    vocabulary: Vocabulary,
-    tool_count: int,
-    group_words: Container[str] = (),
-) -> ParsedQuery:
+def parse_query(query: str, postings: Postings, tool_count: int, group_words: Container[str] = ()) -> ParsedQuery:
     """
     Parse *query* into the terms to look up.
 
-    *tools_with* has the tools that have each stem, and *group_words* the stems of the names of groups.
+    *group_words* has the stems of the names of groups.
     """
     if len(query) > MAX_CHARS_AT_START + MAX_CHARS_AT_END:
         query = f"{query[:MAX_CHARS_AT_START]} {query[-MAX_CHARS_AT_END:]}"
     runs = split_runs(query)[:MAX_RUNS]
     path_runs = set(runs).difference(split_runs(_PATH.sub(" ", query))) if "/" in query else ()
-    reader = _TermReader(tools_with, vocabulary, len(runs))
+    reader = _TermReader(postings, len(runs))
     for run in runs:
         reader.add_run(run, PATH_FACTOR if run in path_runs else 1.0)
+
+    uses = {key: postings.find(key) for key in (*reader.factors, *reader.word_by_relative)}
+
+    def rarity(key: str) -> float:
+        return _rarity(len((uses.get(key) or postings.find(key)).tools), tool_count)
+
     weights = {
-        key: factor * _rarity(len(tools_with[key]), tool_count) * (GROUP_FACTOR if key in group_words else 1.0)
+        key: factor * rarity(key) * (GROUP_FACTOR if key in group_words else 1.0)
         for key, factor in reader.factors.items()
     }
     pairs: dict[str, float] = {}
     for pair in reader.pairs:
-        weight = sum(_rarity(len(tools_with[word]), tool_count) for word in pair.split())
-        pairs[pair] = PAIR_WEIGHT * min(weight, _rarity(1, tool_count))
+        pairs[pair] = PAIR_WEIGHT * min(sum(map(rarity, pair.split())), _rarity(1, tool_count))
     full_score = sum(weights.values()) + sum(pairs.values())
     full_score += min(len(reader.unknown), MAX_COUNTED_UNKNOWN) * _rarity(0, tool_count)
     for key, word in reader.word_by_relative.items():
         if key not in weights:
-            count = max(len(tools_with[key]), len(tools_with[word]) if word in tools_with else 0)
-            weights[key] = RELATIVE_WEIGHT * _rarity(count, tool_count)
+            weights[key] = RELATIVE_WEIGHT * min(rarity(key), rarity(word))
     synonyms: dict[str, list[Synonym]] = {}
     for key, (word, text) in reader.word_by_synonym.items():
         if key not in weights:
-            count = max(len(tools_with[key]), len(tools_with[word]) if word in tools_with else 0)
-            synonyms.setdefault(word, []).append(Synonym(key, SYNONYM_WEIGHT * _rarity(count, tool_count), text))
-    exact: list[tuple[str, str, float]] = []
+            weight = SYNONYM_WEIGHT * min(rarity(key), rarity(word))
+            synonyms.setdefault(word, []).append(Synonym(postings.find(key), weight, text))
+    exact: list[tuple[frozenset[str], dict[str, float], float]] = []
     for text, key in islice(reader.stem_by_text.items(), MAX_TERMS):
         weight = EXACT_FORM_WEIGHT * weights[key]
         full_score += weight
-        user_count = vocabulary.count_tools(text)
-        if user_count == len(tools_with[key]):
+        users, use = postings.tools_with_word(text), uses[key]
+        if len(users) == len(use.tools):
             weights[key] += weight  # no tool has another form of it
-        elif user_count:
-            exact.append((text, key, weight))
-    terms = sorted(_take_weightiest(weights), key=lambda term: len(tools_with[term[0]]))
-    shown, shown_joined = reader.text_by_term, reader.text_by_joined_word
-    return ParsedQuery(terms, synonyms, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
+        elif users:
+            exact.append((users, use.worth, weight))
+    terms = [(uses[key], weight) for key, weight in _take_weightiest(weights)]
+    terms.sort(key=lambda term: len(term[0].tools))
+    shown, shown_joined = (
+        [(text, uses[key].tools) for key, text in texts.items()]
+        for texts in (reader.text_by_term, reader.text_by_joined_word)
+    )
+    by_tools = [(postings.find(word).tools, meanings) for word, meanings in synonyms.items()]
+    return ParsedQuery(terms, by_tools, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
 
 
 def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
@@ -169,9 +173,9 @@ def _take_weightiest(weights: dict[str, float]) -> list[tuple[str, float]]:
 class _TermReader:
     """The terms of a query while its words are read: each with a factor for its weight, and the text to show for it."""
 
-    def __init__(self, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, run_count: int) -> None:
-        self._tools_with = tools_with
-        self._vocabulary = vocabulary
+    def __init__(self, postings: Postings, run_count: int) -> None:
+        self._postings = postings
+        self._vocabulary = postings.vocabulary
         self._is_short = run_count <= SHORT_QUERY_WORDS
         self._has_synonyms = run_count <= MAX_RUNS_WITH_SYNONYMS
         self._last = "", "", ""  # the run, the text and the stem of the word before
@@ -190,7 +194,7 @@ class _TermReader:
         if not reading:
             return
         texts, stems, whole = reading
-        if whole in self._tools_with and whole not in self.factors:
+        if whole in self._postings and whole not in self.factors:
             self._add_term(whole, 1.0, run)
         for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
             self._add_word(run, text, word_stem, factor)
@@ -203,15 +207,15 @@ class _TermReader:
 
     def _add_word(self, run: str, text: str, word_stem: str, factor: float) -> None:
         alternatives: Sequence[tuple[str, float]] = ()
-        relatives = self._vocabulary.find_relatives(text)
+        relatives = self._vocabulary.find_relatives(word_stem)
         for other in relatives:
             key = stem(other)
             self.word_by_relative.setdefault(key, word_stem)
             self.text_by_term.setdefault(key, f"{run} -> {other}")
         for key, other in (find_synonyms(word_stem) if self._has_synonyms else {}).items():
-            if key in self._tools_with and len(self._tools_with[key]) <= MAX_TOOLS_OF_SYNONYM:
+            if 0 < self._postings.count_places(key) <= MAX_PLACES_OF_SYNONYM:
                 self.word_by_synonym.setdefault(key, (word_stem, f"{run} -> {other}"))
-        if word_stem in self._tools_with:
+        if word_stem in self._postings:
             self.stem_by_text[text] = word_stem
             self._add_term(word_stem, factor, run)
             if self._is_short and len(text) <= MAX_ABBREVIATION_LETTERS:
@@ -233,11 +237,11 @@ class _TermReader:
         """Add the pair that this word makes with the word before it, and the two as one word, if a tool has them."""
         last_run, last_text, last_stem = self._last
         joined_word = last_text + word_stem
-        if last_stem in self._tools_with and word_stem in self._tools_with:
+        if last_stem in self._postings and word_stem in self._postings:
             self.pairs[f" {last_stem} {word_stem} "] = None  # no stem contains a space
-        if joined_word in self._tools_with and joined_word != word_stem:
+        if joined_word in self._postings and joined_word != word_stem:
             self.factors[joined_word] = 1.0
-            shown = self.text_by_joined_word if word_stem in self._tools_with else self.text_by_term
+            shown = self.text_by_joined_word if word_stem in self._postings else self.text_by_term
             shown.setdefault(joined_word, run if run is last_run else f"{last_run} {run}")
         self._last = run, text, word_stem
 

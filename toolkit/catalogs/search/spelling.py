@@ -44,20 +44,38 @@ class Spelling:
         # Most of these texts have a single word, which is stored without a set.
         self._words_by_rest: dict[str, str | set[str]] = {}
         self._long_words: dict[str, dict[str, int]] = {}
-        for word in filter(_is_repairable, words):
-            for rest in _rests(word):
-                self._add(rest, word)
-            if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
-                self._long_words.setdefault(word[:1], {})[word] = _letters(word)
+        for word in words:
+            self.add(word)
 
-    def _add(self, rest: str, word: str) -> None:
-        words = self._words_by_rest.get(rest)
-        if words is None:
-            self._words_by_rest[rest] = word
-        elif isinstance(words, str):
-            self._words_by_rest[rest] = {words, word}
-        else:
-            words.add(word)
+    def add(self, word: str) -> None:
+        """Add *word* to the known words."""
+        if not _is_repairable(word):
+            return
+        for rest in _rests(word):
+            words = self._words_by_rest.get(rest)
+            if words is None:
+                self._words_by_rest[rest] = word
+            elif isinstance(words, str):
+                self._words_by_rest[rest] = {words, word}
+            else:
+                words.add(word)
+        if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
+            self._long_words.setdefault(word[:1], {})[word] = _letters(word)
+
+    def remove(self, word: str) -> None:
+        """Remove *word* from the known words."""
+        if not _is_repairable(word):
+            return
+        for rest in _rests(word):
+            words = self._words_by_rest[rest]
+            if not isinstance(words, str):
+                words.discard(word)
+            if not words or words == word:
+                del self._words_by_rest[rest]
+        if len(word) >= MIN_LETTERS_FOR_TWO_EDITS:
+            del self._long_words[word[:1]][word]
+            if not self._long_words[word[:1]]:
+                del self._long_words[word[:1]]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
         """

@@ -1,15 +1,16 @@
 """
 The words that the tools use, and the words that an unknown word may stand for.
 
-Words are added and removed together with the tools that use them. The first lookup after a change builds the table that
-it needs.
+Words are added and removed together with the tools that have them. The tables for words that are unfinished or misspelt
+are built by the first query that has such a word, and follow the tools from then on.
 """
 
 from __future__ import annotations
 
 import sys
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable
+from itertools import chain
 
 from .spelling import Spelling
 from .words import find_root, stem
@@ -29,79 +30,87 @@ _ENDINGS = ("ing", "es", "ed", "s")
 
 
 class Vocabulary:
-    """The words as they are spelt, and how many tools use each of them."""
+    """
+    The words of the tools as they are spelt.
 
-    def __init__(self) -> None:
-        self._tool_counts: dict[str, int] = {}
-        self._drop_tables()
+    Args:
+        count_tools: A function that returns how many tools have a word.
 
-    def _drop_tables(self) -> None:
-        self._words_by_beginning: dict[str, list[str]] | None = None
+    Attributes:
+        words_by_stem: The words with each stem, with a space between them.
+    """
+
+    def __init__(self, count_tools: Callable[[str], int]) -> None:
+        self._count_tools = count_tools
+        # A text is no work for the garbage collector. Few words have one stem, and few stems one root.
+        self.words_by_stem: dict[str, str] = {}
+        self._stems_by_root: dict[str, str] = {}
+        self._sorted_words: list[str] | None = None
         self._spelling: Spelling | None = None
-        self._words_by_root: dict[str, tuple[str, ...]] | None = None
 
-    def add(self, texts: Iterable[str]) -> None:
-        """Record that one more tool uses these words."""
-        counts, known_count = self._tool_counts, len(self._tool_counts)
-        for text in texts:
-            counts[text] = counts.get(text, 0) + 1
-        if len(counts) != known_count:
-            self._drop_tables()
+    def add(self, word: str) -> None:
+        """Add *word*, which no tool had before."""
+        _append(self.words_by_stem, word_stem := stem(word), word)
+        if self.words_by_stem[word_stem] == word:
+            _append(self._stems_by_root, find_root(word_stem), word_stem)
+        if self._sorted_words is not None:
+            insort(self._sorted_words, word)
+        if self._spelling is not None:
+            self._spelling.add(word)
 
-    def remove(self, texts: Iterable[str]) -> None:
-        """Record that one tool does not use these words any more."""
-        for text in texts:
-            self._tool_counts[text] -= 1
-            if not self._tool_counts[text]:
-                del self._tool_counts[text]
-                self._drop_tables()
+    def remove(self, word: str) -> None:
+        """Remove *word*, which no tool has any more."""
+        _discard(self.words_by_stem, word_stem := stem(word), word)
+        if word_stem not in self.words_by_stem:
+            _discard(self._stems_by_root, find_root(word_stem), word_stem)
+        if self._sorted_words is not None:
+            del self._sorted_words[bisect_left(self._sorted_words, word)]
+        if self._spelling is not None:
+            self._spelling.remove(word)
 
-    def count_tools(self, text: str) -> int:
-        """Return how many tools use the word in exactly this form."""
-        return self._tool_counts.get(text, 0)
+    def words_with_stem(self, word_stem: str) -> list[str]:
+        """Return the words that have this stem."""
+        return self.words_by_stem.get(word_stem, "").split()
 
-    def find_relatives(self, text: str) -> list[str]:
+    def count_tools(self, word: str) -> int:
+        """Return how many tools have *word* in exactly this form."""
+        return self._count_tools(word)
+
+    def find_relatives(self, word_stem: str) -> list[str]:
         """
-        Return the most common other words of the family of *text*: `register` for `registration`.
+        Return the most common other words of the family of words with this stem: `register` for `registration`.
 
         The other forms of the same word are left out: they have one stem.
         """
-        if self._words_by_root is None:
-            families: dict[str, tuple[str, ...]] = {}
-            for word in self._tool_counts:
-                root = find_root(word)
-                families[root] = (*families.get(root, ()), word)
-            self._words_by_root = families
-        own_stem = stem(text)
-        family = self._words_by_root.get(find_root(text), ())
-        return self._most_common([word for word in family if stem(word) != own_stem]) if family else []
+        family = self._stems_by_root.get(find_root(word_stem), "")
+        if family == word_stem:
+            return []
+        others = [other for other in family.split() if other != word_stem]
+        return self._most_common([word for other in others for word in self.words_with_stem(other)])
 
     def find_completions(self, text: str) -> list[tuple[str, float]]:
         """
         Return the most common words that begin with *text*, each with its weight from 0 to 1.
 
-        Only words that more tools use than *text* are returned.
+        Only words that more tools have than *text* are returned.
         """
         if len(text) < MIN_COMPLETED_LETTERS and text.isascii():
             return []
-        if self._words_by_beginning is None:
-            beginning: dict[str, list[str]] = {}
-            for word in sorted(self._tool_counts):
-                beginning.setdefault(_beginning(word), []).append(word)
-            # The table is assigned only when it is complete, because a forked child may see the state that another
-            # thread has reached.
-            self._words_by_beginning = beginning
-        words = self._words_by_beginning.get(_beginning(text), [])
+        words = self._sorted_words
+        if words is None:
+            self._sorted_words = words = sorted(chain.from_iterable(map(str.split, self.words_by_stem.values())))
         start = bisect_right(words, text)
         end = bisect_left(words, text + chr(sys.maxunicode), start, min(start + MAX_SCANNED, len(words)))
+        if start == end:
+            return []
         least = self.count_tools(text)
-        longer = [word for word in words[start:end] if self._tool_counts[word] > least]
+        longer = [word for word in words[start:end] if self.count_tools(word) > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._most_common(longer)]
 
     def find_repairs(self, text: str) -> list[tuple[str, float]]:
         """Return the most common words that *text* may be a slip of, each with its weight from 0 to 1."""
         if self._spelling is None:
-            self._spelling = Spelling(self._tool_counts)
+            self._spelling = Spelling(chain.from_iterable(map(str.split, self.words_by_stem.values())))
         edits, near = self._spelling.nearest(text)
         for ending in _ENDINGS if not near else ():  # a slip in `emails`, where the tools only have `email`
             if not near and text.endswith(ending):
@@ -109,13 +118,18 @@ class Vocabulary:
         return [(word, _likeness(edits, text)) for word in self._most_common(near)]
 
     def _most_common(self, words: list[str]) -> list[str]:
-        return sorted(words, key=lambda word: (-self._tool_counts[word], word))[:MAX_ALTERNATIVES]
+        return sorted(words, key=lambda word: (-self.count_tools(word), word))[:MAX_ALTERNATIVES]
 
 
-def _beginning(word: str) -> str:
-    """Return the beginning that *word* shares with every word that it may be completed to."""
-    beginning = word[:MIN_COMPLETED_LETTERS]
-    return beginning if beginning.isascii() else word[0]
+def _append(table: dict[str, str], key: str, word: str) -> None:
+    words = table.get(key)
+    table[key] = word if words is None else f"{words} {word}"
+
+
+def _discard(table: dict[str, str], key: str, word: str) -> None:
+    words = [other for other in table.pop(key).split() if other != word]
+    if words:
+        table[key] = " ".join(words)
 
 
 def _likeness(edits: int, word: str) -> float:

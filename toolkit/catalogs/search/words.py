@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TypeAlias
 
 __all__ = ["STOP_WORDS", "RunReading", "find_root", "fold_text", "normalise_name", "read_run", "split_runs", "stem"]
@@ -42,6 +44,19 @@ def split_runs(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_RUN.findall(text)
     return [run[:MAX_RUN_CHARS] for run in _split_whole_runs(text)]
+
+
+def split_fields(texts: Sequence[str]) -> list[list[str]]:
+    """Return the runs in each of *texts*, as `split_runs` does but quicker: most texts are split together."""
+    text = _FIELD_END.join(texts)
+    if not text.isascii() or text.count("\0") != len(texts) - 1:
+        return list(map(split_runs, texts))
+    runs, fields, start = text.translate(_SPACED).split(), [], 0
+    for _ in texts[1:]:
+        end = runs.index("\0", start)
+        fields.append(runs[start:end])
+        start = end + 1
+    return [*fields, runs[start:]]
 
 
 def _split_whole_runs(text: str) -> list[str]:
@@ -80,6 +95,8 @@ _MARKS = (
 
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{MAX_RUN_CHARS}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile(f"([A-Za-z0-9_]{{1,{MAX_RUN_CHARS}}})[A-Za-z0-9_]*")
+_FIELD_END = " \0 "
+_SPACED = "".join(char if char.isalnum() or char in "_\0" else " " for char in map(chr, range(128)))
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _PROPER_NAME = re.compile("([A-Z][a-z]+){2}")
 _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
@@ -95,35 +112,41 @@ _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 @lru_cache(maxsize=1 << 13)
 def read_run(run: str) -> RunReading:
     """Return the reading of one run from `split_runs`."""
-    if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
-        return _parse_word(run.lower())
-    if run.isupper() and not run.isascii():
-        # The pattern knows only the capitals A to Z, so any other capital would begin a new word after them.
-        run = run.lower()
-    parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
-    if len(parts) == 1:
-        return _parse_word(fold_text(parts[0]))
-    texts: list[str] = []
-    stems: list[str] = []
-    for part in parts:  # nearly all of these words were read before
-        if reading := read_run(part):
-            texts += reading[0]
-            stems += reading[1]
-    whole = fold_text("".join(parts))
-    if _PROPER_NAME.fullmatch(run):
-        texts.append(whole)
-    return tuple(texts), tuple(stems), stem(whole)
-
-
-def _parse_word(text: str) -> RunReading:
-    if text in STOP_WORDS or not text:
+    texts, whole = spell_run(run)
+    if not texts and not whole:
         return ()
-    if not text.isascii() and _WITHOUT_SPACES.match(text):
-        # The last character also stands alone. So every character begins one of the pairs, and a search for a single
-        # character finds it.
-        pairs = tuple(text[at : at + 2] for at in range(len(text)))
-        return pairs, pairs, ""
-    return (text,), (stem(text),), ""
+    stems = tuple(map(stem, texts))
+    return (*texts, whole) if is_proper_name(run) else texts, stems, stem(whole)
+
+
+def spell_run(run: str) -> tuple[tuple[str, ...], str]:
+    """Return the words in one run from `split_runs` as they are spelt, and the whole run if it was split."""
+    if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
+        text = run.lower()
+        return ((), "") if text in STOP_WORDS else ((text,), "")
+    if run.isascii():
+        texts = list(map(str.lower, _ASCII_PART.findall(run)))
+        whole = "".join(texts) if len(texts) > 1 else ""
+    else:
+        # The pattern knows only the capitals A to Z, so any other capital would begin a new word after them.
+        texts = list(map(fold_text, _PART.findall(run.lower() if run.isupper() else run)))
+        whole = "".join(texts) if len(texts) > 1 else ""
+        texts = list(chain.from_iterable(map(_split_unspaced, texts)))
+    return tuple(text for text in texts if text and text not in STOP_WORDS), whole
+
+
+def is_proper_name(run: str) -> bool:
+    """Return whether *run* looks like a proper name of several words, as `YouTube` does."""
+    return _PROPER_NAME.fullmatch(run) is not None
+
+
+def _split_unspaced(text: str) -> Sequence[str]:
+    """Return *text*, or the pairs of neighbouring characters if it is written without spaces."""
+    if text.isascii() or not _WITHOUT_SPACES.match(text):
+        return (text,)
+    # The last character also stands alone. So every character begins one of the pairs, and a search for a single
+    # character finds it.
+    return [text[at : at + 2] for at in range(len(text))]
 
 
 def stem(word: str) -> str:
@@ -171,14 +194,13 @@ _ENDINGS = {
 
 
 @lru_cache(maxsize=1 << 13)
-def find_root(word: str) -> str:
+def find_root(root: str) -> str:
     """
-    Return the root of the family of *word*, which is in lower case. Most words are alone: their root is the stem.
+    Return the root of the family of the words with the stem *root*. Most words are alone: their root is the stem.
 
     A family is a verb and the nouns that are made from it: `register` and `registration`, `pay` and `payment`. A root
     is only a key; it need not be a word.
     """
-    root = stem(word)
     if not root.isascii():
         return root
     for _ in range(_MAX_FAMILY_ENDINGS):

@@ -1,0 +1,252 @@
+"""
+Where each word occurs in the texts of the tools, and the weight that it has in each tool.
+
+When a tool is added, only this is noted: the places of each of its words, and the weight that a word has at each of
+these places. A place is one field of one tool, written as one number.
+
+The rest is computed when a query needs it: the tools that have a stem and its weight in each, the tools that have a
+word in exactly one form, and the order of the words of a tool. It is kept until a tool with that word changes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from .documents import FIELDS, GROUP, Document, list_texts, sum_to_worth, weigh_word
+from .vocabulary import Vocabulary
+from .words import MAX_RUN_CHARS, is_proper_name, read_run, spell_run, split_fields, split_runs, stem
+
+__all__ = ["Postings", "Use"]
+
+_FIELD_BITS = 3
+"""A place is the number of a tool, and then so many bits for the number of a field."""
+
+_FIELD_MASK = (1 << _FIELD_BITS) - 1
+
+_JOINED = "_"
+"""What the key of a joined word begins with: `_getpag`, the stem of the whole of `get_pages`. No other word has it."""
+
+
+class Use(NamedTuple):
+    """
+    The tools that have a stem. A use is never changed, so it stays valid for a search that runs during a change.
+
+    Attributes:
+        worth: The weight of the stem in each tool, 0 to 1, the greatest first. At equal weights, an imported tool comes
+            after one that was not imported, and then the order of the names decides.
+        tools: The names of these tools.
+    """
+
+    worth: dict[str, float]
+    tools: frozenset[str]
+
+
+class Postings:
+    """
+    The words of the tools of an index.
+
+    Attributes:
+        vocabulary: The words of all tools as they are spelt.
+        texts: The texts of the fields of each tool, by its name.
+        foreign: The names of the imported tools.
+    """
+
+    def __init__(self) -> None:
+        self.vocabulary = Vocabulary(lambda word: len(self.tools_with_word(word)))
+        # Full garbage collections do not visit texts, numbers and arrays, nor dictionaries and tuples of nothing else.
+        self.texts: dict[str, tuple[str, ...]] = {}
+        self.foreign: set[str] = set()
+        self._places = _PlacesByWord(self.vocabulary)
+        self._weights: dict[int, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+        self._next_number = 0
+        self._reader = _Reader(self._places)
+        self._uses: dict[str, Use] = {}
+        self._tools: dict[str, frozenset[str]] = {}
+        self._phrases: dict[str, str] = {}
+
+    def __contains__(self, word_stem: object) -> bool:
+        """Return whether any tool has this stem."""
+        return word_stem in self.vocabulary.words_by_stem or word_stem in self._places.joined_stems
+
+    def add(self, documents: Iterable[Document]) -> None:
+        """Add *documents*, whose names are new."""
+        self._reader = reader = _Reader(self._places)
+        for document in documents:
+            name, number = document.name, self._next_number
+            self.texts[name] = texts = list_texts(document)
+            for place, runs in enumerate(split_fields(texts), number << _FIELD_BITS):
+                if runs:
+                    if self._uses or self._tools:
+                        self._forget_computed(_list_words(runs))
+                    word_count = reader.note(runs, place)
+                    self._weights[place] = weigh_word(FIELDS[place & _FIELD_MASK], word_count)
+            self._numbers[name], self._names[number] = number, name
+            self._next_number = number + 1
+            if document.is_imported:
+                self.foreign.add(name)
+        reader.clear()
+
+    def remove(self, name: str) -> None:
+        """Remove the tool with this name."""
+        number = self._numbers.pop(name)
+        for place, runs in enumerate(split_fields(self.texts.pop(name)), number << _FIELD_BITS):
+            self._weights.pop(place, None)
+            words = list(_list_words(runs))
+            self._forget_computed(words)
+            for word in words:
+                places = self._places[word]
+                del places[bisect_left(places, place)]  # the places ascend, as the numbers of new tools do
+                if not places:
+                    self._places.discard(word)
+        del self._names[number]
+        self._phrases.pop(name, None)
+        self.foreign.discard(name)
+        self._reader.clear()  # it may have the places of a word that was discarded
+
+    def _forget_computed(self, words: Iterable[str]) -> None:
+        for word in words:
+            self._tools.pop(word, None)
+            self._uses.pop(word[1:] if word.startswith(_JOINED) else stem(word), None)
+
+    def group_of(self, name: str) -> str:
+        """Return the group of the tool with this name."""
+        return self.texts[name][FIELDS.index(GROUP)]
+
+    def find(self, word_stem: str) -> Use:
+        """Return the tools that have *word_stem*, and its weight in each."""
+        use = self._uses.get(word_stem)
+        if use is None:
+            use = self._uses[word_stem] = self._compute_use(word_stem)
+        return use
+
+    def _compute_use(self, word_stem: str) -> Use:
+        sums: defaultdict[int, int] = defaultdict(int)
+        weights, names = self._weights, self._names
+        for word in (*self.vocabulary.words_with_stem(word_stem), f"{_JOINED}{word_stem}"):
+            for place in self._places.get(word, ()):
+                sums[place >> _FIELD_BITS] += weights[place]
+        worth = {names[number]: sum_to_worth(total) for number, total in sums.items()}
+        ordered = sorted(worth)
+        ordered.sort(key=self.foreign.__contains__)
+        ordered.sort(key=worth.__getitem__, reverse=True)
+        return Use({name: worth[name] for name in ordered}, frozenset(worth))
+
+    def count_places(self, word_stem: str) -> int:
+        """Return at how many places the words with this stem are. That of a tool may be at several."""
+        return sum(len(self._places.get(word, ())) for word in self.vocabulary.words_with_stem(word_stem))
+
+    def tools_with_word(self, word: str) -> frozenset[str]:
+        """Return the names of the tools that have *word* in exactly this form."""
+        tools = self._tools.get(word)
+        if tools is None:
+            numbers = {place >> _FIELD_BITS for place in self._places.get(word, ())}
+            tools = self._tools[word] = frozenset(map(self._names.__getitem__, numbers))
+        return tools
+
+    def phrases_of(self, name: str) -> str:
+        """Return the stems of the name, the hint and the description in their order, with a space around each."""
+        phrases = self._phrases.get(name)
+        if phrases is None:
+            texts = (text for field, text in zip(FIELDS, self.texts[name], strict=True) if field.is_phrase and text)
+            phrases = self._phrases[name] = f" {' | '.join(' '.join(read_stems(text)) for text in texts)} "
+        return phrases
+
+
+def read_stems(text: str) -> Iterator[str]:
+    """Return the stems of the words in *text*, in their order."""
+    return chain.from_iterable(reading[1] for reading in map(read_run, split_runs(text)) if reading)
+
+
+class _PlacesByWord(dict[str, "array[int]"]):
+    """
+    The places of each word. A word that is looked up for the first time is added to the vocabulary.
+
+    Attributes:
+        joined_stems: The stems of the joined words, which are not in the vocabulary.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+        self.joined_stems: set[str] = set()
+
+    def __missing__(self, word: str) -> array[int]:
+        if word.startswith(_JOINED):
+            self.joined_stems.add(word[1:])
+        else:
+            self._vocabulary.add(word)
+        places = self[word] = array("L")
+        return places
+
+    def discard(self, word: str) -> None:
+        """Remove *word*, which has no places any more."""
+        del self[word]
+        if word.startswith(_JOINED):
+            self.joined_stems.discard(word[1:])
+        else:
+            self._vocabulary.remove(word)
+
+
+class _Reader(dict[str, "array[int] | _SplitRun"]):
+    """For each run, the places of its word or its words. A run is read when it is first looked up."""
+
+    def __init__(self, places: _PlacesByWord) -> None:
+        super().__init__()
+        self._places = places
+        self._stop_places = array("L")
+        self.extra_words = 0
+
+    def note(self, runs: list[str], place: int) -> int:
+        """Note that the words of *runs* are at *place*, and return the number of words."""
+        # This loop takes most of the time of building an index, so it makes no difference between kinds of runs.
+        self.extra_words = 0
+        for places in map(self.__getitem__, runs):
+            places.append(place)
+        stop_count = len(self._stop_places)
+        del self._stop_places[:]
+        return len(runs) - stop_count + self.extra_words
+
+    def __missing__(self, run: str) -> array[int] | _SplitRun:
+        words, joined = _read_words(run)
+        places: array[int] | _SplitRun = self._stop_places
+        if joined or len(words) > 1:
+            places = _SplitRun(self, [self._places[word] for word in (*words, *joined)], len(words) - 1)
+        elif words:
+            places = self._places[words[0]]
+        self[run] = places
+        return places
+
+
+class _SplitRun:
+    """The places of the words of a run that was split, and of its joined word."""
+
+    __slots__ = ("_all_places", "_extra_words", "_reader")
+
+    def __init__(self, reader: _Reader, all_places: list[array[int]], extra_words: int) -> None:
+        self._reader, self._all_places, self._extra_words = reader, all_places, extra_words
+
+    def append(self, place: int) -> None:
+        """Add *place* to the places of each word."""
+        for places in self._all_places:
+            places.append(place)
+        self._reader.extra_words += self._extra_words
+
+
+def _list_words(runs: Iterable[str]) -> Iterator[str]:
+    """Yield the words and joined words in *runs*."""
+    return (word for run in runs for words in _read_words(run) for word in words)
+
+
+def _read_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words in *run* as they are spelt, and the joined word. A proper name is joined as it is spelt."""
+    words, whole = spell_run(run[:MAX_RUN_CHARS])
+    if not whole:
+        return words, ()
+    return words, (whole if is_proper_name(run) else f"{_JOINED}{stem(whole)}",)
