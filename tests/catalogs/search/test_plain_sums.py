@@ -78,7 +78,8 @@ def summed(documents, query, limit, keep):
         spellings = set(map(normalise_name, (name, *document.aliases)))
         score = sum(use.worth.get(name, 0.0) * weight for use, weight in asked.terms)
         missing = [synonyms for tools, synonyms in asked.synonyms if name not in tools]
-        score += sum(max(use.worth.get(name, 0.0) * weight for use, weight, _ in synonyms) for synonyms in missing)
+        for synonyms in missing:
+            score += next((use.worth[name] * weight for use, weight, _ in synonyms if name in use.tools), 0.0)
         score += sum(weight for pair, weight in asked.pairs if pair in phrases)
         score += sum(worth[name] * weight for tools, worth, weight in asked.exact if name in tools)
         score = round(1.0 if normalise_name(query.strip()) in spellings else score / asked.full_score, 9)

@@ -232,14 +232,12 @@ class Index:
 
     @staticmethod
     def _add_synonyms(scores: dict[str, float], parsed: ParsedQuery) -> None:
-        """Add to *scores*, for a word that a tool does not have, what the best of its synonyms is worth there."""
+        """Add to *scores*, for a word that a tool does not have, what the first of its synonyms is worth there."""
         for tools, synonyms in parsed.synonyms:
-            best: dict[str, float] = {}
             for use, weight, _ in synonyms:
-                for name, worth in use.worth.items():
-                    best[name] = max(worth * weight, best.get(name, 0.0))
-            for name in best.keys() - tools:
-                scores[name] = scores.get(name, 0.0) + best[name]
+                for name in use.tools - tools:
+                    scores[name] = scores.get(name, 0.0) + use.worth[name] * weight
+                tools = tools | use.tools
 
     def _choose_best(self, scores: dict[str, float], max_tools: int | None, usual_count: int) -> dict[str, float]:
         """Return the best *usual_count* of *scores*, or *max_tools* if that is more, or all of them if it is None."""

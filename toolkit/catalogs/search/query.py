@@ -38,7 +38,7 @@ RELATIVE_WEIGHT = 0.7
 SYNONYM_WEIGHT = 0.5
 """The weight of a word that means nearly the same, relative to the word itself."""
 
-MAX_PLACES_OF_SYNONYM = 200
+MAX_PLACES_OF_SYNONYM = 100
 """The most places of a synonym that counts. It says little about more tools, and takes time."""
 
 MAX_RUNS_WITH_SYNONYMS = 25
@@ -89,8 +89,8 @@ class ParsedQuery(NamedTuple):
 
     Attributes:
         terms: The uses of the stems to look up, each with its weight. The stem that the fewest tools have is first.
-        synonyms: For a word of the query, the tools that have it, and the words that mean nearly the same. The best of
-            these counts, for a tool that does not have the word itself.
+        synonyms: For a word of the query, the tools that have it, and the words that mean nearly the same, the
+            weightiest first. For a tool that does not have the word itself, the first that it has counts.
         pairs: The neighbouring stems, with a space around each, and the extra weight for them as neighbours.
         exact: For words as they were spelt: the tools that have this form, the weights of the stem, and the extra
             weight for exactly this form. Only words that some tools have in this form and others in another form are
@@ -162,6 +162,8 @@ def parse_query(query: str, postings: Postings, tool_count: int, group_words: Co
         [(text, uses[key].tools) for key, text in texts.items()]
         for texts in (reader.text_by_term, reader.text_by_joined_word)
     )
+    for meanings in synonyms.values():
+        meanings.sort(key=lambda synonym: -synonym.weight)
     by_tools = [(postings.find(word).tools, meanings) for word, meanings in synonyms.items()]
     return ParsedQuery(terms, by_tools, _take_weightiest(pairs), exact, shown, shown_joined, full_score or 1.0)
 
