@@ -62,6 +62,7 @@ async def tell(
 
     What ends more than a call is raised after all were told.
     """
+    steps = None if steps is None else [step for step in steps if step.is_told(type(event))]
     if (telling := start_telling(settings, event, frame, steps=steps)) is not None:
         await telling
 
@@ -70,14 +71,11 @@ def start_telling(
     settings: Settings, event: Event, frame: CallFrame | None = None, *, steps: Iterable[Step] | None = None
 ) -> Coroutine[Any, Any, None] | None:
     """
-    Tell *event* as `tell` does, up to the first listener that has to be awaited.
+    Tell *event* as `tell` does, up to the first listener that has to be awaited. *steps* want to be told it.
 
     Return what awaits it and tells the others. It is None if all were told, so plain functions need no coroutine.
     """
-    if steps is None:
-        steps = iter(settings.chain.find_listeners(type(event)))
-    else:
-        steps = iter([step for step in steps if step.is_told(type(event))])
+    steps = iter(settings.chain.find_listeners(type(event)) if steps is None else steps)
     for step in steps:
         try:
             waiting = _call_listener(step, event, settings, frame)
@@ -107,7 +105,8 @@ async def _tell_rest(
                 await tell(settings, event, frame, steps=steps)
             raise
         _log_failure(step, event, error, settings, frame)
-    await tell(settings, event, frame, steps=steps)
+    if (telling := start_telling(settings, event, frame, steps=steps)) is not None:
+        await telling
 
 
 async def _raise(error: BaseException) -> None:
