@@ -296,3 +296,12 @@ def test_a_recursive_choice_stays_recursive():
     validator = Draft202012Validator(convert(choice(), **schemas))
     assert validator.is_valid({"kind": "Cat", "friend": {"kind": "Cat", "friend": {"kind": "Dog"}}})
     assert not validator.is_valid({"kind": "Cat", "friend": {"kind": "Cat", "friend": {"kind": "Cow"}}})
+
+
+def test_definitions_that_share_others_are_converted_once():
+    """Each level names the next one twice, and what is absent in all of them is demanded in all of them."""
+    levels = {
+        f"L{number}": {"allOf": [{"$ref": f"#/components/schemas/L{number + 1}"}] * 2, **NEEDS} for number in range(40)
+    }
+    schema = {"allOf": [{"properties": {"id": ABSENT}}, {"$ref": "#/components/schemas/L0"}]}
+    assert "['id', 'name']" not in str(convert(schema, **levels, L40=NEEDS))

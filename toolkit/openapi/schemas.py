@@ -34,6 +34,9 @@ _WHOLE = ("allOf", "anyOf", "oneOf", "then", "else")
 """The keywords whose schemas are about the same value as the schema that they stand in, and demand something of it."""
 
 _NO_NAMES: frozenset[str] = frozenset()
+_Source: TypeAlias = tuple[str, frozenset[str]]
+"""A reference, and the properties that do not exist where it stands."""
+
 _DROPPED = frozenset(
     [
         *("discriminator", "xml", "externalDocs", "nullable", "example", "collectionFormat", "allowEmptyValue"),
@@ -50,15 +53,18 @@ class SchemaConverter:
     def __init__(self, document: ApiDocument, direction: Direction) -> None:
         self._document = document
         self._left_out = _LEFT_OUT[direction]
-        self._name_by_reference: dict[str, str] = {}
-        self._reference_by_name: dict[str, str] = {}
+        self._name_by_source: dict[_Source, str] = {}
+        self._source_by_name: dict[str, _Source] = {}
         self._definitions: dict[str, Json] = {}
         self._uses: dict[str, Counter[str]] = {}
 
     def convert(self, schema: Json, place: str) -> Json:
         """Return *schema* for draft 2020-12. Its references name definitions that `add_definitions` adds."""
+        return self._convert_checked(schema, place, _NO_NAMES)
+
+    def _convert_checked(self, schema: Json, place: str, absent: frozenset[str]) -> Json:
         try:
-            return clean_schema(self._convert(schema, place))
+            return clean_schema(self._convert(schema, place, absent))
         except DefinitionError as error:
             raise DefinitionError(f"{place}: {error}" if place not in str(error) else str(error)) from None
         except RecursionError:
@@ -111,8 +117,9 @@ class SchemaConverter:
     def _define(self, name: str) -> None:
         """Convert the definition *name*, once."""
         if name not in self._definitions:
-            reference = self._reference_by_name[name]
-            self._definitions[name] = schema = self.convert(self._document.find(reference), reference)
+            reference, absent = self._source_by_name[name]
+            schema = self._convert_checked(self._document.find(reference), reference, absent)
+            self._definitions[name] = schema
             self._uses[name] = Counter(iter_definition_names(schema))
 
     def _convert(self, schema: Json, place: str, absent: frozenset[str] = _NO_NAMES) -> Json:
@@ -160,17 +167,13 @@ class SchemaConverter:
         is_alone = len(schema) == 1 or self._document.version.startswith(("2.", "3.0"))
         if not is_alone:
             absent |= self._find_absent(schema)
-        converted = {"$ref": f"#/$defs/{self._name_of(reference)}"}
-        if absent and self._demands(definition, absent):
-            converted = self._convert(definition, reference, absent)  # other users of it may have what is absent here
+        # Other users of the definition may have what is absent here, so it gets another name.
+        name = self._name_of(reference, absent if self._demands(definition, absent) else _NO_NAMES)
+        converted = {"$ref": f"#/$defs/{name}"}
         if is_alone:
             return converted
-        beside = self._convert(
-            {keyword: value for keyword, value in schema.items() if keyword != "$ref"}, place, absent
-        )
-        if "$ref" in converted:
-            return converted | beside
-        return {**beside, "allOf": [converted, *beside.get("allOf", ())]}
+        beside = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+        return converted | self._convert(beside, place, absent)
 
     def _rewrite_alternatives(self, converted: dict[str, Any], schema: Mapping[str, Any]) -> None:
         """
@@ -191,16 +194,16 @@ class SchemaConverter:
             else:
                 converted["anyOf"] = converted.pop("oneOf")
 
-    def _name_of(self, reference: str) -> str:
-        name = self._name_by_reference.get(reference)
+    def _name_of(self, reference: str, absent: frozenset[str]) -> str:
+        name = self._name_by_source.get((reference, absent))
         if name is None:
             steps = split_pointer(reference)
             base = name = re.sub(r"[^\w.-]", "_", steps[-1]) if steps else "document"  # it needs no escapes
             number = 2
-            while name in self._reference_by_name:
+            while name in self._source_by_name:
                 name, number = f"{base}_{number}", number + 1
-            self._name_by_reference[reference] = name
-            self._reference_by_name[name] = reference
+            self._name_by_source[reference, absent] = name
+            self._source_by_name[name] = reference, absent
         return name
 
     def _find_absent(self, schema: Mapping[str, Any]) -> frozenset[str]:
@@ -226,6 +229,8 @@ class SchemaConverter:
 
     def _demands(self, definition: Json, names: frozenset[str]) -> bool:
         """Return whether *definition* demands one of *names*, which it does not leave out itself."""
+        if not names:
+            return False
         names -= self._find_absent(definition)
         demands = [part.get("required") for part in self._document.iter_parts(definition, _WHOLE)]
         return any(isinstance(required, list) and not names.isdisjoint(required) for required in demands)
