@@ -96,7 +96,7 @@ def _add_assigned(script: Script, values: dict[str, list[str]], *, are_others_em
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
             value = assignment.value
             # The values of an array are joined, and a word with `${x[@]}` in it is split.
-            value = join_array(value) if value.startswith("(") else value
+            value = join_array(value) if value.startswith("(") and value.endswith(")") else value
             texts_filled_in = list(islice(fill_in_text(value, values), _MAX_DERIVED_VALUES))
             if are_others_empty:
                 texts_filled_in = list(map(remove_variables, texts_filled_in))
