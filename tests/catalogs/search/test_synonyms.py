@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.catalogs.search import Document, Index, synonyms
-from toolkit.catalogs.search.query import MAX_RUNS_WITH_SYNONYMS, MAX_PLACES_OF_SYNONYM
+from toolkit.catalogs.search.query import MAX_PLACES_OF_SYNONYM, MAX_RUNS_WITH_SYNONYMS
 from toolkit.catalogs.search.synonyms import find_synonyms
 from toolkit.catalogs.search.words import STOP_WORDS, stem
 
