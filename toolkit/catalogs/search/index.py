@@ -233,11 +233,12 @@ class Index:
     @staticmethod
     def _add_synonyms(scores: dict[str, float], parsed: ParsedQuery) -> None:
         """Add to *scores*, for a word that a tool does not have, what the first of its synonyms is worth there."""
-        for tools, synonyms in parsed.synonyms:
+        for tools_of_word, synonyms in parsed.synonyms:
+            tools = set(tools_of_word)
             for use, weight, _ in synonyms:
                 for name in use.tools - tools:
                     scores[name] = scores.get(name, 0.0) + use.worth[name] * weight
-                tools = tools | use.tools
+                tools |= use.tools
 
     def _choose_best(self, scores: dict[str, float], max_tools: int | None, usual_count: int) -> dict[str, float]:
         """Return the best *usual_count* of *scores*, or *max_tools* if that is more, or all of them if it is None."""
