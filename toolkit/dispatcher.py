@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .calls.background import detached_calls, jobs
     from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
-    from .hooks.base import Recorder
+    from .hooks.recording import Recorder
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
 else:  # most calls come alone, name a tool that exists, and are neither resumed nor run in the background

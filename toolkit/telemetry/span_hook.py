@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._plumbing.records import record
 from ..hooks import events
-from ..hooks.base import ShownCall, current_recording
+from ..hooks.base import ShownCall
 from ..hooks.cache import Cache
+from ..hooks.recording import current_recording
 from .attributes import (
     Attributes,
     clean_name,
