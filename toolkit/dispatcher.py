@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .calls.background import detached_calls, jobs
     from .calls.call_copies import BatchKeywords, CallKeywords, SharedKeywords
     from .decisions import ApprovalRequest, Decision
-    from .hooks.recording import Recorder
+    from .hooks.recording import SpanRecorder
     from .permissions.judge import SupportsJudge
     from .verdicts import Verdict
 else:  # most calls come alone, name a tool that exists, and are neither resumed nor run in the background
@@ -121,7 +121,7 @@ class Dispatcher(TypedCalls):
         hooks: Iterable[Any] = (),
         on_progress: Callable[[Progress], object] | None = None,
         approvals: Approvals | None = None,
-        telemetry: Recorder | None = None,
+        telemetry: SpanRecorder | None = None,
     ) -> Dispatcher:
         """
         Return a dispatcher for other tools, which shares the policies and the threads of this one.
@@ -312,9 +312,8 @@ class Dispatcher(TypedCalls):
         refusal = await find_refusal(frame)  # this also repairs the arguments, as a real call would
         if refusal is not None:
             refusal.unwrap()
-        judges = self.settings.judges
-        judgement = await judges.judge(plan.tool, plan.names, call, frame.decoded)
-        warnings = judges.warnings(self.catalog, judgement.request)
+        judgement = await self.settings.judges.judge(plan.tool, plan.names, call, frame.decoded)
+        warnings = self.settings.judges.warnings(self.catalog, judgement.request)
         return replace(judgement.verdict, warnings=warnings, cost=judgement.request.cost)
 
     # Running calls from code without an event loop.
@@ -385,9 +384,8 @@ class Dispatcher(TypedCalls):
         """
         End the threads and the background loop, and abandon the calls that still run in them.
 
-        Calls in the background are cancelled first, and have `cleanup_seconds` to clean up.
-        A dispatcher that `extended` has made owns no threads. Closing it ends only its own `call_sync`, and it no
-        longer follows its catalog.
+        Calls in the background are cancelled first, and have `cleanup_seconds` to clean up. A dispatcher that
+        `extended` has made owns no threads. Closing it ends its own `call_sync`, and it no longer follows its catalog.
         """
         self._is_closed = True
         if self._owns_threads:
@@ -398,7 +396,5 @@ class Dispatcher(TypedCalls):
 
 
 def _close_all(subscriptions: Iterable[Callable[[], None]], pools: Iterable[ThreadPool]) -> None:
-    for stop in subscriptions:
-        stop()
-    for threads in pools:
-        threads.close()
+    for close in (*subscriptions, *(pool.close for pool in pools)):
+        close()

@@ -97,8 +97,7 @@ class Agent(Generic[T]):
         session: The session of all runs, with their principal; each run has a session of its own unless given.
         steps: Keeps what came of each step of a run, so that another process can continue it; see `Steps`. Nothing is
             kept unless given. `toolkit.durable` keeps the steps in a database.
-        telemetry: `Telemetry` or `TraceFile`, which records the runs, besides that of the dispatcher, and all that they
-            start.
+        telemetry: `Telemetry` or `TraceFile`, which records the runs and all that they start.
         clock: A function that returns seconds, by which the time of a run is measured.
 
     Attributes:
@@ -136,9 +135,7 @@ class Agent(Generic[T]):
         next_agents = require_list(options.pop("hand_over_to", ()), "hand_over_to", "agents")
         self._options = AgentOptions(provider=choose_provider(provider), output=AnswerFormat.of(output), **options)
         check_option_types({"session": session}, _OPTION_TYPES)
-        dispatcher = build_dispatcher(tools)
-        if telemetry is not None:
-            dispatcher = dispatcher.extended(telemetry=telemetry)
+        dispatcher = build_dispatcher(tools, telemetry)
         if self._options.output is not None:
             check_name_is_free(dispatcher.catalog)
         plan_tool_names = resolve_plan_tools(plan_tools, dispatcher.catalog)

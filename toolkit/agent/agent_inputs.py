@@ -20,7 +20,7 @@ from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
 from ..errors import DuplicateTool
 from ..formats.base import SEARCH_TOOL_NAME
-from ..hooks.recording import find_recorders
+from ..hooks.recording import SpanRecorder, find_recorders
 from ..permissions import Permissions
 from ..providers.messages import UserMessage
 from ..session import Session
@@ -40,16 +40,16 @@ from .toolbox import Toolbox
 __all__ = ["build_active_run", "build_dispatcher", "build_prompt", "with_own_tools"]
 
 
-def build_dispatcher(tools: Any) -> Dispatcher:
-    """Return the dispatcher for *tools*: a dispatcher, a catalog or a list of functions."""
+def build_dispatcher(tools: Any, telemetry: SpanRecorder | None) -> Dispatcher:
+    """Return the dispatcher for *tools*, with *telemetry*: a dispatcher, a catalog or a list of functions."""
     if isinstance(tools, Dispatcher):
-        return tools
+        return tools if telemetry is None else tools.extended(telemetry=telemetry)
     if isinstance(tools, CatalogView):
-        return Dispatcher(tools, permissions=Permissions("default"))
+        return Dispatcher(tools, permissions=Permissions("default"), telemetry=telemetry)
     if isinstance(tools, str) or not isinstance(tools, Iterable):
         hint = "; write [agent.as_tool(name, description)]" if hasattr(tools, "as_tool") else ""
         raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}{hint}")
-    return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
+    return Dispatcher(Catalog(*tools), permissions=Permissions("default"), telemetry=telemetry)
 
 
 def with_own_tools(catalog: CatalogView, hand_overs: CatalogView | None = None) -> CatalogView:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from typing_extensions import TypedDict
 
 from .._option_checks import OptionTypes, check_option_types, explain_unknown_choice
-from ..hooks.recording import Recorder
+from ..hooks.recording import SpanRecorder
 from ..permissions.modes import Mode
 from ..providers.base import Provider, StructuredProvider
 from ..session import Session
@@ -65,7 +65,7 @@ class AgentKeywords(TypedDict, total=False):
     output_by: OutputWay | None
     session: Session | None
     steps: Steps | None
-    telemetry: Recorder | None
+    telemetry: SpanRecorder | None
     clock: Callable[[], float]
 
 

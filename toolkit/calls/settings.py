@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
     from ..functions.checker import Validation
-    from ..hooks.recording import Recorder
+    from ..hooks.recording import SpanRecorder
     from ..permissions.judge import CallGate, SupportsJudge
     from ..permissions.judgement import CallJudges
     from ..policies import classify, retry
@@ -87,7 +87,7 @@ class DispatcherOptions(TypedDict, total=False):
     safety: SafetyChecks | None
     approvals: Approvals | None
     audit: AuditLog | None
-    telemetry: Recorder | None
+    telemetry: SpanRecorder | None
     hooks: Iterable[Any]
     retry: RetryPolicy
     repair: bool
@@ -183,7 +183,7 @@ class Settings:
         hooks: Iterable[Any],
         on_progress: Callable[[Progress], object] | None,
         approvals: Approvals | None = None,
-        telemetry: Recorder | None = None,
+        telemetry: SpanRecorder | None = None,
     ) -> Settings:
         """
         Return settings that share everything with these ones, with the given judges, hooks and listener added.

@@ -24,7 +24,7 @@ from ..errors import DefinitionError
 from ..facts import build_facts, check_name
 from ..functions.callables import find_source_location, get_qualname, subject_of
 from ..functions.namespaces import Scope, is_in_class_body
-from ..hooks.recording import Recorder
+from ..hooks.recording import SpanRecorder
 from ..session import Session
 from ..spec import get_attached_tool
 from ..steps.base import MemorySteps
@@ -83,8 +83,7 @@ class Flow(Generic[E]):
         name: The name of the flow. Durable runs are stored under it.
         dispatcher: The dispatcher whose permissions, approvals, hooks, retries and audit log hold for the steps. Its
             own tools play no part. The default has the mode `auto`, so it asks before a destructive step.
-        telemetry: `Telemetry` or `TraceFile`, which records the runs, besides that of the dispatcher, and all that they
-            start.
+        telemetry: `Telemetry` or `TraceFile`, which records the runs and all that they start.
         max_visits: How often the flow may come to one step.
 
     Attributes:
@@ -96,7 +95,7 @@ class Flow(Generic[E]):
         name: str,
         *,
         dispatcher: Dispatcher | None = None,
-        telemetry: Recorder | None = None,
+        telemetry: SpanRecorder | None = None,
         max_visits: int = 20,
     ) -> None:
         self.name = check_name(name, "a flow")

@@ -32,7 +32,7 @@ from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..durable.errors import DurableError
 from ..hooks.base import ShownCall
-from ..hooks.recording import Recorder, find_recorders
+from ..hooks.recording import SpanRecorder, find_recorders
 from ..permissions import Permissions
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -301,7 +301,7 @@ class StepDispatchers:
     """Makes dispatchers under the policies of *dispatcher*, or in mode `auto` if the flow was given none."""
 
     def __init__(
-        self, dispatcher: Dispatcher | None, telemetry: Recorder | None, find_graph: Callable[[], Graph]
+        self, dispatcher: Dispatcher | None, telemetry: SpanRecorder | None, find_graph: Callable[[], Graph]
     ) -> None:
         _check_dispatcher(dispatcher)
         self._own = dispatcher

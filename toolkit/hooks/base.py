@@ -34,7 +34,7 @@ from ..values.strictjson.checks import copy_json
 from ..values.strictjson.digests import digest_call
 
 if TYPE_CHECKING:
-    from .recording import Recorder
+    from .recording import SpanRecorder
 
 __all__ = [
     "PROCEED",
@@ -322,7 +322,7 @@ class Chain:
         return asked[0] if len(asked) == 1 else lambda: any(check() for check in asked)
 
     @property
-    def recorders(self) -> list[Recorder]:
+    def recorders(self) -> list[SpanRecorder]:
         return [hook for hook in self.hooks if hasattr(hook, "trace_parent")]
 
     def find_trace_parent(self) -> str | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["Recorder", "Recording", "current_recording", "find_recorders"]
+__all__ = ["Recording", "SpanRecorder", "current_recording", "find_recorders"]
 
 
-class Recorder(Protocol):
+class SpanRecorder(Protocol):
     """A hook that records what happens, such as `Telemetry`. It also records the agents and flows that tools start."""
 
     def on_event(self, event: Any) -> object: ...
@@ -22,7 +22,7 @@ class Recording(Protocol):
     """What its *owner* records now, such as a span, as a part of the recording *outer*."""
 
     @property
-    def owner(self) -> Recorder: ...
+    def owner(self) -> SpanRecorder: ...
 
     @property
     def outer(self) -> Recording | None: ...
@@ -31,9 +31,9 @@ class Recording(Protocol):
 current_recording: ContextVar[Recording | None] = ContextVar("toolkit_recording", default=None)
 
 
-def find_recorders() -> list[Recorder]:
+def find_recorders() -> list[SpanRecorder]:
     """Return the hooks that record what the calling code is a part of."""
-    recorders: list[Recorder] = []
+    recorders: list[SpanRecorder] = []
     recording = current_recording.get()
     while recording is not None:
         if recording.owner not in recorders:
