@@ -80,18 +80,18 @@ async def test_a_tool_can_be_a_step(name):
 
 async def test_a_step_gets_resources_and_the_context():
     """`Inject` and `Context` work as in every tool, in the check and in the undo too."""
-    flow, seen = Flow("resources"), []
+    flow, calls = Flow("resources"), []
 
     def check(before, after, words: Inject[list], context: Context):
-        seen.append((words, context.call.name))
+        calls.append((words, context.call.name))
 
     @flow.step(check=check)
     async def build(part: Part, words: Inject[list], context: Context, problems: Inject[Problems]) -> Built:
-        seen.append((words, context.call.name, tuple(problems)))
+        calls.append((words, context.call.name, tuple(problems)))
         return Built(part.number)
 
     assert await flow.run(Part(1), resources={list: ["a"]}) == Built(1)
-    assert seen == [(["a"], "build", ()), (["a"], "build.check")]
+    assert calls == [(["a"], "build", ()), (["a"], "build.check")]
 
 
 async def test_a_missing_resource_is_named(release):
@@ -167,15 +167,15 @@ async def test_none_and_plain_values_are_types_too():
 
 async def test_a_step_that_raises_is_tried_again_and_fails():
     """The exception is a problem for the next attempt."""
-    flow, seen = Flow("raising"), []
+    flow, problems_of_attempts = Flow("raising"), []
 
     @flow.step(attempts=2)
     def build(part: Part, problems: Inject[Problems]) -> Built:
-        seen.append(list(problems))
+        problems_of_attempts.append(list(problems))
         raise ToolError("no compiler")
 
     assert await flow.run(Part(1)) == Failed("build", ("no compiler",), left=("build",))
-    assert seen == [[], ["no compiler"]]
+    assert problems_of_attempts == [[], ["no compiler"]]
 
 
 async def test_a_transient_failure_is_retried_by_the_dispatcher():
@@ -338,7 +338,7 @@ async def test_a_list_runs_a_step_for_each_item_and_joins():
 
     @flow.step
     async def join(built: list[Built]) -> Released:
-        return Released(str([one.number for one in built]))
+        return Released(str([part.number for part in built]))
 
     assert await flow.run(Task()) == Released("[0, 10, 20, 30]")
     assert max(most) > 1
@@ -417,14 +417,14 @@ async def test_an_alias_names_its_types():
 
 async def test_memory_keeps_replies_too():
     """`MemorySteps` is a `Steps` for anything that asks a model."""
-    steps, asked = MemorySteps(), []
+    steps, questions = MemorySteps(), []
 
     async def ask():
-        asked.append(1)
+        questions.append(1)
         return "a reply"
 
     assert [await steps.reply("run/reply/1", ask), await steps.reply("run/reply/1", ask)] == ["a reply"] * 2
-    assert asked == [1]
+    assert questions == [1]
 
 
 async def test_an_item_that_fails_names_itself():
