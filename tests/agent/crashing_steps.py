@@ -124,9 +124,9 @@ class MortalStore(MemoryApprovals):
 
     def add_call(self, *arguments: Any, **options: Any) -> Any:
         self._process.pass_point()
-        kept = super().add_call(*arguments, **options)
+        record = super().add_call(*arguments, **options)
         self._process.pass_point()
-        return kept
+        return record
 
     def _change(self, request_id: str, change: Any) -> bool:
         self._process.pass_point()

@@ -148,7 +148,7 @@ async def test_an_empty_prompt_is_sent_back():
 
 
 @pytest.mark.parametrize(
-    ("mode", "rules", "kind", "asked"),
+    ("mode", "rules", "kind", "expected_tools"),
     [
         ("auto", (), "ok", []),
         ("default", ("allow ask",), "ok", ["cut"]),
@@ -156,28 +156,28 @@ async def test_an_empty_prompt_is_sent_back():
         ("auto", ("ask cut",), "ok", ["cut"]),
     ],
 )
-async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind, asked):
+async def test_an_agent_may_do_nothing_that_its_caller_may_not(mode, rules, kind, expected_tools):
     """Although its own permissions are wider."""
     shed = Shed()
     expert = expert_in(shed, [[call("cut", wood="oak")], "Done."])
     agent = asker([*asking(), "Fine."], tool_of(expert), mode=mode, rules=rules)
     run, tools = await approve_all(agent, await agent.run("go"))
     inner = expert._options.provider.requests[1].messages[-1].results[0]
-    assert (run.text, inner.kind, tools) == ("Fine.", kind, asked)
+    assert (run.text, inner.kind, tools) == ("Fine.", kind, expected_tools)
     assert shed.done == (["cut oak"] if kind == "ok" else [])
 
 
 @pytest.mark.parametrize(
-    ("rules", "facts", "asked"),
+    ("rules", "facts", "expected_tools"),
     [((), {}, ["burn"]), (("ask ask",), {}, ["ask", "burn"]), ((), {"approval": "always"}, ["ask", "burn"])],
 )
 @pytest.mark.parametrize("mode", ["default", "auto"])
-async def test_a_mode_asks_about_the_calls_inside_and_not_about_the_agent(mode, rules, facts, asked):
+async def test_a_mode_asks_about_the_calls_inside_and_not_about_the_agent(mode, rules, facts, expected_tools):
     shed = Shed()
     tool = expert_in(shed, [[call("burn", wood="oak")], "Done."]).as_tool("ask", "Ask.", **facts)
     agent = asker([*asking(), "Fine."], tool, mode=mode, rules=rules)
     run, tools = await approve_all(agent, await agent.run("go"))
-    assert (run.text, tools, shed.done, tool.facts.destructive) == ("Fine.", asked, ["burn oak"], True)
+    assert (run.text, tools, shed.done, tool.facts.destructive) == ("Fine.", expected_tools, ["burn oak"], True)
 
 
 async def test_a_mode_asks_about_an_agent_outside_of_a_run():
@@ -291,7 +291,7 @@ async def test_a_tool_that_took_the_name_of_an_agent_does_not_go_on_with_its_run
     run = await asker(asking(), tool_of(expert), approvals=approvals).run("go")
 
     def ask(prompt: str) -> str:
-        """Ask somebody else."""
+        """Ask another agent."""
         return prompt
 
     agent = asker(["Alone."], ask, approvals=approvals)
@@ -324,8 +324,8 @@ async def test_an_agent_inside_goes_on_in_another_process(tmp_path):
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, str(path), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    told, _ = await other.communicate(run.dumps().encode())
-    data, done = json.loads(told)
+    output, _ = await other.communicate(run.dumps().encode())
+    data, done = json.loads(output)
     finished = Run.from_json(data)
     assert (finished.text, results_of(finished)[0].text, shed.done, done) == ("Fine.", "All cut.", [], ["cut oak"])
 
@@ -335,18 +335,18 @@ async def test_an_agent_inside_goes_on_in_another_process(tmp_path):
 
 async def test_the_events_inside_are_told_outside():
     """And to the listener that the agent has itself."""
-    told = []
-    expert = expert_in(Shed(), [[call("look", what="oak")], "An oak."], on_event=told.append)
+    events = []
+    expert = expert_in(Shed(), [[call("look", what="oak")], "An oak."], on_event=events.append)
     agent = asker([*asking(), "Fine."], tool_of(expert))
     inside = [event async for event in agent.stream("go") if isinstance(event, SubRunEvent)]
     assert {event.call_id for event in inside} == {"a0"}
-    assert [event.event for event in inside] == told
-    assert any(isinstance(event, ToolFinished) for event in told)
+    assert [event.event for event in inside] == events
+    assert any(isinstance(event, ToolFinished) for event in events)
 
 
-def spending(said):
-    calls = tuple(said) if isinstance(said, list) else ()
-    message = AssistantMessage(text="" if calls else said, calls=calls)
+def spending(step):
+    calls = tuple(step) if isinstance(step, list) else ()
+    message = AssistantMessage(text="" if calls else step, calls=calls)
     return Reply(message=message, stop="calls" if calls else "answer", usage=Usage(input_tokens=100))
 
 

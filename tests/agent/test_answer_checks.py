@@ -39,7 +39,7 @@ def answer(id: str = "", **fields):
     return [call("final_answer", id, answer=fields)]
 
 
-def typed_agent(script, *, structured=False, shed=None, **options) -> Agent[Stock]:
+def build_typed_agent(script, *, structured=False, shed=None, **options) -> Agent[Stock]:
     shed = shed or Shed()
     return Agent(ScriptedProvider(script, structured=structured), shed.dispatcher(), output=Stock, **options)
 
@@ -50,7 +50,7 @@ def requests_of(agent):
 
 async def test_the_answer_is_a_call_of_a_tool():
     """A typed final answer: `Agent(..., output=Model)` gives `run.output`, decoded by our codecs, by a tool call."""
-    agent = typed_agent([[call("look", what="oak")], answer(**OAK)], system="Be brief.")
+    agent = build_typed_agent([[call("look", what="oak")], answer(**OAK)], system="Be brief.")
     run = await agent.run("How much?")
     assert run.output == run.unwrap() == Stock("oak", 3)
     assert run.output is run.output
@@ -64,7 +64,7 @@ async def test_the_answer_is_a_call_of_a_tool():
 
 async def test_the_answer_is_a_text_where_the_provider_structures_it():
     """A typed final answer ... by a tool call or the provider's own structured output."""
-    agent = typed_agent([[call("look", what="oak")], json.dumps({"answer": OAK})], structured=True)
+    agent = build_typed_agent([[call("look", what="oak")], json.dumps({"answer": OAK})], structured=True)
     run = await agent.run("How much?")
     assert run.output == Stock("oak", 3)
     assert json.loads(run.text) == OAK
@@ -77,7 +77,7 @@ async def test_the_answer_is_a_text_where_the_provider_structures_it():
 @pytest.mark.parametrize(("way", "is_offered"), [("tool", True), ("provider", False)])
 async def test_the_way_can_be_chosen(way, is_offered):
     """`output_by` overrides what the provider would choose."""
-    agent = typed_agent([json.dumps(OAK)], structured=is_offered, output_by=way)
+    agent = build_typed_agent([json.dumps(OAK)], structured=is_offered, output_by=way)
     assert (await agent.run("How much?")).output == Stock("oak", 3)
     assert ("final_answer" in requests_of(agent)[0].tools) is is_offered
 
@@ -86,7 +86,7 @@ async def test_the_way_can_be_chosen(way, is_offered):
 async def test_refused_answers_are_sent_back_to_the_model(structured):
     """Refused answers sent back to the model a bounded number of times."""
     wrong = "It is oak." if structured else answer(wood="oak", planks="many")
-    agent = typed_agent([wrong, "Oak!", json.dumps(OAK)], structured=structured)
+    agent = build_typed_agent([wrong, "Oak!", json.dumps(OAK)], structured=structured)
     run = await agent.run("How much?")
     assert (run.output, run.refused_answers, run.turns) == (Stock("oak", 3), 2, 3)
     second, third = requests_of(agent)[1:]
@@ -99,7 +99,7 @@ async def test_refused_answers_are_sent_back_to_the_model(structured):
 @pytest.mark.parametrize("retries", [0, 1, 2])
 async def test_the_number_of_refusals_is_bounded(retries):
     """Refused answers sent back to the model a bounded number of times."""
-    agent = typed_agent([answer(planks=1)] * 9, output_retries=retries)
+    agent = build_typed_agent([answer(planks=1)] * 9, output_retries=retries)
     run = await agent.run("How much?")
     assert (run.status, run.stop, run.turns, run.refused_answers) == ("stopped", "output", retries + 1, retries + 1)
     with pytest.raises(
@@ -110,7 +110,7 @@ async def test_the_number_of_refusals_is_bounded(retries):
 
 async def test_a_new_prompt_starts_with_a_new_count():
     """The run can be continued after its answers were refused."""
-    agent = typed_agent([answer(planks=1), answer(planks=2), answer(**OAK)], output_retries=1)
+    agent = build_typed_agent([answer(planks=1), answer(planks=2), answer(**OAK)], output_retries=1)
     stopped = await agent.run("How much?")
     assert stopped.stop == "output"
     run = await agent.run(run=stopped)
@@ -120,7 +120,7 @@ async def test_a_new_prompt_starts_with_a_new_count():
 async def test_an_answer_beside_other_calls_is_sent_back_and_the_calls_run():
     """The model has not read their results, so its answer cannot rest on them."""
     shed = Shed()
-    agent = typed_agent([[call("look", what="oak"), *answer(**OAK)], answer(**OAK)], shed=shed)
+    agent = build_typed_agent([[call("look", what="oak"), *answer(**OAK)], answer(**OAK)], shed=shed)
     run = await agent.run("How much?")
     assert shed.done == ["look oak"]
     assert [(result.tool, result.kind) for result in results_of(run, 0)] == [
@@ -132,7 +132,7 @@ async def test_an_answer_beside_other_calls_is_sent_back_and_the_calls_run():
 
 async def test_two_answers_at_once_are_sent_back():
     """One answer is the answer."""
-    agent = typed_agent([answer(**OAK) + answer(wood="elm"), answer(**OAK)])
+    agent = build_typed_agent([answer(**OAK) + answer(wood="elm"), answer(**OAK)])
     run = await agent.run("How much?")
     assert [result.kind for result in results_of(run, 0)] == ["cancelled", "cancelled"]
     assert run.output == Stock("oak", 3)
@@ -140,20 +140,20 @@ async def test_two_answers_at_once_are_sent_back():
 
 async def test_the_last_turn_of_a_budget_may_be_the_answer():
     """An answer needs no further turn, and is no call that a budget counts."""
-    run = await typed_agent([answer(**OAK)], max_turns=1).run("How much?")
+    run = await build_typed_agent([answer(**OAK)], max_turns=1).run("How much?")
     assert (run.output, run.spent.calls) == (Stock("oak", 3), 0)
 
 
 async def test_an_answer_that_was_cut_off_is_not_taken():
     """A reply that ran out of room may lack half of the answer."""
     cut = Reply(message=AssistantMessage(calls=tuple(answer("c1", wood="oak"))), stop="length")
-    run = await typed_agent([cut, answer(**OAK)]).run("How much?")
+    run = await build_typed_agent([cut, answer(**OAK)]).run("How much?")
     assert run.output.planks == 3
 
 
 async def test_planning_is_not_answering():
     """While the model plans there is no typed answer; `execute` gives it."""
-    agent = typed_agent(["Count oak.", answer(**OAK)], mode="plan")
+    agent = build_typed_agent(["Count oak.", answer(**OAK)], mode="plan")
     planned = await agent.run("How much?")
     assert (planned.status, planned.plan) == ("planned", "Count oak.")
     assert "final_answer" not in requests_of(agent)[0].tools
@@ -162,7 +162,7 @@ async def test_planning_is_not_answering():
 
 async def test_a_typed_run_survives_saving_and_loading():
     """A typed final answer ... survives saving/loading a Run."""
-    run = await typed_agent([answer(**OAK)]).run("How much?")
+    run = await build_typed_agent([answer(**OAK)]).run("How much?")
     loaded = Run.loads(run.dumps(), output=Stock)
     assert loaded == run
     assert loaded.output == run.output
@@ -173,7 +173,7 @@ async def test_a_typed_run_survives_saving_and_loading():
 
 async def test_a_run_that_was_loaded_without_its_type_says_so():
     """JSON is not silently handed out as a value of the type."""
-    run = Run.loads((await typed_agent([answer(**OAK)]).run("How much?")).dumps())
+    run = Run.loads((await build_typed_agent([answer(**OAK)]).run("How much?")).dumps())
     assert json.loads(run.text) == OAK
     with pytest.raises(NoAnswer, match=r"Run\.loads\(text, output=\.\.\.\)"):
         run.unwrap()
@@ -181,7 +181,7 @@ async def test_a_run_that_was_loaded_without_its_type_says_so():
 
 async def test_a_run_of_another_type_is_refused():
     """A saved run may be of another agent, or an older version of the type."""
-    typed, plain = await typed_agent([answer(**OAK)]).run("?"), await Shed().agent(["Oak."]).run("?")
+    typed, plain = await build_typed_agent([answer(**OAK)]).run("?"), await Shed().agent(["Oak."]).run("?")
     with pytest.raises(ValueError, match="not a run of this type: answer: expected"):
         Run.loads(typed.dumps(), output=list[int])
     with pytest.raises(ValueError, match="not a run of this type: its answer is a text"):
@@ -195,7 +195,7 @@ async def test_a_run_of_another_type_is_refused():
 )
 async def test_a_saved_answer_that_is_none_is_refused(field, value):
     """The message names the field."""
-    data = (await typed_agent([answer(**OAK)]).run("?")).to_json()
+    data = (await build_typed_agent([answer(**OAK)]).run("?")).to_json()
     with pytest.raises(ValueError, match=f"not a run: `{field}` has to be"):
         Run.from_json({**data, field: value})
     with pytest.raises(ValueError, match="it has an answer, and is not done"):
@@ -206,7 +206,7 @@ async def test_a_typed_run_waits_and_is_resumed():
     """A typed final answer ... survives ... resuming, and so does the count of refusals."""
     shed = Shed()
     script = [answer(planks=1), [call("cut", wood="oak")], answer(planks=1), answer(**OAK)]
-    agent = typed_agent(script, shed=shed)
+    agent = build_typed_agent(script, shed=shed)
     waiting = await agent.run("Cut and count.")
     assert (waiting.status, waiting.refused_answers) == ("waiting", 1)
     loaded = Run.loads(waiting.dumps(), output=Stock)
@@ -216,27 +216,27 @@ async def test_a_typed_run_waits_and_is_resumed():
 
 async def test_an_answer_is_no_call_for_permissions_and_hooks():
     """The tool is a form: it runs nothing, so a rule that denies everything does not stop the answer."""
-    seen = []
+    names = []
 
     class Listener:
         def before(self, call):
-            seen.append(call.name)
+            names.append(call.name)
 
     dispatcher = Dispatcher(Catalog(), permissions=Permissions("default", ["deny *"]), hooks=[Listener()])
     run = await Agent(ScriptedProvider([answer(**OAK)]), dispatcher, output=Stock).run("?")
-    assert (run.output, seen) == (Stock("oak", 3), [])
+    assert (run.output, names) == (Stock("oak", 3), [])
 
 
 async def test_events_tell_of_a_refused_answer():
     """A host can show what was refused."""
-    agent = typed_agent([answer(planks=1), answer(**OAK)])
+    agent = build_typed_agent([answer(planks=1), answer(**OAK)])
     kinds = [event.result.kind async for event in agent.stream("?") if isinstance(event, ToolFinished)]
     assert kinds == ["bad_args", "ok"]
 
 
 async def test_a_conversation_goes_on_after_a_typed_answer():
     """The next prompt has its own answer."""
-    agent = typed_agent([answer(**OAK), answer(wood="elm")])
+    agent = build_typed_agent([answer(**OAK), answer(wood="elm")])
     first = await agent.run("Oak?")
     second = await agent.run("Elm?", run=first)
     assert (first.output, second.output) == (Stock("oak", 3), Stock("elm"))
@@ -254,7 +254,7 @@ async def test_without_output_the_answer_is_a_text():
 
 
 async def test_a_choice_of_words_is_an_answer():
-    """Whatever hints our codecs take."""
+    """Every type hint that has a codec can be the type of an answer."""
     agent = Agent(ScriptedProvider([[call("final_answer", answer="no")]]), Catalog(), output=Literal["yes", "no"])
     assert (await agent.run("Is there oak?")).output == "no"
 
@@ -309,12 +309,12 @@ def test_the_options_for_type_checkers_are_those_of_the_agent():
     )
 
 
-def helper_catalog(shed, seen):
+def helper_catalog(shed, stocks):
     @shed.catalog.tool(read_only=True)
     async def ask_helper(question: str, context: Context) -> str:
         """Ask a helper."""
         stock = await sub_run(question, context=context, output=Stock)
-        seen.append(stock)
+        stocks.append(stock)
         return f"{stock.planks} of {stock.wood}"
 
     return shed
@@ -322,12 +322,12 @@ def helper_catalog(shed, seen):
 
 async def test_a_sub_run_has_a_typed_answer():
     """A typed final answer ... sub-agents too."""
-    seen = []
-    shed = helper_catalog(Shed(), seen)
+    stocks = []
+    shed = helper_catalog(Shed(), stocks)
     agent = shed.agent([[call("ask_helper", question="oak?")], answer(planks=1), answer(**OAK), "Three."])
     run = await agent.run("How much?")
-    assert (seen, run.output, results_of(run)[0].text) == ([Stock("oak", 3)], "Three.", "3 of oak")
-    assert ["final_answer" in asked.tools for asked in agent.asked] == [False, True, True, False]
+    assert (stocks, run.output, results_of(run)[0].text) == ([Stock("oak", 3)], "Three.", "3 of oak")
+    assert ["final_answer" in request.tools for request in agent.asked] == [False, True, True, False]
     assert run.refused_answers == 0
 
 
@@ -340,15 +340,15 @@ async def test_a_sub_run_of_a_typed_agent_answers_with_a_text():
         """Ask a helper."""
         return await sub_run(question, context=context)
 
-    agent = typed_agent([[call("ask_helper", question="oak?")], "Three.", answer(**OAK)], shed=shed)
+    agent = build_typed_agent([[call("ask_helper", question="oak?")], "Three.", answer(**OAK)], shed=shed)
     run = await agent.run("How much?")
     assert (results_of(run, 0)[0].text, run.output) == ("Three.", Stock("oak", 3))
 
 
 async def test_a_typed_sub_run_waits_and_is_resumed_in_another_process():
     """A typed final answer ... survives saving/loading a Run and resuming; sub-agents too."""
-    seen = []
-    shed = helper_catalog(Shed(), seen)
+    stocks = []
+    shed = helper_catalog(Shed(), stocks)
     script = [
         [call("ask_helper", question="oak?")],
         [call("cut", wood="oak")],
@@ -361,7 +361,7 @@ async def test_a_typed_sub_run_waits_and_is_resumed_in_another_process():
     loaded = Run.loads(waiting.dumps())
     assert loaded == waiting
     run = await agent.resume(loaded, {loaded.requests[0].id: Decision.approve()})
-    assert (run.output, seen) == ("Three.", [])  # the rest of the tool's own code is not run
+    assert (run.output, stocks) == ("Three.", [])  # the rest of the tool's own code is not run
     assert results_of(run)[0].value == OAK
     assert "final_answer" in agent.asked[2].tools
 

@@ -170,10 +170,10 @@ def test_a_model_without_a_price_is_refused_before_it_costs_anything(cost):
         Agent(ScriptedProvider([], model="other"), [], budget=Budget(cost=cost, prices=PRICES))
 
 
-def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
+def test_unknown_model_name_has_the_price_of_the_requested_model():
     """Some providers answer with a name of their own."""
     ledger = Ledger(Budget(cost=1, prices=PRICES), 5, model="scripted")
-    ledger.add_reply(Usage(input_tokens=1_000_000), "scripted-by-somebody-else", is_turn=True)
+    ledger.add_reply(Usage(input_tokens=1_000_000), "scripted-by-another", is_turn=True)
     assert (ledger.spent.cost, ledger.find_reached_limit()[0]) == (Decimal(1), "cost")
 
 
@@ -249,7 +249,7 @@ async def test_an_approval_that_comes_when_no_time_is_left_is_not_used():
 
 
 async def test_a_model_that_takes_too_long_is_not_asked_again():
-    """Whatever the agent's own clock says."""
+    """The agent's own clock does not matter."""
 
     async def forever(request):
         await asyncio.Event().wait()

@@ -32,7 +32,7 @@ def test_the_listener_is_told_of_start_and_end():
 
 def test_without_a_listener_nothing_is_summed_up():
     """The author's function may be slow."""
-    CallWatcher(None).record_start(ONE, lambda one_call: pytest.fail("nobody reads it"))
+    CallWatcher(None).record_start(ONE, lambda one_call: pytest.fail("there is no reader"))
 
 
 def test_a_refusal_is_told_before_the_end():

@@ -1,5 +1,5 @@
 """
-Cancelling: at whatever moment, every call has a result and the conversation can go on.
+Cancelling at any moment: every call has a result, and the conversation can go on.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def slow_shed() -> Shed:
     return shed
 
 
-async def said_slowly(request):
+async def reply_slowly(request):
     await asyncio.sleep(0)
     turn = len(request.messages) // 2
     if turn >= 2:
@@ -69,7 +69,7 @@ async def said_slowly(request):
     return [call(name, f"c{turn}{n}", **{"where" if name == "dig" else "what": str(n)}) for n, name in enumerate(names)]
 
 
-async def cancelled_after(turns: int, work) -> bool:
+async def cancel_after(turns: int, work) -> bool:
     """Let *work* go on for so many turns of the loop, then cancel it; whether that came in time."""
     task = asyncio.ensure_future(work)
     for _ in range(turns):
@@ -83,15 +83,15 @@ async def cancelled_after(turns: int, work) -> bool:
 @pytest.mark.parametrize("turns", range(45))
 async def test_a_run_can_be_cancelled_at_every_await(turns):
     """The conversation is valid, results that were there are kept, hooks are told, and it goes on afterwards."""
-    shed, diary, told = slow_shed(), Diary(), []
-    agent = Agent(ScriptedProvider([said_slowly] * 9), shed.dispatcher(hooks=[diary]), on_event=told.append)
-    was_cancelled = await cancelled_after(turns, agent.run("go"))
+    shed, diary, events = slow_shed(), Diary(), []
+    agent = Agent(ScriptedProvider([reply_slowly] * 9), shed.dispatcher(hooks=[diary]), on_event=events.append)
+    was_cancelled = await cancel_after(turns, agent.run("go"))
     run = agent.last_run
     if run is None:
         assert turns == 0, "only what was never started leaves nothing"
         return
     assert find_message_flaw(run.messages) is None
-    assert told[-1] == Done(run)
+    assert events[-1] == Done(run)
     assert run.status == ("stopped" if run.stop == "cancelled" else "done")
     assert was_cancelled or run.status == "done"
     texts = [result.text for message in run.messages if hasattr(message, "results") for result in message.results]
@@ -112,7 +112,7 @@ async def test_a_resume_can_be_cancelled_at_every_await(turns):
     agent = shed.agent([calls, "Done.", "Done."])
     run = await agent.run("go")
     first, second = run.requests
-    await cancelled_after(turns, agent.resume(run, {first.id: Decision.approve(), second.id: Decision.approve()}))
+    await cancel_after(turns, agent.resume(run, {first.id: Decision.approve(), second.id: Decision.approve()}))
     run = agent.last_run
     assert find_message_flaw(run.messages) is None
     while run.status == "waiting":
@@ -120,7 +120,7 @@ async def test_a_resume_can_be_cancelled_at_every_await(turns):
     if run.status == "stopped":
         run = await agent.run(run=run)
     assert run.status == "done"
-    assert all(shed.done.count(each) == 1 for each in shed.done)
+    assert all(shed.done.count(effect) == 1 for effect in shed.done)
 
 
 async def test_a_cancelled_call_says_that_it_may_have_happened():
@@ -145,7 +145,7 @@ async def test_a_cancelled_call_says_that_it_may_have_happened():
     assert agent.last_run.stop == "cancelled"
 
 
-async def test_a_resume_that_is_cancelled_with_nobody_to_ask_leaves_nothing_waiting():
+async def test_cancelled_resume_without_an_asker_leaves_nothing_waiting():
     """What was held back behind it is not run, and says so."""
     shed, digging = Shed(), asyncio.Event()
 
@@ -204,10 +204,10 @@ async def test_a_timeout_around_a_run_is_a_cancellation():
     assert (agent.last_run.stop, len(agent.last_run.messages)) == ("cancelled", 3)
 
 
-async def test_a_run_that_is_thrown_away_is_kept_and_nobody_is_awaited():
+async def test_closed_run_is_stored_and_nothing_is_awaited():
     """As when a loop is closed with the run in the middle of something."""
     diary = Diary()
-    agent = Shed().agent([said_slowly], dispatcher=Shed().dispatcher(hooks=[diary]))
+    agent = Shed().agent([reply_slowly], dispatcher=Shed().dispatcher(hooks=[diary]))
     running = agent.run("go")
     for _ in range(2):
         running.send(None)

@@ -172,11 +172,11 @@ async def check_world(world: World, expected: list[tuple[str, str, str]]) -> Non
     assert run.status == "done"
     entries = describe(run)
     assert [entry[0] for entry in entries] == [entry[0] for entry in expected]
-    for entry, wanted in zip(entries, expected, strict=True):
+    for entry, expected_entry in zip(entries, expected, strict=True):
         if "may or may not have happened" in entry[2]:
             assert world.steps.cut_keys, entry
         else:
-            assert entry == wanted
+            assert entry == expected_entry
     maybe_count = sum("may or may not have happened" in entry[2] for entry in entries)
     inner_cuts = {key for key in world.steps.cut_keys if key.count("/") > 2}
     assert maybe_count == len(world.steps.cut_keys - inner_cuts), entries

@@ -29,7 +29,7 @@ async def test_the_model_reads_what_a_person_changed(tmp_path):
     run = await agent.resume(Run.loads(paused.dumps()), {paused.requests[0].id: EDITED})
     assert (run.status, shed.done) == ("done", ["cut elm"])
     read = agent.asked[0].messages
-    assert ([each.arguments for each in read[-2].calls], [each.text for each in read[-1].results]) == (
+    assert ([entry.arguments for entry in read[-2].calls], [entry.text for entry in read[-1].results]) == (
         [{"wood": "oak"}],
         [TEXT],
     )
@@ -53,7 +53,7 @@ async def test_the_model_reads_what_a_person_changed_at_once():
     approvals = Approvals(ask=lambda request: EDITED)
     agent = shed.agent([[call("cut", wood="oak")], "I see."], dispatcher=shed.dispatcher(approvals))
     run = await agent.run("go")
-    assert (run.status, [each.text for each in agent.asked[1].messages[-1].results]) == ("done", [TEXT])
+    assert (run.status, [result.text for result in agent.asked[1].messages[-1].results]) == ("done", [TEXT])
 
 
 async def test_a_change_that_is_asked_about_again_is_told_in_the_end():
@@ -64,7 +64,7 @@ async def test_a_change_that_is_asked_about_again_is_told_in_the_end():
     run = await agent.resume(run, {run.requests[0].id: EDITED})
     assert (run.status, run.requests[0].arguments) == ("waiting", {"wood": "elm"})
     run = await agent.resume(run, {run.requests[0].id: Decision.approve(by="bob")})
-    assert [each.text for each in agent.asked[1].messages[-1].results] == [TEXT]
+    assert [result.text for result in agent.asked[1].messages[-1].results] == [TEXT]
 
 
 async def test_a_sub_run_reads_what_a_person_changed():
@@ -82,7 +82,7 @@ async def test_a_sub_run_reads_what_a_person_changed():
         request = run.requests[0]
         run = await agent.resume(run, {request.id: EDITED if request.tool == "cut" else Decision.approve()})
     assert (run.status, run.text, shed.done) == ("done", "outer", ["cut elm"])
-    texts = [each.text for asked in agent.asked for each in getattr(asked.messages[-1], "results", ())]
+    texts = [result.text for request in agent.asked for result in getattr(request.messages[-1], "results", ())]
     assert TEXT in texts
 
 
@@ -109,5 +109,5 @@ async def test_a_call_that_was_held_back_is_a_call_of_its_own():
         run = await agent.run("go")
         while run.status == "waiting":
             run = await agent.resume(Run.loads(run.dumps()), {run.requests[0].id: Decision.approve()})
-        assert [each.text for each in results_of(run)] == ["cut ash", "cut oak"]
+        assert [result.text for result in results_of(run)] == ["cut ash", "cut oak"]
     assert shed.done == ["cut ash", "cut oak"] * 2

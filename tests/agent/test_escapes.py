@@ -134,11 +134,11 @@ async def test_generator_exit_from_an_async_tool_is_a_result(catalog, timeout_se
 @pytest.mark.parametrize("timeout_seconds", [None, 60])
 def test_a_call_that_is_closed_ends_without_a_result(catalog, timeout_seconds):
     """Closing the coroutine of a call closes the tool's, and nothing is awaited any more."""
-    seen = []
+    results = []
 
     class Watch:
         async def after(self, call, result):
-            seen.append(result)
+            results.append(result)
             await asyncio.sleep(0)
             return result
 
@@ -148,12 +148,12 @@ def test_a_call_that_is_closed_ends_without_a_result(catalog, timeout_seconds):
         try:
             await _suspend()
         finally:
-            seen.append("closed")
+            results.append("closed")
 
     call = Dispatcher(catalog, hooks=[Watch()]).call("wait")
     call.send(None)
     call.close()
-    assert seen == ["closed"]
+    assert results == ["closed"]
 
 
 class _suspend:

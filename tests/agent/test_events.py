@@ -37,14 +37,14 @@ from toolkit.providers import ScriptedProvider
 pytestmark = pytest.mark.anyio
 
 
-async def heard(stream):
+async def collect(stream):
     return [event async for event in stream]
 
 
 async def test_a_run_is_told_as_it_happens():
     """In order, from the first word to the run itself."""
     shed = Shed("bypass")
-    events = await heard(shed.agent([[call("burn", "c1", wood="oak")], "All done."]).stream("go"))
+    events = await collect(shed.agent([[call("burn", "c1", wood="oak")], "All done."]).stream("go"))
     kinds = [type(event) for event in events]
     assert kinds == [ToolStarted, ToolProgress, ToolFinished, TurnFinished, TextDelta, TextDelta, TurnFinished, Done]
     started, progress, finished, turn, first, second, _, done = events
@@ -55,25 +55,25 @@ async def test_a_run_is_told_as_it_happens():
 
 async def test_on_event_gets_what_a_stream_gives():
     """This holds for a run without a stream, and beside a stream."""
-    told = []
+    reported = []
     shed = Shed("bypass")
-    agent = shed.agent([[call("look", what="oak")], "Done."] * 2, on_event=told.append)
+    agent = shed.agent([[call("look", what="oak")], "Done."] * 2, on_event=reported.append)
     await agent.run("go")
-    first, told[:] = [type(event) for event in told], []
-    events = await heard(agent.stream("go"))
-    assert events == told
+    first, reported[:] = [type(event) for event in reported], []
+    events = await collect(agent.stream("go"))
+    assert events == reported
     assert [type(event) for event in events] == first
 
 
 async def test_a_listener_that_raises_does_not_disturb(caplog):
     """It is logged; the run is not its business, and a stream gets everything."""
 
-    def broken(event):
+    def raise_error(event):
         raise ValueError("oops")
 
-    agent = Shed().agent(["Done."], on_event=broken)
+    agent = Shed().agent(["Done."], on_event=raise_error)
     with caplog.at_level(logging.ERROR, "toolkit"):
-        events = await heard(agent.stream("go"))
+        events = await collect(agent.stream("go"))
     assert events[-1].run.status == "done"
     assert len(caplog.records) == len(events)
 
@@ -99,11 +99,13 @@ async def test_calls_are_summed_up_as_their_authors_say():
         call("unlock", key="sesame"),
         call("nothing\n", x=1),
     ]
-    events = await heard(shed.agent([calls, "Done."]).stream("go"))
-    said = [event.summary for event in events if isinstance(event, ToolStarted)]
-    assert sorted(said[:5] + said[6:]) == sorted(["look at oak", "cutting", "burn", "look", "trip", "nothing\\n"])
-    assert said[5].startswith("opening [redacted]\\x1b[2J\\nxx")
-    assert len(said[5]) == 200
+    events = await collect(shed.agent([calls, "Done."]).stream("go"))
+    summaries = [event.summary for event in events if isinstance(event, ToolStarted)]
+    assert sorted(summaries[:5] + summaries[6:]) == sorted(
+        ["look at oak", "cutting", "burn", "look", "trip", "nothing\\n"]
+    )
+    assert summaries[5].startswith("opening [redacted]\\x1b[2J\\nxx")
+    assert len(summaries[5]) == 200
 
 
 async def test_a_safety_refusal_is_told_to_the_user():
@@ -114,7 +116,7 @@ async def test_a_safety_refusal_is_told_to_the_user():
     async def leap(where: Annotated[str, Writes]) -> str:
         """Leap."""
 
-    events = await heard(shed.agent([[call("leap", where="/etc/passwd")], "No."]).stream("go"))
+    events = await collect(shed.agent([[call("leap", where="/etc/passwd")], "No."]).stream("go"))
     assert [type(event) for event in events[:4]] == [ToolStarted, Refused, ToolFinished, TurnFinished]
     refused = events[1]
     assert (refused.call.name, bool(refused.reason)) == ("leap", True)
@@ -129,7 +131,7 @@ async def test_a_tool_that_refuses_is_told_with_its_reason():
         """Leap."""
         raise Safety("too high")
 
-    events = await heard(shed.agent([[call("leap")], "No."]).stream("go"))
+    events = await collect(shed.agent([[call("leap")], "No."]).stream("go"))
     assert [event.reason for event in events if isinstance(event, Refused)] == ["too high"]
 
 
@@ -137,10 +139,12 @@ async def test_a_pause_is_told_and_a_resume_can_be_streamed():
     """The last event has the run that is to be resumed."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak"), call("cut", wood="elm")], "Done."])
-    *_, turn, waiting, done = await heard(agent.stream("go"))
+    *_, turn, waiting, done = await collect(agent.stream("go"))
     assert (type(turn), waiting) == (TurnFinished, RunWaits(done.run.requests))
     grant = done.run.requests[0].grants[-1]
-    events = await heard(agent.stream(run=done.run, decisions={done.run.requests[0].id: Decision.approve(grant=grant)}))
+    events = await collect(
+        agent.stream(run=done.run, decisions={done.run.requests[0].id: Decision.approve(grant=grant)})
+    )
     kinds = [type(event) for event in events]
     assert kinds == [ToolStarted, ToolFinished, ToolStarted, ToolFinished, TextDelta, TurnFinished, Done]
     assert [event.result.text for event in events if isinstance(event, ToolFinished)] == ["cut oak", "cut elm"]
@@ -150,23 +154,23 @@ async def test_decisions_go_with_a_run_and_without_a_prompt():
     """Anything else is a mistake."""
     agent = Shed().agent([])
     with pytest.raises(TypeError, match="decisions go with the run"):
-        await heard(agent.stream("go", decisions={}))
+        await collect(agent.stream("go", decisions={}))
 
 
 async def test_a_failure_is_told_before_the_end():
     """With the error; the stream itself does not raise."""
     error = ProviderError("overloaded")
-    events = await heard(Shed().agent([error]).stream("go"))
+    events = await collect(Shed().agent([error]).stream("go"))
     assert (events[0], events[1].run.status) == (RunFailed(error), "failed")
 
 
 async def test_a_bug_is_told_and_raised():
     """Once everything was told."""
-    told = []
-    agent = Shed().agent([RuntimeError("a bug")], on_event=told.append)
+    reported = []
+    agent = Shed().agent([RuntimeError("a bug")], on_event=reported.append)
     with pytest.raises(RuntimeError, match="a bug"):
-        await heard(agent.stream("go"))
-    assert [type(event) for event in told] == [RunFailed, Done]
+        await collect(agent.stream("go"))
+    assert [type(event) for event in reported] == [RunFailed, Done]
 
 
 async def test_a_stream_that_ends_without_a_reply_is_a_providers_mistake():
@@ -176,11 +180,11 @@ async def test_a_stream_that_ends_without_a_reply_is_a_providers_mistake():
         async def stream(self, request):
             yield TextDelta("hm")
 
-    events = await heard(Agent(Mumbling([]), []).stream("go"))
+    events = await collect(Agent(Mumbling([]), []).stream("go"))
     assert "without a reply" in events[-1].run.reason
 
 
-async def test_whoever_stops_listening_ends_the_run():
+async def test_listener_that_stops_ends_the_run():
     """Tools are cancelled, and the conversation is whole."""
     shed, ended = Shed(), []
 
@@ -219,7 +223,7 @@ async def test_progress_goes_to_the_run_that_the_call_belongs_to():
         return [call("dig", "c1", where=where)] if len(request.messages) == 1 else "Done."
 
     agent = shed.agent([script] * 4)
-    left, right = await asyncio.gather(heard(agent.stream("left")), heard(agent.stream("right")))
+    left, right = await asyncio.gather(collect(agent.stream("left")), collect(agent.stream("right")))
     for where, events in (("left", left), ("right", right)):
         assert [event.progress.message for event in events if isinstance(event, ToolProgress)] == [where]
 
@@ -234,20 +238,20 @@ async def test_a_cut_is_told():
         return "a" * loud
 
     agent = shed.agent([[call("shout", loud=3000)]] * 4 + ["Done."], compact_at=6000)
-    events = await heard(agent.stream("go"))
+    events = await collect(agent.stream("go"))
     cut = [event for event in events if isinstance(event, Compacted)]
-    assert [each.results for each in cut] == [1, 1]
+    assert [event.results for event in cut] == [1, 1]
     assert cut[0].characters > 2000
 
 
 def test_on_event_is_a_plain_function():
     """The library does not await it."""
 
-    async def told(event):
+    async def on_event(event):
         pass
 
     with pytest.raises(TypeError, match="called and not awaited"):
-        Shed().agent([], on_event=told)
+        Shed().agent([], on_event=on_event)
 
 
 async def test_a_stream_need_not_be_a_generator():
@@ -270,11 +274,11 @@ async def test_a_stream_need_not_be_a_generator():
             reply, self.reply = self.reply, None
             return await reply
 
-    events = await heard(Agent(Plain(["Done."]), []).stream("go"))
+    events = await collect(Agent(Plain(["Done."]), []).stream("go"))
     assert [type(event) for event in events] == [TurnFinished, Done]
 
 
-async def test_an_error_after_everybody_left_is_nobodys_business():
+async def test_error_after_the_stream_was_closed_is_not_reported():
     """A reader that has stopped is not told, and nothing is logged about a lost exception."""
     shed, left = Shed("bypass"), asyncio.Event()
 
@@ -297,7 +301,7 @@ async def test_an_error_after_everybody_left_is_nobodys_business():
 async def test_each_turn_has_the_run_so_far():
     """Events ... for each turn with the `Run` so far."""
     script = [[call("look", what="oak")], [call("look", what="elm")], "Done."]
-    events = await heard(Shed().agent(script, clock=lambda: 12.0).stream("go"))
+    events = await collect(Shed().agent(script, clock=lambda: 12.0).stream("go"))
     turns = [event.run for event in events if isinstance(event, TurnFinished)]
     assert [(run.status, len(run.messages), run.turns) for run in turns] == [
         ("running", 3, 1),
@@ -311,7 +315,7 @@ async def test_each_turn_has_the_run_so_far():
 async def test_a_run_so_far_can_be_saved_and_continued_in_another_process():
     """A process that is killed between two turns has lost nothing of the turns before."""
     shed = Shed()
-    events = await heard(shed.agent([[call("look", what="oak")], "Lost."]).stream("go"))
+    events = await collect(shed.agent([[call("look", what="oak")], "Lost."]).stream("go"))
     saved = next(event.run for event in events if isinstance(event, TurnFinished)).dumps()
     loaded = Run.loads(saved)
     assert (loaded.status, loaded.reason) == ("running", "the run is under way")
@@ -323,7 +327,7 @@ async def test_the_run_of_a_turn_that_waits_can_be_resumed():
     """The run so far waits as soon as a call of its turn does."""
     shed = Shed()
     agent = shed.agent([[call("cut", wood="oak")], "Done."])
-    turn = next(event for event in await heard(agent.stream("go")) if isinstance(event, TurnFinished))
+    turn = next(event for event in await collect(agent.stream("go")) if isinstance(event, TurnFinished))
     assert turn.run.status == "waiting"
     run = await agent.resume(turn.run, {turn.run.requests[0].id: Decision.approve()})
     assert (run.text, shed.done) == ("Done.", ["cut oak"])
@@ -342,7 +346,7 @@ async def test_a_change_of_the_catalog_is_an_event():
         shed.catalog.remove("fetch")
         return [call("look", what="oak")]
 
-    events = await heard(shed.agent([add_and_remove, "Done."]).stream("go"))
+    events = await collect(shed.agent([add_and_remove, "Done."]).stream("go"))
     changes = [event for event in events if isinstance(event, CatalogChanged)]
     assert [([tool.name for tool in change.added], [tool.name for tool in change.removed]) for change in changes] == [
         (["saw"], ["fetch"])
@@ -363,7 +367,7 @@ async def test_a_tool_that_is_replaced_is_in_both_fields():
         shed.catalog.add(look, replace=True)
         return "Done."
 
-    events = await heard(shed.agent([replace_look]).stream("go"))
+    events = await collect(shed.agent([replace_look]).stream("go"))
     change = next(event for event in events if isinstance(event, CatalogChanged))
     assert [tool.description for tool in (*change.removed, *change.added)] == ["Look at something.", "Look twice."]
 
@@ -372,7 +376,7 @@ async def test_a_catalog_that_stays_is_not_reported():
     """A change that came before the run is none of its events."""
     shed = Shed()
     shed.catalog.remove("fetch")
-    events = await heard(shed.agent([[call("look", what="oak")], "Done."]).stream("go"))
+    events = await collect(shed.agent([[call("look", what="oak")], "Done."]).stream("go"))
     assert not any(isinstance(event, CatalogChanged) for event in events)
 
 
@@ -380,7 +384,7 @@ async def test_a_turn_has_the_message_that_is_in_the_run():
     """Its calls have the ids that the other events have, also if the model uses an id twice."""
     shed = Shed("bypass")
     script = [[call("look", "c1", what="oak"), call("look", "c1", what="elm")], "Done."]
-    events = await heard(shed.agent(script).stream("go"))
+    events = await collect(shed.agent(script).stream("go"))
     turn = next(event for event in events if isinstance(event, TurnFinished))
     ids = [event.call.id for event in events if isinstance(event, ToolStarted)]
     assert (turn.message, [call.id for call in turn.message.calls]) == (events[-1].run.messages[1], ids)

@@ -41,7 +41,7 @@ def helper(name, script, tools=(), *, mode="default", rules=(), approvals=None, 
     return Agent(ScriptedProvider(script, model=model), dispatcher, **options)
 
 
-def asked(agent):
+def requests_of(agent):
     return agent._options.provider.requests
 
 
@@ -66,7 +66,7 @@ async def test_another_agent_goes_on_with_the_conversation():
     front = helper("front", [[handing("wood", "h1")]], hand_over_to=[wood])
     run = await front.run("What is it?")
     assert (run.status, run.text, run.agent, run.turns, shed.done) == ("done", "An oak.", "wood", 3, ["look oak"])
-    (first,), (second, third) = asked(front), asked(wood)
+    (first,), (second, third) = requests_of(front), requests_of(wood)
     assert (first.tools, first.system) == (("hand_over_to_wood",), "You are front.")
     assert (second.tools, second.system) == (("look", "cut", "burn", "fetch"), "You are wood.")
     assert (len(second.messages), len(third.messages)) == (3, 5)
@@ -95,7 +95,7 @@ async def test_a_conversation_goes_on_with_the_agent_that_has_it(saved):
     assert (await own.run("How old is it?", run=run)).text == "And old."
 
 
-async def test_a_run_that_was_handed_over_to_a_stranger_is_refused():
+async def test_run_handed_over_to_an_unknown_agent_is_refused():
     front = helper("front", [[handing("wood")]], hand_over_to=[helper("wood", ["An oak."])])
     run = await front.run("What is it?")
     with pytest.raises(ValueError, match="handed over to `wood`, and this agent hands over to no agent of that name"):
@@ -245,9 +245,9 @@ async def test_the_answer_has_the_type_of_the_first_agent():
 async def test_one_budget_counts_for_all():
     """With the price of each model."""
 
-    def spending(said):
-        calls = tuple(said) if isinstance(said, list) else ()
-        message = AssistantMessage(text="" if calls else said, calls=calls)
+    def spending(step):
+        calls = tuple(step) if isinstance(step, list) else ()
+        message = AssistantMessage(text="" if calls else step, calls=calls)
         usage = Usage(input_tokens=1_000_000)
         return Reply(message=message, stop="calls" if calls else "answer", usage=usage, model="a-new-name")
 
@@ -281,7 +281,7 @@ async def test_results_stay_framed_after_a_hand_over():
     wood = helper("wood", [[call("look", what="oak")], "An oak."], shed.catalog)
     front = helper("front", [[handing("wood")]], hand_over_to=[wood], frame_results=True)
     await front.run("go")
-    last = asked(wood)[-1]
+    last = requests_of(wood)[-1]
     assert all(
         '<result id="' in message.results[0].text for message in last.messages if isinstance(message, ToolMessage)
     )
@@ -292,7 +292,7 @@ async def test_an_agent_without_tools_is_offered_one_after_a_hand_over():
     """Some providers refuse a conversation with calls, and without tools."""
     wood = helper("wood", ["An oak."])
     await helper("front", [[handing("wood")]], hand_over_to=[wood]).run("go")
-    assert asked(wood)[0].tools == ("read_output",)
+    assert requests_of(wood)[0].tools == ("read_output",)
 
 
 async def test_a_sub_run_of_a_tool_is_not_handed_over():
@@ -306,7 +306,7 @@ async def test_a_sub_run_of_a_tool_is_not_handed_over():
     front = helper("front", [[call("ask")], [handing("wood")], "No.", "Fine."], catalog)
     front.hand_over_to(helper("wood", []))
     run = await front.run("go")
-    assert (run.text, results_of(run)[0].text, asked(front)[1].tools) == ("Fine.", "No.", ("ask",))
+    assert (run.text, results_of(run)[0].text, requests_of(front)[1].tools) == ("Fine.", "No.", ("ask",))
 
 
 async def test_an_agent_that_is_a_tool_can_hand_over_inside():
@@ -350,8 +350,8 @@ async def test_a_run_that_was_handed_over_goes_on_in_another_process(tmp_path):
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, str(path), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    told, _ = await other.communicate(run.dumps().encode())
-    data, done = json.loads(told)
+    output, _ = await other.communicate(run.dumps().encode())
+    data, done = json.loads(output)
     finished = Run.from_json(data)
     assert (finished.text, finished.agent, done) == ("Cut.", "wood", ["cut oak"])
 

@@ -103,11 +103,11 @@ class Claude:
                 {"type": "tool_use", "id": "toolu_1", "name": "write", "input": {"path": "a.txt", "content": "one"}},
                 {"type": "tool_use", "id": "toolu_2", "name": "glob", "input": {"pattern": "*"}},
             ]
-            return self.said(content, "tool_use")
-        return self.said([{"type": "text", "text": "Done."}], "end_turn")
+            return self.reply_with(content, "tool_use")
+        return self.reply_with([{"type": "text", "text": "Done."}], "end_turn")
 
     @staticmethod
-    def said(content: list[dict], stop: str) -> httpx.Response:
+    def reply_with(content: list[dict], stop: str) -> httpx.Response:
         usage = {"input_tokens": 10, "output_tokens": 5}
         answer = {"id": "m1", "type": "message", "role": "assistant", "model": "claude-x"}
         return httpx.Response(200, json={**answer, "content": content, "stop_reason": stop, "usage": usage})
@@ -123,8 +123,8 @@ async def test_a_real_provider_gets_back_what_it_said_and_what_came_of_it(place)
         assert run.status == "waiting"
         run = await agent.resume(run, {run.requests[0].id: Decision.approve()})
     assert (run.status, run.text, run.usage.total_tokens) == ("done", "Done.", 30)
-    _, said, answered = claude.bodies[1]["messages"]
-    assert said["content"][0] == {"type": "thinking", "thinking": "Both at once.", "signature": "s1"}
+    _, message, answered = claude.bodies[1]["messages"]
+    assert message["content"][0] == {"type": "thinking", "thinking": "Both at once.", "signature": "s1"}
     assert [block["tool_use_id"] for block in answered["content"]] == ["toolu_1", "toolu_2"]
     assert "a.txt" in json.dumps(answered["content"][0])
 

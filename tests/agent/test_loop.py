@@ -101,7 +101,7 @@ def test_options_are_checked_where_they_are_given(options, words):
     ],
 )
 def test_an_option_of_another_kind_is_refused_with_what_to_give(options, words):
-    """Not by Python, in the words of whatever was tried with it first."""
+    """The library refuses it. Python would refuse it only where the value is first used."""
     with pytest.raises(TypeError, match=words):
         Agent(ScriptedProvider([]), [], **options)
 
@@ -141,7 +141,7 @@ async def test_definitions_are_read_anew_each_turn():
     agent = shed.agent([[call("plant", tree="apple")], [call("pick_apple")], "Good."])
     run = await agent.run("go")
     assert results_of(run)[0].text == "a fruit of the apple"
-    assert [set(asked.tools) & {"plant", "pick_apple"} for asked in agent.asked[:2]] == [{"plant"}, {"pick_apple"}]
+    assert [set(request.tools) & {"plant", "pick_apple"} for request in agent.asked[:2]] == [{"plant"}, {"pick_apple"}]
 
 
 async def test_deferred_tools_are_found_by_the_agents_own_search():
@@ -158,7 +158,7 @@ async def test_deferred_tools_are_found_by_the_agents_own_search():
 
     run = await agent.run("go")
     assert (run.status, results_of(run)[0].text) == ("done", "sharp")
-    assert [("tool_search" in asked.tools, "sharpen" in asked.tools) for asked in agent.asked[1:]] == [
+    assert [("tool_search" in request.tools, "sharpen" in request.tools) for request in agent.asked[1:]] == [
         (True, False),
         (True, True),
         (True, True),
@@ -181,8 +181,8 @@ async def test_a_tool_that_the_model_does_not_call_any_more_is_unloaded():
     assert run.session.loaded == ("sharpen",)
     other_agent = shed.agent([look, look, search, "Sharp."])
     await other_agent.run("more", run=Run.loads(run.dumps()))
-    assert [("sharpen" in asked.tools) for asked in agent.asked] == [False, True, True, True]
-    assert [("sharpen" in asked.tools) for asked in other_agent.asked] == [True, False, False, True]
+    assert [("sharpen" in request.tools) for request in agent.asked] == [False, True, True, True]
+    assert [("sharpen" in request.tools) for request in other_agent.asked] == [True, False, False, True]
 
 
 async def test_a_search_of_ones_own_is_the_one_that_is_used():
@@ -285,7 +285,7 @@ async def test_what_a_provider_cannot_do_is_a_failed_run_that_can_be_continued(e
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), CatalogError("two tools of one name")])
-async def test_what_somebody_has_to_mend_is_raised(error):
+async def test_error_that_a_person_has_to_mend_is_raised(error):
     """After the run was kept, so that nothing is lost."""
     shed = Shed()
     agent = shed.agent([[call("look", what="oak")], error, "Done."])
@@ -355,14 +355,14 @@ async def test_a_halt_ends_the_run_and_says_why():
 
 async def test_hooks_are_told_where_an_agent_starts():
     """Once, with what the agent says of itself."""
-    told = []
+    starts = []
 
     class Diary:
         def before(self, call):
             return Proceed()
 
         async def agent_started(self, session, *, details):
-            told.append((session.id, dict(details)))
+            starts.append((session.id, dict(details)))
             return Proceed()
 
     shed = Shed()
@@ -371,7 +371,7 @@ async def test_hooks_are_told_where_an_agent_starts():
         [[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[Diary()]), session=session
     )
     run = await agent.run("go")
-    ((session_id, started),) = told
+    ((session_id, started),) = starts
     assert session_id == session.id
     assert started == {"run": run.id, "verb": "run", "provider": "scripted", "model": "scripted", "mode": "default"}
 
@@ -433,12 +433,12 @@ async def test_a_shell_hook_may_forbid_the_start():
 
 async def test_a_dispatcher_is_left_as_it_was():
     """The agent's tools are not in its catalog, and its settings are its own."""
-    shed, told = Shed("auto"), []
-    dispatcher = Dispatcher(shed.catalog, permissions=shed.permissions, on_progress=told.append)
+    shed, reports = Shed("auto"), []
+    dispatcher = Dispatcher(shed.catalog, permissions=shed.permissions, on_progress=reports.append)
     agent = shed.agent([[call("burn", wood="oak")], "Done."], dispatcher=dispatcher, mode="bypass", plan_tools=["look"])
     await agent.run("go")
     assert "exit_plan" not in dispatcher.catalog
-    assert [progress.message for progress in told] == ["it smokes"]
+    assert [progress.message for progress in reports] == ["it smokes"]
     assert (await dispatcher.call("look", {"what": "x"})).kind == "ok"
 
 
@@ -451,12 +451,12 @@ async def test_a_turn_costs_the_same_however_long_the_conversation_is(options):
         agent = Shed().agent([[call("look", what="oak")]] * turns + ["Done."], max_turns=turns + 1, **options)
         count = 0
 
-        def counted(frame, event, argument):
+        def count_call(frame, event, argument):
             nonlocal count
             count += event == "call"
 
         before = sys.getprofile()
-        sys.setprofile(counted)
+        sys.setprofile(count_call)
         try:
             await agent.run("go")
         finally:

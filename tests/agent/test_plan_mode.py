@@ -1,5 +1,5 @@
 """
-Planning: only what reads is offered and run, a plan is handed to the host, and nobody else leaves the mode.
+Planning: only tools that read are offered and run, the host gets the plan, and only the host ends the mode.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ async def test_only_a_planned_run_is_executed_and_not_in_plan_mode():
 
 
 async def test_a_model_cannot_leave_plan_mode():
-    """Whatever it calls, says or claims, the mode stays; outside it there is nothing to exit."""
+    """No call and no text of the model ends the mode. Outside the mode there is nothing to exit."""
     shed = Shed("auto")
     script = [[call("exit_plan", plan="x"), call("cut", wood="oak")], [call("cut", wood="elm")]]
     agent = shed.agent(script, mode="plan")
@@ -128,8 +128,8 @@ async def test_the_plan_prompt_is_there_once_and_never_twice():
     agent = shed.agent([[call("look", what="oak")], "Plan A.", "Plan B."], mode="plan", system="Be kind.")
     run = await agent.run("plan", run=await agent.run("plan"))
     assert run.plan == "Plan B."
-    assert [asked.system.count(PLAN_PROMPT) for asked in agent.asked] == [1, 1, 1]
-    assert all(asked.system.startswith("Be kind.\n\n") for asked in agent.asked)
+    assert [request.system.count(PLAN_PROMPT) for request in agent.asked] == [1, 1, 1]
+    assert all(request.system.startswith("Be kind.\n\n") for request in agent.asked)
     assert not any("planning" in message.text for message in run.messages if isinstance(message, UserMessage))
 
 
@@ -153,8 +153,8 @@ async def test_plan_tools_chooses_among_what_only_reads():
     assert "was not chosen" in results_of(run)[0].text
 
 
-@pytest.mark.parametrize(("chosen", "found"), [(None, ["peek"]), (["look"], [])])
-async def test_nobody_is_led_to_what_cannot_be_used_while_planning(shed, chosen, found):
+@pytest.mark.parametrize(("chosen", "expected"), [(None, ["peek"]), (["look"], [])])
+async def test_search_finds_only_tools_that_can_be_used_while_planning(shed, chosen, expected):
     """Neither by a search nor by names, near ones, or the schema in an error."""
 
     @shed.catalog.tool(read_only=True, defer=True)
@@ -167,12 +167,12 @@ async def test_nobody_is_led_to_what_cannot_be_used_while_planning(shed, chosen,
         """Close a hole in the fence."""
         return hole
 
-    asked = [call("tool_search", query="hole in the fence"), call("tool_search", query="select:patch,peek")]
+    searches = [call("tool_search", query="hole in the fence"), call("tool_search", query="select:patch,peek")]
     mistaken = [call("pach", hole="x"), call("patch", whole="x")]
-    agent = shed.agent([asked, mistaken, "Plan."], mode="plan", plan_tools=chosen)
+    agent = shed.agent([searches, mistaken, "Plan."], mode="plan", plan_tools=chosen)
     run = await agent.run("plan")
-    assert [[tool["name"] for tool in each.value["tools"]] for each in results_of(run, 0)] == [found, found]
-    assert list(run.session.loaded) == found
+    assert [[tool["name"] for tool in result.value["tools"]] for result in results_of(run, 0)] == [expected, expected]
+    assert list(run.session.loaded) == expected
     assert "`patch`" not in results_of(run, 1)[0].text
     assert "inputSchema" not in results_of(run, 1)[1].text
     assert '"properties"' not in results_of(run, 1)[1].text
@@ -250,7 +250,7 @@ async def test_what_was_approved_for_doing_is_not_done_while_planning():
     assert (run.status, shed.done, results_of(run)[0].kind) == ("planned", [], "denied")
 
 
-async def test_a_mode_that_nobody_keeps_to_is_refused():
+async def test_mode_without_permissions_is_refused():
     """Without permissions there is no judge that would ask."""
     shed = Shed()
     shed.permissions = None
@@ -403,7 +403,7 @@ class SlowStore(MemoryApprovals):
         super().add(record)
 
 
-async def cancelled_while_asking(agent, planned, store):
+async def cancel_while_asking(agent, planned, store):
     """Execute *planned*, and cancel that while the store is asked."""
     executing = asyncio.ensure_future(agent.execute(planned, mode="auto"))
     assert await asyncio.to_thread(store.asked.wait, 10)
@@ -420,7 +420,7 @@ async def test_a_plan_that_is_cancelled_while_the_store_is_asked_can_be_gone_on_
         ["Cut.", [call("cut", wood="oak")], "Done."], mode="plan", dispatcher=shed.dispatcher(Approvals(store))
     )
     planned = await agent.run("plan")
-    await cancelled_while_asking(agent, planned, store)
+    await cancel_while_asking(agent, planned, store)
     assert (agent.last_run.status, agent.last_run.stop, shed.done) == ("stopped", "cancelled", [])
     assert (await agent.run(run=agent.last_run)).status == "done"
     with pytest.raises(ApprovalError, match="carried out already"):
@@ -460,11 +460,11 @@ async def test_a_hook_that_keeps_a_cancelled_plan_from_starting_does_not_hide_th
     agent = shed.agent(["Cut."], mode="plan", dispatcher=shed.dispatcher(Approvals(store), hooks=[door]))
     planned = await agent.run("plan")
     door.is_shut = True
-    await cancelled_while_asking(agent, planned, store)
+    await cancel_while_asking(agent, planned, store)
     assert (agent.last_run.stop, agent.last_run.reason) == ("halt", "it is late")
 
 
-async def test_a_plan_of_somebody_else_stays_theirs_if_the_second_is_cancelled():
+async def test_plan_of_another_run_stays_if_the_second_run_is_cancelled():
     """The cancellation is what the second is told, and there is nothing to go on with."""
     shed, store = Shed("auto"), SlowStore()
     store.may.set()
@@ -473,7 +473,7 @@ async def test_a_plan_of_somebody_else_stays_theirs_if_the_second_is_cancelled()
     done = await agent.execute(planned, mode="auto")
     store.asked.clear()
     store.may.clear()
-    await cancelled_while_asking(agent, planned, store)
+    await cancel_while_asking(agent, planned, store)
     assert agent.last_run is done
     assert planned.session.state == {}
 
@@ -520,9 +520,9 @@ async def test_a_run_does_not_change_the_mode_of_another_in_its_session(first, s
     refused: list[str] = []
 
     async def meanwhile(request):
-        with pytest.raises(ValueError, match=f"under way in this session in mode '{first or 'default'}'") as told:
+        with pytest.raises(ValueError, match=f"under way in this session in mode '{first or 'default'}'") as caught:
             await beside.run("and this?")
-        refused.append(str(told.value))
+        refused.append(str(caught.value))
         return [call("cut", wood="oak")]
 
     run = await shed.agent([meanwhile, "Done."], mode=first, session=session).run("go")
@@ -558,7 +558,9 @@ async def test_no_run_comes_between_a_plan_and_the_mode_that_it_is_executed_in(t
     planned = await agent.run("plan")
     beside = [shed.agent(["Never."], mode=mode, session=session, dispatcher=dispatcher) for mode in ("plan", None)]
     executed, *refused = await asyncio.gather(
-        agent.execute(planned), *(each.run("and this?") for each in beside), return_exceptions=True
+        agent.execute(planned),
+        *(agent_of_session.run("and this?") for agent_of_session in beside),
+        return_exceptions=True,
     )
     assert (executed.status, session.mode, session.state) == ("done", "default", {})
     assert ["about to be carried out" in str(error) for error in refused] == [True, True]
@@ -578,17 +580,17 @@ async def test_runs_of_one_mode_go_on_side_by_side_in_a_session():
 HANDED = [call("exit_plan", plan="Look."), call("exit_plan", plan="Burn.")]
 
 
-@pytest.mark.parametrize("said", ["Look.", HANDED], ids=["text", "exit_plan"])
+@pytest.mark.parametrize("plan", ["Look.", HANDED], ids=["text", "exit_plan"])
 @pytest.mark.parametrize("change", [None, "Burn.", "Look twice."], ids=["as it was", "a later one", "another"])
-async def test_what_the_host_was_shown_is_what_the_model_is_told(said, change):
+async def test_what_the_host_was_shown_is_what_the_model_is_told(plan, change):
     """A saved run is data. A plan that was changed in it is told as it was shown to the host."""
     shed = Shed()
-    agent = shed.agent([said, "Done."], mode="plan")
+    agent = shed.agent([plan, "Done."], mode="plan")
     saved = json.loads((await agent.run("plan")).dumps())
     planned = Run.from_json(saved if change is None else {**saved, "plan": change})
     run = await agent.execute(planned, "Go!")
-    told = run.messages[len(planned.messages)].text
-    assert told == "Go!" if change is None else told.startswith("Go!") and told.endswith(f"\n\n{change}")
+    message = run.messages[len(planned.messages)].text
+    assert message == "Go!" if change is None else message.startswith("Go!") and message.endswith(f"\n\n{change}")
 
 
 async def test_a_plan_that_a_hook_changed_is_the_one_that_is_carried_out():

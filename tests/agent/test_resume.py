@@ -47,7 +47,7 @@ async def test_an_approved_call_runs_and_the_model_goes_on():
     run = await agent.run("go")
     run = await agent.resume(run, {run.requests[0].id: YES})
     assert (run.status, run.text, shed.done) == ("done", "It is cut.", ["cut oak"])
-    assert [each.text for each in agent.asked[1].messages[-1].results] == ["cut oak"]
+    assert [result.text for result in agent.asked[1].messages[-1].results] == ["cut oak"]
 
 
 async def test_a_denied_call_does_not_run_and_the_model_reads_why():
@@ -126,9 +126,9 @@ async def test_decisions_about_something_else_are_refused_by_name():
     with pytest.raises(ApprovalError, match=r"'nonsense'.*`cut`") as caught:
         await agent.resume(run, {run.requests[0].id: YES, "nonsense": YES})
     assert (caught.value.why, shed.done) == ("unknown", [])
-    held = results_of(run)[1].request.id
+    held_id = results_of(run)[1].request.id
     with pytest.raises(ApprovalError, match="held back is asked about when its turn comes"):
-        await agent.resume(run, {held: YES})
+        await agent.resume(run, {held_id: YES})
     with pytest.raises(TypeError, match="Decision.approve"):
         await agent.resume(run, {run.requests[0].id: True})
 
@@ -201,7 +201,7 @@ async def test_a_run_is_resumed_from_json_by_another_agent_with_the_same_store()
     assert (finished.status, finished.id, shed.done) == ("done", run.id, ["cut oak"])
 
 
-async def test_a_changed_run_cannot_make_somebody_agree_to_something_else():
+async def test_changed_run_cannot_make_a_person_approve_another_call():
     """What a person was shown has to be what the store has."""
     shed = Shed()
     agent = shed.agent([[call("burn", wood="oak")]])
@@ -232,9 +232,9 @@ async def test_a_request_is_answered_on_behalf_of_whom_it_was_made_for():
         [[call("cut", wood="oak")]], dispatcher=shed.dispatcher(Approvals(store)), session=Session(principal="ada")
     ).run("go")
     loaded = Run.loads(run.dumps())
-    nobody = shed.agent(["Done."], dispatcher=shed.dispatcher(Approvals(store)))
+    other_agent = shed.agent(["Done."], dispatcher=shed.dispatcher(Approvals(store)))
     with pytest.raises(ApprovalError) as caught:
-        await nobody.resume(loaded, {loaded.requests[0].id: YES})
+        await other_agent.resume(loaded, {loaded.requests[0].id: YES})
     assert caught.value.why == "principal"
     ada = shed.agent(["Done."], dispatcher=shed.dispatcher(Approvals(store)), session=Session(principal="ada"))
     assert (await ada.resume(loaded, {loaded.requests[0].id: YES})).status == "done"
@@ -260,11 +260,11 @@ async def test_credentials_are_asked_for_and_given_with_the_answer(way):
     agent = shed.agent([[call("issues")], [call("issues")], "Three."])
     run = await agent.run("go")
     assert (run.status, run.requests[0].auth.provider) == ("waiting", "tracker")
-    answers, given = {run.requests[0].id: YES}, {Token: Token("sesame")}
+    answers, resources = {run.requests[0].id: YES}, {Token: Token("sesame")}
     if way == "run":
-        run = await agent.resume(run, answers, resources=given)
+        run = await agent.resume(run, answers, resources=resources)
     else:
-        run = [event async for event in agent.stream(run=run, decisions=answers, resources=given)][-1].run
+        run = [event async for event in agent.stream(run=run, decisions=answers, resources=resources)][-1].run
     assert (run.status, used) == ("done", ["sesame", "sesame"])
     assert "sesame" not in run.dumps()
 
@@ -424,9 +424,9 @@ async def test_a_run_is_resumed_in_another_process(tmp_path):
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-c", SCRIPT, str(path), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    told, _ = await other.communicate(run.dumps().encode())
+    output, _ = await other.communicate(run.dumps().encode())
     assert other.returncode == 0
-    data, done = json.loads(told)
+    data, done = json.loads(output)
     finished = Run.from_json(data)
     assert (finished.status, finished.text, finished.id) == ("done", "It is cut.", run.id)
     assert (shed.done, done) == (["look oak"], ["cut oak", "burn elm"])

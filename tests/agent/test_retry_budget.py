@@ -112,8 +112,8 @@ def answering(*statuses):
 
     def answer(request):
         status = left.pop(0)
-        said = {"choices": [{"message": {"role": "assistant", "content": "Sunny."}, "finish_reason": "stop"}]}
-        return httpx.Response(status, json=said if status == 200 else {"error": {"message": "busy"}})
+        body = {"choices": [{"message": {"role": "assistant", "content": "Sunny."}, "finish_reason": "stop"}]}
+        return httpx.Response(status, json=body if status == 200 else {"error": {"message": "busy"}})
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
     return OpenAIProvider("m", api_key="k", base_url="http://server/v1", client=client, sleep=no_wait), left

@@ -56,7 +56,7 @@ async def test_a_run_that_waits_ends_and_its_resume_starts_again():
     shed, recorder = Shed(), Recorder()
     agent = shed.agent([[call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[recorder]))
     run = await agent.run("go")
-    (asked,) = recorder.of(PersonAsked)
+    (question,) = recorder.of(PersonAsked)
     assert [event.status for event in recorder.of(RunEnded)] == ["waiting"]
     await agent.resume(run, Decision.approve())
     assert [(event.run.verb, event.run.id) for event in recorder.of(RunStarted)] == [
@@ -64,18 +64,18 @@ async def test_a_run_that_waits_ends_and_its_resume_starts_again():
         ("resume", run.id),
     ]
     assert [event.status for event in recorder.of(RunEnded)] == ["waiting", "done"]
-    assert [event.request_id for event in recorder.of(CallStarted)] == [None, asked.request.id]
+    assert [event.request_id for event in recorder.of(CallStarted)] == [None, question.request.id]
     assert len(recorder.of(PromptReceived)) == 1
 
 
 async def test_a_word_between_turns_is_told_as_a_prompt():
     shed, recorder = Shed(), Recorder()
 
-    def interrupted(request):
+    def interrupt(request):
         agent.say("and an elm")
         return [call("look", what="oak")]
 
-    agent = shed.agent([interrupted, "Done."], dispatcher=shed.dispatcher(hooks=[recorder]))
+    agent = shed.agent([interrupt, "Done."], dispatcher=shed.dispatcher(hooks=[recorder]))
     await agent.run("go")
     assert [event.message.text for event in recorder.of(PromptReceived)] == ["go", "and an elm"]
 

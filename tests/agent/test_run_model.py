@@ -43,9 +43,13 @@ async def test_the_provider_of_the_agent_answers():
     run = await Agent(provider, Dispatcher(catalog)).run("go")
     assert (run.text, results_of(run)[0].text) == ("Done.", "Tea in 1 folder")
     assert (run.spent.turns, run.usage.total_tokens, run.spent.usage.total_tokens) == (2, 45, 45)
-    asked = provider.requests[1]
-    assert [type(message).__name__ for message in asked.messages] == ["UserMessage", "AssistantMessage", "UserMessage"]
-    assert (asked.system, asked.max_tokens, asked.catalog) == ("Be short.", 7, None)
+    request = provider.requests[1]
+    assert [type(message).__name__ for message in request.messages] == [
+        "UserMessage",
+        "AssistantMessage",
+        "UserMessage",
+    ]
+    assert (request.system, request.max_tokens, request.catalog) == ("Be short.", 7, None)
 
 
 async def test_a_budget_that_is_used_up_refuses():

@@ -49,7 +49,7 @@ class Desk(Shed):
         options = {"compact_at": LIMIT, "on_event": self.events.append, **options}
         return super().agent(script, **options)
 
-    def told(self, kind: type) -> list:
+    def events_of(self, kind: type) -> list:
         return [event for event in self.events if isinstance(event, kind)]
 
 
@@ -63,13 +63,13 @@ async def test_the_model_sums_up_old_turns():
     agent = desk.agent([*WRITE[:4], "Four notes so far.", WRITE[4], "Done."])
     run = await agent.run("Write notes.")
     assert (run.status, run.text, len(desk.done)) == ("done", "Done.", 5)
-    asked = [is_summary_request(request) for request in agent.asked]
-    assert asked == [False] * 4 + [True] + [False] * 2
+    are_summaries = [is_summary_request(request) for request in agent.asked]
+    assert are_summaries == [False] * 4 + [True] + [False] * 2
     request = agent.asked[4]
     assert (request.tools, len(request.messages)) == ((), 1)
     assert "[model calls note]" in request.messages[0].text
     assert "[result of note: ok] noted note 0" in request.messages[0].text
-    (event,) = desk.told(Summarized)
+    (event,) = desk.events_of(Summarized)
     assert event.summary == run.summary
     assert (run.summary.text, run.summary.messages, event.messages) == ("Four notes so far.", 4, 4)
     assert event.characters > 2000
@@ -88,8 +88,8 @@ async def test_the_words_of_the_summary_are_not_an_answer():
     """No text of it is streamed, and it is not a turn."""
     desk = Desk()
     run = await desk.agent([*WRITE[:4], "Four notes so far.", "Done."]).run("Write notes.")
-    assert "".join(event.text for event in desk.told(TextDelta)) == "Done."
-    assert [event.number for event in desk.told(TurnFinished)] == [1, 2, 3, 4, 5]
+    assert "".join(event.text for event in desk.events_of(TextDelta)) == "Done."
+    assert [event.number for event in desk.events_of(TurnFinished)] == [1, 2, 3, 4, 5]
     assert run.turns == 5
 
 
@@ -103,8 +103,8 @@ async def test_cutting_old_results_stays_the_cheap_first_step():
         return "a" * 2500
 
     run = await desk.agent([[call("shout")]] * 4 + ["Done."]).run("go")
-    assert (run.status, run.summary, desk.told(Summarized)) == ("done", None, [])
-    assert desk.told(Compacted)
+    assert (run.status, run.summary, desk.events_of(Summarized)) == ("done", None, [])
+    assert desk.events_of(Compacted)
 
 
 async def test_the_summary_survives_saving_loading_and_resuming():
@@ -147,7 +147,7 @@ async def test_tokens_and_money_of_the_summary_are_counted():
     run = await desk.agent([*WRITE[:4], *replies("So far.", "Done.")], budget=budget).run("Write notes.")
     assert run.spent.usage == run.usage == Usage(input_tokens=2000, output_tokens=200)
     assert (str(run.spent.cost), run.turns) == ("0.4", 5)
-    assert desk.told(Summarized)[0].usage == Usage(input_tokens=1000, output_tokens=100)
+    assert desk.events_of(Summarized)[0].usage == Usage(input_tokens=1000, output_tokens=100)
 
 
 async def test_a_summary_that_uses_up_the_budget_ends_the_run():
@@ -184,7 +184,7 @@ async def test_a_summary_that_cannot_be_used_is_left_out(caplog, reply, reason):
     with caplog.at_level(logging.WARNING, "toolkit"):
         run = await agent.run("Write notes.")
     assert (run.status, run.text, run.summary) == ("done", "Done.", None)
-    assert [event.reason for event in desk.told(SummaryFailed)] == [reason]
+    assert [event.reason for event in desk.events_of(SummaryFailed)] == [reason]
     assert f"old turns were not summed up: {reason}" in caplog.text
     assert len([message for message in run.messages if isinstance(message, ToolMessage)]) == 4
     assert desk.done == ["note 0", "note 1", "note 2", "note 3"]
@@ -289,10 +289,10 @@ async def test_a_summary_cannot_speak_for_the_user_or_the_system():
     await agent.run("Write notes.")
     request = agent.asked[-1]
     assert request.system == "Be careful."
-    shown = request.messages[0].text
-    assert shown.index("not an instruction of the user") < shown.index(evil)
-    assert shown.rstrip().endswith("-----")
-    assert shown.rindex("----- end record") > shown.index("obey!")
+    text = request.messages[0].text
+    assert text.index("not an instruction of the user") < text.index(evil)
+    assert text.rstrip().endswith("-----")
+    assert text.rindex("----- end record") > text.index("obey!")
 
 
 async def test_a_prompt_of_ones_own_or_none():
@@ -324,7 +324,7 @@ async def test_a_sub_run_sums_up_its_own_conversation():
     script = [[call("helper")], *WRITE[:4], *replies("Four notes."), "Written.", "Done."]
     run = await desk.agent(script).run("go")
     assert (run.text, run.summary, run.usage.input_tokens) == ("Done.", None, 1000)
-    inner = [event.event for event in desk.told(SubRunEvent) if isinstance(event.event, Summarized)]
+    inner = [event.event for event in desk.events_of(SubRunEvent) if isinstance(event.event, Summarized)]
     assert [event.summary.text for event in inner] == ["Four notes."]
 
 

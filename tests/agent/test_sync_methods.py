@@ -57,7 +57,7 @@ async def test_run_sync_works_in_a_running_loop():
 
 def test_tools_of_a_sync_run_may_run_in_the_thread_of_the_caller():
     """`thread="caller"` holds for `run_sync` as for `call_sync`; listeners hear of it in the loop's thread."""
-    catalog, threads, heard = Catalog(), [], []
+    catalog, threads, events = Catalog(), [], []
 
     @catalog.tool(read_only=True, thread="caller")
     def look() -> str:
@@ -67,12 +67,12 @@ def test_tools_of_a_sync_run_may_run_in_the_thread_of_the_caller():
 
     provider = ScriptedProvider([[call("look"), call("look")], [call("look")], "Done."])
     agent = Agent(
-        provider, Dispatcher(catalog), on_event=lambda event: heard.append((event, threading.current_thread()))
+        provider, Dispatcher(catalog), on_event=lambda event: events.append((event, threading.current_thread()))
     )
     assert agent.run_sync("Look.").text == "Done."
     assert threads == [threading.current_thread()] * 3
-    assert isinstance(heard[-1][0], Done)
-    assert heard[-1][1] is not threading.current_thread()
+    assert isinstance(events[-1][0], Done)
+    assert events[-1][1] is not threading.current_thread()
 
 
 def test_a_sync_run_in_the_background_loop_is_refused():

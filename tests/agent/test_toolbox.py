@@ -35,10 +35,10 @@ async def test_an_agent_that_is_gone_leaves_no_listeners(with_permissions):
     agent = Agent(ScriptedProvider([[call("look", what="x")], "Done."]), dispatcher, plan_tools=["look"])
     assert (await agent.run("go")).status == "done"
     assert len(shed.catalog._watchers) == before + 1
-    gone = weakref.ref(agent)
+    reference = weakref.ref(agent)
     del agent
     gc.collect()
-    assert (gone(), len(shed.catalog._watchers)) == (None, before)
+    assert (reference(), len(shed.catalog._watchers)) == (None, before)
 
 
 async def test_a_dispatcher_lives_as_long_as_its_agent():
@@ -202,13 +202,13 @@ async def test_a_turn_with_the_same_tools_asks_about_none(output):
     answer = [call("final_answer", answer=1)] if output else "Done."
     agent = Agent(ScriptedProvider([answer, answer, "A plan."]), dispatcher, output=output)
     assert (await agent.run("go")).status == "done"
-    asked = judge.asked
-    assert asked > 50
+    count = judge.asked
+    assert count > 50
     assert (await agent.run("go")).status == "done"
-    assert judge.asked == asked
+    assert judge.asked == count
     shed.permissions.set_mode("plan")
     await agent.run("go")
-    assert judge.asked > asked
+    assert judge.asked > count
 
 
 async def test_tools_are_offered_by_the_mode_of_the_turn():

@@ -47,22 +47,24 @@ def race(path: str, method: str, *ids: str) -> None:
     sys.stdin.readline()
     store = open_store(path)
     say("open")
-    for each in ids:
+    for request_id in ids:
         sys.stdin.readline()
         if method == "settle":
-            say(store.settle(each, Settlement("claimed", by=owner(), owner=owner(), now=NOW)))
+            say(store.settle(request_id, Settlement("claimed", by=owner(), owner=owner(), now=NOW)))
         else:
-            say(store.reclaim(each, from_owner=DEAD, owner=owner(), now=NOW))
+            say(store.reclaim(request_id, from_owner=DEAD, owner=owner(), now=NOW))
 
 
 def work(path: str, *ids: str) -> None:
     store = open_store(path)
     say(owner())
-    for each in ids:
-        store.settle(each, Settlement("claimed", by="work", owner=owner(), now=NOW, arguments={"edited": each * 100}))
-        say("claimed", each)
-        store.finish(each, {"text": each * 200}, owner=owner())
-        say("done", each)
+    for request_id in ids:
+        store.settle(
+            request_id, Settlement("claimed", by="work", owner=owner(), now=NOW, arguments={"edited": request_id * 100})
+        )
+        say("claimed", request_id)
+        store.finish(request_id, {"text": request_id * 200}, owner=owner())
+        say("done", request_id)
 
 
 def fork(path: str, request_id: str) -> None:
@@ -88,12 +90,12 @@ def claim(path: str, request_id: str) -> None:
 def leave(path: str, request_id: str) -> None:
     process_owner._identify_machine = lambda proc: "e" * 16
     store = open_store(path)
-    said = store.settle(request_id, Settlement("claimed", by="leave", owner=owner(), now=NOW))
+    is_settled = store.settle(request_id, Settlement("claimed", by="leave", owner=owner(), now=NOW))
     child = os.fork()
     if child:
-        say(owner(), said, child)
+        say(owner(), is_settled, child)
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (live, race, work, fork, claim, leave)}[sys.argv[1]](*sys.argv[2:])
+    {command.__name__: command for command in (live, race, work, fork, claim, leave)}[sys.argv[1]](*sys.argv[2:])

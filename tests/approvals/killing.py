@@ -98,9 +98,9 @@ class Stepping:
 
         def stepping(*args: Any, **options: Any) -> Any:
             self._step(f"before {name}")
-            found = method(*args, **options)
+            result = method(*args, **options)
             self._step(f"after {name}")
-            return found
+            return result
 
         return stepping
 
@@ -116,14 +116,14 @@ class SteppingPostgres(Stepping, PostgresApprovals):
 # What the children do.
 
 
-async def asked(place: Place) -> str:
+async def ask_request(place: Place) -> str:
     """Call, and wait for a person: the request's id."""
     result = await place.dispatcher().call("act", {"text": "it"}, principal="ada")
     assert result.request is not None, result.text
     return result.request.id
 
 
-async def answered(
+async def answer_request(
     place: Place, request: str, step: Step = nothing, start: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """Approve, and say what came of it; *start* is called when everything is ready."""
@@ -138,10 +138,10 @@ async def answered(
 
 def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
     """One call: asked in one process, resumed in a second that may be killed, and in a third that tells."""
-    request = fork(lambda: asyncio.run(asked(place)), kill=True)
+    request = fork(lambda: asyncio.run(ask_request(place)), kill=True)
     second = fork(lambda: resume(request))
     effects = place.done()
-    third = fork(lambda: [asyncio.run(answered(place, request)) for _ in range(2)])
+    third = fork(lambda: [asyncio.run(answer_request(place, request)) for _ in range(2)])
     return {
         "kind": place.kind,
         "second": second,
@@ -152,27 +152,27 @@ def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
     }
 
 
-def counted(place: Place, request: str, number: int) -> dict[str, Any]:
+def answer_and_count(place: Place, request: str, number: int) -> dict[str, Any]:
     """The same, counting lines; *claimed* is the one after which it is claimed."""
-    start, seen = count_lines(number, __file__)
+    start, line_count = count_lines(number, __file__)
     marks = {}
-    found = asyncio.run(answered(place, request, lambda name: marks.setdefault(name, seen()), start))
-    return {**found, "lines": seen(), "claimed": marks.get("before settle", 0)}
+    answer = asyncio.run(answer_request(place, request, lambda name: marks.setdefault(name, line_count()), start))
+    return {**answer, "lines": line_count(), "claimed": marks.get("before settle", 0)}
 
 
 def kill(folder: str, seed: str, count: str, url: str = "") -> None:
     """Rounds with a random line each; a first one, unharmed, tells how many lines there are."""
     chance = random.Random(int(seed))  # noqa: S311 -- it chooses where to die
     place = Place(Path(folder) / "whole", "write", url)
-    whole = round_of(place, lambda request: counted(place, request, 0))
+    whole = round_of(place, lambda request: answer_and_count(place, request, 0))
     say({"seed": seed, "at": 0, **whole})
     lines, claimed = whole["second"]["lines"], whole["second"]["claimed"]
     for number in range(int(count)):
         place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
         # Every other one after the claim, where it matters most.
         at = chance.randint(claimed if number % 2 else 1, lines)
-        found = round_of(place, lambda request, place=place, at=at: counted(place, request, at))
-        say({"seed": seed, "at": at, **found})
+        outcome = round_of(place, lambda request, place=place, at=at: answer_and_count(place, request, at))
+        say({"seed": seed, "at": at, **outcome})
 
 
 def points(folder: str, url: str = "") -> None:
@@ -185,15 +185,17 @@ def points(folder: str, url: str = "") -> None:
                 if name == point:
                     die()
 
-            found = round_of(place, lambda request, place=place, step=step: asyncio.run(answered(place, request, step)))
-            say({"at": point, **found})
+            outcome = round_of(
+                place, lambda request, place=place, step=step: asyncio.run(answer_request(place, request, step))
+            )
+            say({"at": point, **outcome})
 
 
 def race(folder: str, count: str, url: str = "") -> None:
     """Rounds in which four processes resume at the same moment."""
     for number in range(int(count)):
         place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)], url)
-        request = fork(lambda place=place: asyncio.run(asked(place)), kill=True)
+        request = fork(lambda place=place: asyncio.run(ask_request(place)), kill=True)
         gate, opener = os.pipe()
         children = []
         for _ in range(4):
@@ -202,7 +204,7 @@ def race(folder: str, count: str, url: str = "") -> None:
             if child == 0:
                 os.close(opener)
                 os.read(gate, 1)
-                os.write(writer, json.dumps(asyncio.run(answered(place, request))).encode())
+                os.write(writer, json.dumps(asyncio.run(answer_request(place, request))).encode())
                 os._exit(0)
             os.close(writer)
             children.append((child, reader))
@@ -217,4 +219,4 @@ def race(folder: str, count: str, url: str = "") -> None:
 
 
 if __name__ == "__main__":
-    {each.__name__: each for each in (kill, points, race)}[sys.argv[1]](*sys.argv[2:])
+    {command.__name__: command for command in (kill, points, race)}[sys.argv[1]](*sys.argv[2:])

@@ -124,16 +124,16 @@ async def test_a_person_who_is_asked_at_once_is_asked_for_approval_too(shed):
     """The same call that asks again finds the altered request."""
     waiting = await shed.call("wipe", id="c1")
     shed.edit(waiting.request.id, **QUESTION)
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def ask(request: Any) -> Decision | None:
-        asked.append(request)
+        requests.append(request)
         return Decision.approve(answers=ANSWERS) if request.questions else None
 
     approvals = Approvals(SQLiteApprovals(shed.path), ask=ask)
     dispatcher = Dispatcher(shed.catalog, permissions=Permissions("default"), approvals=approvals)
     assert (await dispatcher.call("wipe", {"path": "/home"}, id="c1")).kind == "waiting"
-    assert [bool(request.questions) for request in asked] == [True, False]
+    assert [bool(request.questions) for request in requests] == [True, False]
     assert shed.ran == []
 
 

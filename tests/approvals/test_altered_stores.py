@@ -192,9 +192,9 @@ async def test_without_a_key_a_forgery_that_fits_together_is_run(desk):
 async def test_a_caller_who_gives_the_request_that_was_shown_gets_exactly_that(desk, key):
     """A forgery that fits together is found by the copy that the person saw."""
     request = await desk.ask("pay", {"to": "bob"}, key)
-    seen = ApprovalRequest.from_json(json.loads(json.dumps(request.to_json())))
+    shown_request = ApprovalRequest.from_json(json.loads(json.dumps(request.to_json())))
     desk.edit(request, lambda record: (CONSISTENT["shown and run"](record), desk.forge(record)))
-    assert await desk.refusal(seen, key) == "forged"
+    assert await desk.refusal(shown_request, key) == "forged"
     assert desk.ran == []
 
 
@@ -248,9 +248,9 @@ async def test_with_a_key_a_preview_that_was_altered_is_refused(desk):
     request = await desk.ask("mail", {"to": "mallory"}, KEY)
     desk.edit(request, setting(preview="a letter to bob, at noon"))
     assert await desk.refusal(request.id, KEY) == "forged"
-    other = await desk.ask("mail", {"to": "bob"}, KEY)
+    second = await desk.ask("mail", {"to": "bob"}, KEY)
     desk.now = "night"
-    assert (await desk.dispatcher(KEY).resume(other.id, Decision.approve())).kind == "ok"
+    assert (await desk.dispatcher(KEY).resume(second.id, Decision.approve())).kind == "ok"
 
 
 async def test_a_preview_that_differs_each_time_cannot_be_compared(desk):
@@ -297,17 +297,17 @@ async def test_a_grant_permits_what_its_words_say(desk):
 @pytest.mark.parametrize(("key", "why"), [(None, "store"), (KEY, "store")])
 async def test_a_record_under_anothers_id_is_refused(desk, key, why):
     """Swapped as it is."""
-    one, other = await desk.ask("pay", {"to": "bob"}, key), await desk.ask("pay", {"to": "eve"}, key)
-    desk.edit(one, lambda record: None, id=other.id)
-    assert await desk.refusal(other.id, key) == why
+    first, second = await desk.ask("pay", {"to": "bob"}, key), await desk.ask("pay", {"to": "eve"}, key)
+    desk.edit(first, lambda record: None, id=second.id)
+    assert await desk.refusal(second.id, key) == why
     assert desk.ran == []
 
 
 async def test_with_a_key_a_record_under_anothers_name_is_refused(desk):
     """Swapped with its id changed."""
-    one, other = await desk.ask("pay", {"to": "bob"}, KEY), await desk.ask("pay", {"to": "eve"}, KEY)
-    desk.edit(one, setting(id=other.id), id=other.id)
-    assert await desk.refusal(other.id, KEY) == "forged"
+    first, second = await desk.ask("pay", {"to": "bob"}, KEY), await desk.ask("pay", {"to": "eve"}, KEY)
+    desk.edit(first, setting(id=second.id), id=second.id)
+    assert await desk.refusal(second.id, KEY) == "forged"
     assert desk.ran == []
 
 

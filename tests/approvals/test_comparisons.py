@@ -24,10 +24,10 @@ def test_a_value_shows_itself(value):
 
 
 @given(json_values(), json_values())
-def test_a_value_without_a_mask_shows_no_other(one, other):
+def test_a_value_without_a_mask_shows_no_other(first, second):
     """Equal as JSON, or not shown."""
-    if MASK not in encode_canonical(one):
-        assert equals_except_masks(one, other) == (encode_canonical(one) == encode_canonical(other))
+    if MASK not in encode_canonical(first):
+        assert equals_except_masks(first, second) == (encode_canonical(first) == encode_canonical(second))
 
 
 @given(json_values(), st.text("abc01", min_size=1, max_size=2))
@@ -37,7 +37,7 @@ def test_a_value_is_shown_by_what_any_redaction_leaves_of_it(value, secret):
 
 
 @pytest.mark.parametrize(
-    ("shown", "actual", "is_shown"),
+    ("masked", "actual", "is_shown"),
     [
         (f"rm {MASK}", "rm -rf /", True),
         (f"ls {MASK}", "rm -rf /", False),
@@ -54,6 +54,6 @@ def test_a_value_is_shown_by_what_any_redaction_leaves_of_it(value, secret):
         ("1", 1, False),
     ],
 )
-def test_a_mask_hides_and_does_not_lie(shown, actual, is_shown):
+def test_a_mask_hides_and_does_not_lie(masked, actual, is_shown):
     """Everything around a mask has to be there."""
-    assert equals_except_masks(shown, actual) == is_shown
+    assert equals_except_masks(masked, actual) == is_shown

@@ -27,14 +27,14 @@ KINDS_OF_DAMAGE = {"waiting", "internal", "denied", "failed", "ok"}
 
 def catalog():
     """One tool that asks, with letters that take more than one byte."""
-    made = Catalog()
+    tools = Catalog()
 
-    @made.tool
+    @tools.tool
     async def act(text: str) -> str:
         """Do something, é."""
         return f"did {text}"
 
-    return made
+    return tools
 
 
 def dispatcher(path):

@@ -1,5 +1,5 @@
 """
-What is shown of a change is what changes, whatever the files hold.
+A diff shows exactly what changes, for files with any content.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from toolkit.approvals.file_diffs import find_changed_paths, read_file_state, re
 from toolkit.decisions import Precondition
 
 
-def applied(old: str, diff: str) -> str:
+def apply_diff(old: str, diff: str) -> str:
     """*old* with a unified diff applied, by a second reading of the format."""
-    lines, made, at = old.split("\n"), [], 0
+    lines, result, at = old.split("\n"), [], 0
     hunks = diff.split("\n")
     hunks = hunks[next(i for i, line in enumerate(hunks) if line.startswith("@@")) :]
     index = 0
@@ -27,26 +27,26 @@ def applied(old: str, diff: str) -> str:
     lines = lines[:-1] if is_ended else lines
     while index < len(hunks):
         line = hunks[index]
-        found = re.match(r"@@ -(\d+),?(\d*) \+", line)
-        if found:
-            start = int(found[1]) - (found[2] != "0")
-            made += [each + "\n" for each in lines[at:start]]
+        header = re.match(r"@@ -(\d+),?(\d*) \+", line)
+        if header:
+            start = int(header[1]) - (header[2] != "0")
+            result += [text + "\n" for text in lines[at:start]]
             at = start
         elif line.startswith("\\"):
             if hunks[index - 1][0] in "+ ":
-                made[-1] = made[-1][:-1]
+                result[-1] = result[-1][:-1]
         elif line[:1] in (" ", "-"):
             assert lines[at] == line[1:]
             at += 1
             if line[0] == " ":
-                made.append(line[1:] + "\n")
+                result.append(line[1:] + "\n")
         elif line[:1] == "+":
-            made.append(line[1:] + "\n")
+            result.append(line[1:] + "\n")
         index += 1
-    rest = [each + "\n" for each in lines[at:]]
+    rest = [text + "\n" for text in lines[at:]]
     if rest and not is_ended:
         rest[-1] = rest[-1][:-1]
-    return "".join([*made, *rest])
+    return "".join([*result, *rest])
 
 
 CONTENTS = st.lists(st.sampled_from(["a", "b", "", "-- x", "++ y", "\x0c", "c\r", "d\u2028e"]), max_size=30).flatmap(
@@ -56,19 +56,18 @@ CONTENTS = st.lists(st.sampled_from(["a", "b", "", "-- x", "++ y", "\x0c", "c\r"
 
 @given(CONTENTS, CONTENTS)
 def test_a_diff_turns_the_old_into_the_new(old, new):
-    """Whatever is at the ends, in the lines, or missing."""
     if old != new:
-        assert applied(old, render_diff(old.encode(), new.encode(), "f")) == new
+        assert apply_diff(old, render_diff(old.encode(), new.encode(), "f")) == new
 
 
 def test_a_diff_has_its_place_in_the_file():
     """Lines before the change count, although they are not compared."""
     old = "".join(f"{number}\n" for number in range(1000))
-    shown = render_diff(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
+    diff = render_diff(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
     expected = (
         "--- a/n.txt\n+++ b/n.txt\n@@ -498,7 +498,7 @@\n 497\n 498\n 499\n-500\n+five hundred\n 501\n 502\n 503\n"
     )
-    assert shown == expected
+    assert diff == expected
 
 
 def test_a_new_and_a_removed_file_say_so():
@@ -101,19 +100,19 @@ def test_changed_line_endings_are_said(old, new, words):
 @pytest.mark.parametrize("content", [b"\x00\x01", b"\xff\xfe", b"x" * 3_000_000], ids=["null", "not UTF-8", "large"])
 def test_what_is_no_text_is_described(content):
     """Its size and digest can be compared."""
-    shown = render_diff(content, b"text\n", "f")
-    assert f"{len(content):,} bytes (sha256 {hashlib.sha256(content).hexdigest()}) before" in shown
-    assert "5 bytes" in shown
+    diff = render_diff(content, b"text\n", "f")
+    assert f"{len(content):,} bytes (sha256 {hashlib.sha256(content).hexdigest()}) before" in diff
+    assert "5 bytes" in diff
 
 
 def test_a_large_change_takes_no_longer_than_it_may():
     """Two files in which every line differs are compared without trying every pair, and that is said."""
     old, new = ("".join(f"{word} {number % 7}\n" for number in range(30_000)) for word in ("old", "new"))
     start = time.process_time()
-    shown = render_diff(f"a\n{old}z\n".encode(), f"a\n{new}z\n".encode(), "f")
+    diff = render_diff(f"a\n{old}z\n".encode(), f"a\n{new}z\n".encode(), "f")
     assert time.process_time() - start < 2
-    assert "too much for the shortest diff: 30,002 lines are shown as replaced by 30,002" in shown
-    assert applied(f"a\n{old}z\n", shown) == f"a\n{new}z\n"
+    assert "too much for the shortest diff: 30,002 lines are shown as replaced by 30,002" in diff
+    assert apply_diff(f"a\n{old}z\n", diff) == f"a\n{new}z\n"
 
 
 def test_a_file_is_known_by_its_content(tmp_path):
@@ -122,18 +121,18 @@ def test_a_file_is_known_by_its_content(tmp_path):
     path.write_bytes(b"echo\n")
     path.chmod(0o755)
     os.link(path, tmp_path / "other")
-    found = read_file_state(str(path))
-    assert (found.content, found.size, found.sha256) == (b"echo\n", 5, hashlib.sha256(b"echo\n").hexdigest())
-    assert found.facts == ("can be executed (mode 755)", "has 2 names; the file behind all of them changes")
+    state = read_file_state(str(path))
+    assert (state.content, state.size, state.sha256) == (b"echo\n", 5, hashlib.sha256(b"echo\n").hexdigest())
+    assert state.facts == ("can be executed (mode 755)", "has 2 names; the file behind all of them changes")
 
 
 def test_a_large_file_is_measured_without_being_kept(tmp_path):
     """Its digest is that of all of it."""
     path = tmp_path / "large"
     path.write_bytes(b"x" * 2_500_000)
-    found = read_file_state(str(path))
-    assert (found.content, found.size) == (None, 2_500_000)
-    assert found.sha256 == hashlib.sha256(b"x" * 2_500_000).hexdigest()
+    state = read_file_state(str(path))
+    assert (state.content, state.size) == (None, 2_500_000)
+    assert state.sha256 == hashlib.sha256(b"x" * 2_500_000).hexdigest()
 
 
 def condition(path, content):
@@ -148,37 +147,35 @@ def test_what_is_as_it_was_holds(tmp_path):
     assert find_changed_paths([condition(root / "file", b"content"), condition(root / "none", None)]) == []
 
 
-def changed_content(path):
+def change_content(path):
     path.write_bytes(b"other")
 
 
-def removed(path):
+def remove_file(path):
     path.unlink()
 
 
-def made_a_link(path):
+def make_link(path):
     path.rename(path.with_name("real"))
     path.symlink_to("real")
 
 
-def made_a_folder(path):
+def make_folder(path):
     path.unlink()
     path.mkdir()
 
 
-def made_a_pipe(path):
+def make_pipe(path):
     path.unlink()
     os.mkfifo(path)
 
 
-def moved_behind_a_link(path):
+def move_behind_link(path):
     path.parent.rename(path.parent.with_name("elsewhere"))
     path.parent.symlink_to("elsewhere")
 
 
-@pytest.mark.parametrize(
-    "change", [changed_content, removed, made_a_link, made_a_folder, made_a_pipe, moved_behind_a_link]
-)
+@pytest.mark.parametrize("change", [change_content, remove_file, make_link, make_folder, make_pipe, move_behind_link])
 def test_what_is_not_as_it_was_is_named(tmp_path, change):
     """Nothing is followed, nothing blocks, and what cannot be read has changed."""
     path = tmp_path.resolve() / "folder" / "file"

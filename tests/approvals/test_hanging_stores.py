@@ -387,13 +387,13 @@ async def test_a_store_that_hangs_for_ever_holds_up_neither_other_work_nor_later
         return sum(numbers)
 
     mill.store.hangs_in = {"add"}
-    held = "all 64 threads are held by calls that cannot be stopped (`keep request` 64 times)"
+    problem = "all 64 threads are held by calls that cannot be stopped (`keep request` 64 times)"
     for _ in range(1000):  # there are 32 threads, and 32 replacements; on a busy machine a call may not reach one
         result = await mill.call(timeout_seconds=0.02)
         assert result.kind == "timeout"
-        if held in result.text:
+        if problem in result.text:
             break
-    assert held in result.text
+    assert problem in result.text
     large = json.dumps({"numbers": [1] * 200_000})
     assert (await asyncio.wait_for(mill.dispatcher.call("total", large), 30)).value == 200_000
     release.set()

@@ -46,7 +46,7 @@ def test_the_same_tool_has_the_same_identity_in_every_process():
 
 
 @pytest.mark.parametrize(
-    "other",
+    "second",
     [
         Tool.described(elsewhere(), destructive=True),
         Tool.described(wider, name="cut", destructive=True),
@@ -74,9 +74,9 @@ def test_the_same_tool_has_the_same_identity_in_every_process():
         "server",
     ],
 )
-def test_another_tool_has_another_identity(other):
-    """Whatever a person would want to see again."""
-    assert identity_of(other) != identity_of(BASE)
+def test_another_tool_has_another_identity(second):
+    """Each of these changes is one that a person would want to see again."""
+    assert identity_of(second) != identity_of(BASE)
 
 
 @pytest.mark.parametrize("origin", ["mcp:github", "dist:carpentry"])
@@ -100,26 +100,26 @@ def test_canonical_arguments_do_not_depend_on_order_or_on_defaults_being_written
     """Decoded, defaults filled in, encoded again: and then they are their own canonical form."""
     items = [*{"pieces": 1, **sent}.items()]
     chance.shuffle(items)
-    forms = [canonical_arguments(BASE, BASE.check(each), each) for each in (sent, dict(items))]
+    forms = [canonical_arguments(BASE, BASE.check(form), form) for form in (sent, dict(items))]
     assert digest_of_call("i", forms[0], None, None) == digest_of_call("i", forms[1], None, None)
     again = canonical_arguments(BASE, BASE.check(forms[0]), forms[0])
     assert digest_of_call("i", again, None, None) == digest_of_call("i", forms[0], None, None)
 
 
 @given(arguments, arguments)
-def test_different_arguments_have_different_digests(one, other):
+def test_different_arguments_have_different_digests(first, second):
     """And equal ones the same."""
-    forms = [{"pieces": 1, **each} for each in (one, other)]
-    digests = [digest_of_call("i", canonical_arguments(BASE, BASE.check(each), each), "s", "p") for each in forms]
+    forms = [{"pieces": 1, **values} for values in (first, second)]
+    digests = [digest_of_call("i", canonical_arguments(BASE, BASE.check(form), form), "s", "p") for form in forms]
     assert (digests[0] == digests[1]) == (forms[0] == forms[1])
 
 
 @given(st.lists(st.sampled_from([None, "", "a", "ab", "b"]), min_size=6, max_size=6))
 def test_no_part_of_a_digest_runs_into_the_next(parts):
     """A session is not a principal, and nothing is not an empty text."""
-    one, other = parts[:3], parts[3:]
-    digests = [digest_of_call(each[0] or "", {"a": each[0]}, each[1], each[2]) for each in (one, other)]
-    assert (digests[0] == digests[1]) == (one == other)
+    first, second = parts[:3], parts[3:]
+    digests = [digest_of_call(part[0] or "", {"a": part[0]}, part[1], part[2]) for part in (first, second)]
+    assert (digests[0] == digests[1]) == (first == second)
 
 
 def test_a_default_that_has_no_json_form_is_left_to_the_function():
@@ -133,9 +133,9 @@ def test_a_tool_keeps_its_identity_in_a_catalog():
     """And under an alias of it."""
     catalog = Catalog()
     catalog.add(BASE)
-    found = catalog.get("cut")
-    assert found is not None
-    assert identity_of(found) == identity_of(BASE)
+    tool = catalog.get("cut")
+    assert tool is not None
+    assert identity_of(tool) == identity_of(BASE)
 
 
 class Login(pydantic.BaseModel):

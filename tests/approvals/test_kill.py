@@ -37,25 +37,25 @@ def url(request):
     return [] if request.param == "sqlite" else [request.getfixturevalue("postgres_schema_url")]
 
 
-def ending(found: dict[str, Any]) -> str:
-    """How a round ended for the last process, checked against what really happened."""
-    first, second = found["third"]
-    effects = found["effects"]
-    assert (second["why"], second["outcome"] is not None) == ("answered", True), found
-    assert found["intents"] >= effects, found
-    assert effects <= (2 if found["kind"] == "idempotent" else 1), found
+def ending(outcome: dict[str, Any]) -> str:
+    """Return how a round ended for the last process, checked against what really happened."""
+    first, second = outcome["third"]
+    effects = outcome["effects"]
+    assert (second["why"], second["outcome"] is not None) == ("answered", True), outcome
+    assert outcome["intents"] >= effects, outcome
+    assert effects <= (2 if outcome["kind"] == "idempotent" else 1), outcome
     text, kind = first["outcome"]["text"], first["outcome"]["kind"]
     if MAYBE in text:
-        assert (first["why"], kind, effects) == (None, "failed", found["effects_then"]), found
-        assert found["kind"] != "idempotent", found
-        return "told that nobody knows"
-    assert (kind, text) == ("ok", "did it"), found
+        assert (first["why"], kind, effects) == (None, "failed", outcome["effects_then"]), outcome
+        assert outcome["kind"] != "idempotent", outcome
+        return "told that it is unknown"
+    assert (kind, text) == ("ok", "did it"), outcome
     if first["why"] is not None:
-        assert (first["why"], effects, found["effects_then"]) == ("answered", 1, 1), found
-        return "told what came of it"
+        assert (first["why"], effects, outcome["effects_then"]) == ("answered", 1, 1), outcome
+        return "told the outcome"
     # It ran now: for the first time, or again because that is harmless.
-    assert effects == found["effects_then"] + 1, found
-    assert found["effects_then"] == 0 or found["kind"] == "idempotent", found
+    assert effects == outcome["effects_then"] + 1, outcome
+    assert outcome["effects_then"] == 0 or outcome["kind"] == "idempotent", outcome
     return "ran it"
 
 
@@ -65,35 +65,35 @@ def seed_of_this_run() -> int:
 
 
 @pytest.mark.long
-def test_at_random_points_nothing_happens_twice_or_is_lost(tmp_path, url):
-    """The process that resumes is killed at a random line of the code; the next one tells the truth."""
+def test_kill_at_a_random_line_repeats_no_effect_and_loses_none(tmp_path, url):
+    """The process that resumes is killed at a random line of the code; the next process reports what really happened."""
     seed, count = seed_of_this_run(), 10 if url else 20
-    found = rounds("kill", tmp_path, seed, count, *url)
-    assert len(found) == count + 1
-    ends = Counter(map(ending, found))
-    assert ends.keys() <= {"ran it", "told that nobody knows", "told what came of it"}
+    outcomes = rounds("kill", tmp_path, seed, count, *url)
+    assert len(outcomes) == count + 1
+    ends = Counter(map(ending, outcomes))
+    assert ends.keys() <= {"ran it", "told that it is unknown", "told the outcome"}
     if count == 20:  # otherwise the rounds would show nothing
-        killed = sum(each["second"] is None for each in found)
-        assert (killed >= 16, ends["ran it"] >= 1, ends["told that nobody knows"] >= 1) == (True,) * 3, (seed, ends)
+        killed = sum(outcome["second"] is None for outcome in outcomes)
+        assert (killed >= 16, ends["ran it"] >= 1, ends["told that it is unknown"] >= 1) == (True,) * 3, (seed, ends)
 
 
 @pytest.mark.long
-def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(tmp_path, url):
+def test_after_a_kill_at_any_step_the_next_process_reports_what_happened(tmp_path, url):
     """Before the claim the call runs. After it the outcome is unknown, or the call may run again. A stored outcome is reported."""
-    found = rounds("points", tmp_path, *url)
-    assert all(each["second"] is None for each in found)
-    ends = {(each["kind"], each["at"]): ending(each) for each in found}
+    outcomes = rounds("points", tmp_path, *url)
+    assert all(outcome["second"] is None for outcome in outcomes)
+    ends = {(outcome["kind"], outcome["at"]): ending(outcome) for outcome in outcomes}
     claimed = POINTS.index("after settle")
     for kind in ("destructive", "write", "idempotent"):
-        lost = "ran it" if kind == "idempotent" else "told that nobody knows"
-        expected = ["ran it"] * claimed + [lost] * (len(POINTS) - claimed - 1) + ["told what came of it"]
+        lost = "ran it" if kind == "idempotent" else "told that it is unknown"
+        expected = ["ran it"] * claimed + [lost] * (len(POINTS) - claimed - 1) + ["told the outcome"]
         assert [ends[kind, point] for point in POINTS] == expected
 
 
 @pytest.mark.long
 def test_of_four_processes_that_resume_at_once_one_runs(tmp_path, url):
     """The others are told that it was answered, or runs."""
-    for found in rounds("race", tmp_path, 5, *url):
-        whys = [each["why"] for each in found["answers"]]
-        assert (whys.count(None), found["effects"]) == (1, 1), found
-        assert set(whys) <= {None, "answered", "running"}, found
+    for outcome in rounds("race", tmp_path, 5, *url):
+        whys = [answer["why"] for answer in outcome["answers"]]
+        assert (whys.count(None), outcome["effects"]) == (1, 1), outcome
+        assert set(whys) <= {None, "answered", "running"}, outcome

@@ -57,9 +57,9 @@ def test_a_large_result_is_kept_once():
     finally:
         tracemalloc.stop()
     assert grown < 2 * len(LARGE) + 10_000
-    kept = store.get("one")
-    assert kept.arguments == {"text": LARGE}
-    assert (kept.outcome["text"], kept.outcome["value"]) == (LARGE, LARGE)
+    stored = store.get("one")
+    assert stored.arguments == {"text": LARGE}
+    assert (stored.outcome["text"], stored.outcome["value"]) == (LARGE, LARGE)
 
 
 def test_ten_thousand_large_results_stay_within_the_limit():
@@ -68,10 +68,10 @@ def test_ten_thousand_large_results_stay_within_the_limit():
     for number in range(100):
         store.add(record(str(number)))
         settle(store, str(number))
-    kept = [number for number in range(100) if store.get(str(number))]
-    assert kept == list(range(100 - len(kept), 100))
-    assert 5 <= len(kept) <= 10
-    assert sum(PackedRecord(store.get(str(number))).size for number in kept) <= 1_000_000
+    numbers = [number for number in range(100) if store.get(str(number))]
+    assert numbers == list(range(100 - len(numbers), 100))
+    assert 5 <= len(numbers) <= 10
+    assert sum(PackedRecord(store.get(str(number))).size for number in numbers) <= 1_000_000
 
 
 def test_what_waits_or_runs_is_never_forgotten_for_room():
@@ -123,16 +123,26 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
 
 
-@given(shown=OBJECTS, arguments=OBJECTS | st.none(), outcome=st.none() | OBJECTS, text=st.text(), is_same=st.booleans())
-def test_a_packed_record_is_the_same_record(shown, arguments, outcome, text, is_same):
-    """Whatever it holds, and however alike its parts are: 1 stays 1, and true stays true."""
+@given(
+    shown_arguments=OBJECTS,
+    arguments=OBJECTS | st.none(),
+    outcome=st.none() | OBJECTS,
+    text=st.text(),
+    is_same=st.booleans(),
+)
+def test_a_packed_record_is_the_same_record(shown_arguments, arguments, outcome, text, is_same):
+    """This holds for any content, also where parts look alike: 1 stays 1, and true stays true."""
     if outcome is not None:
         outcome = {**outcome, "text": text, "value": text if is_same else outcome.get("value")}
-    request = ApprovalRequest(tool="t", call_id="c", reason="asks", created_at=NOW, arguments=shown)
+    request = ApprovalRequest(tool="t", call_id="c", reason="asks", created_at=NOW, arguments=shown_arguments)
     state = "pending" if outcome is None else "done"
     settled = {} if outcome is None else {"decided_at": NOW, "claim": Claim(owner="me", at=NOW), "outcome": outcome}
     whole = Record(
-        request=request, arguments=shown if arguments is None else arguments, identity="i", state=state, **settled
+        request=request,
+        arguments=shown_arguments if arguments is None else arguments,
+        identity="i",
+        state=state,
+        **settled,
     )
     unpacked = PackedRecord(whole).unpack()
     assert repr(unpacked.to_json()) == repr(whole.to_json())

@@ -217,8 +217,8 @@ def wait_until_dead(store, text):
 def test_a_frozen_process_lives_and_a_killed_one_does_not(postgres_url, store):
     """Though it is on another machine, whose processes cannot be seen."""
     with running("claim", postgres_url, "one") as process:
-        theirs, said = line(process).split()
-        assert (said, is_alive(theirs)) == ("True", None)
+        theirs, is_settled = line(process).split()
+        assert (is_settled, is_alive(theirs)) == ("True", None)
         process.send_signal(signal.SIGSTOP)
         assert store.is_owner_alive(theirs) is True
         process.send_signal(signal.SIGCONT)
@@ -233,8 +233,8 @@ def test_a_frozen_process_lives_and_a_killed_one_does_not(postgres_url, store):
 def test_a_child_does_not_keep_the_lock_of_a_parent_that_was_killed(postgres_url, store):
     """It has the parent's memory, but not its connection; nor does its end take the lock from a parent that lives."""
     with running("leave", postgres_url, "one") as process:
-        theirs, said, child = line(process).split()
-        assert (said, store.is_owner_alive(theirs)) == ("True", True)
+        theirs, is_settled, child = line(process).split()
+        assert (is_settled, store.is_owner_alive(theirs)) == ("True", True)
         process.kill()
         process.wait()
         os.kill(int(child), 0)
@@ -284,8 +284,8 @@ async def test_a_claim_of_a_dead_process_is_lost_before_the_request_expires(post
     shop = Shop(open_store(), FACTS[kind])
     request = (await shop.ask()).request
     with running("claim", postgres_url, request.id) as process:
-        theirs, said = line(process).split()
-        assert said == "True"
+        theirs, is_settled = line(process).split()
+        assert is_settled == "True"
         with pytest.raises(ApprovalError, match="was approved before, and runs") as caught:
             await shop.resume(request.id)
         assert caught.value.why == "running"

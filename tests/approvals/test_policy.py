@@ -60,8 +60,8 @@ def test_what_cannot_be_asked_is_refused(ask):
         Approvals(ask=ask)
 
 
-def test_a_sealed_request_is_kept_by_whoever_has_it():
-    """Only its use is remembered here."""
+def test_sealed_request_is_not_stored():
+    """The store remembers only that it was used."""
     approvals = Approvals(key=KEY)
     sealed = approvals.sealed(RECORD)
     assert approvals.seal.verify(sealed, "i")
@@ -132,11 +132,11 @@ async def asynchronous(request):
         (lambda request: False, Decision.deny(), 0),
         (asynchronous, Decision.approve(by="async"), 0),
         (Slow(), Decision.approve(), 1),
-        (DenyAll("nobody"), Decision.deny("nobody", by="nobody"), 0),
+        (DenyAll("no person"), Decision.deny("no person", by="nobody"), 0),
     ],
-    ids=["nobody", "no answer", "yes", "no", "async", "blocking", "deny all"],
+    ids=["no asker", "no answer", "yes", "no", "async", "blocking", "deny all"],
 )
-async def test_whoever_is_asked_answers_at_once_or_not_at_all(ask, expected, times):
+async def test_asker_answers_at_once_or_not_at_all(ask, expected, times):
     """A function, a coroutine function, or an object with `ask`; in a thread if it blocks."""
     elsewhere = Elsewhere()
     assert await Approvals(ask=ask).answer(REQUEST, elsewhere) == expected

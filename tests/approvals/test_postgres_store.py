@@ -1,5 +1,5 @@
 """
-A store on a PostgreSQL server, and whatever can happen to the server.
+Approvals on a PostgreSQL server, and what may happen to that server.
 """
 
 from __future__ import annotations
@@ -188,9 +188,9 @@ def test_what_the_server_refuses_is_said_at_once_with_the_remedy(postgres_server
         PostgresApprovals(url, timeout_seconds=60)
     assert caught.value.why == "store"
     assert str(caught.value).startswith("the approvals in postgresql://")
-    for shown in (str(caught.value), str(caught.value.__cause__)):
-        assert "wr0ng" not in shown
-        assert postgres_server.password not in shown
+    for message in (str(caught.value), str(caught.value.__cause__)):
+        assert "wr0ng" not in message
+        assert postgres_server.password not in message
 
 
 def test_a_table_that_the_user_may_only_read_is_read(postgres_server, postgres_schema_url, store, raw):
@@ -265,12 +265,12 @@ def test_a_change_that_is_cut_at_its_commit_is_made_once(
         }
         assert uses[action]()
         assert proxy.word is None
-    one = store.get("one")
+    stored = store.get("one")
     assert {
-        "claim": lambda: one.state == "claimed",
-        "finish": lambda: one.outcome == {"text": "x"},
-        "reclaim": lambda: one.claim.owner == "you",
-        "purge": lambda: one is None,
+        "claim": lambda: stored.state == "claimed",
+        "finish": lambda: stored.outcome == {"text": "x"},
+        "reclaim": lambda: stored.claim.owner == "you",
+        "purge": lambda: stored is None,
     }.get(action, lambda: store.get("two") == new)()
 
 

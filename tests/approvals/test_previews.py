@@ -1,5 +1,5 @@
 """
-A person is shown what is about to happen, all of it or a word that it is not, or nobody is asked.
+A preview shows all of what a call will do, or says that it is cut. Without a preview there is no question.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def threads():
     """Where sync previews run."""
-    made = ThreadPool(2)
-    yield made
-    made.close()
+    pool = ThreadPool(2)
+    yield pool
+    pool.close()
 
 
 @pytest.fixture
-def shown(threads):
+def build_preview(threads):
     """Ask a tool with the given `preview=` what it is about to do."""
 
     async def act(items: list[int]) -> None:
@@ -67,23 +67,23 @@ def later(arguments):
     ],
     ids=["no preview", "nothing", "text", "json", "preview", "async", "sync that gives a coroutine", "hostile text"],
 )
-async def test_a_preview_is_what_the_tool_says(shown, preview, text):
+async def test_a_preview_is_what_the_tool_says(build_preview, preview, text):
     """Text, JSON, a Preview or nothing; sync or async; made visible."""
-    assert await shown(preview) == Preview(text=text)
+    assert await build_preview(preview) == Preview(text=text)
 
 
-async def asked_async(arguments, *, call):
+async def preview_session_id(arguments, *, call):
     return call.session.id
 
 
-@pytest.mark.parametrize("preview", [lambda arguments, call: call.session.id, asked_async])
-async def test_a_preview_that_wants_the_call_gets_a_copy(shown, preview):
+@pytest.mark.parametrize("preview", [lambda arguments, call: call.session.id, preview_session_id])
+async def test_a_preview_that_wants_the_call_gets_a_copy(build_preview, preview):
     """A tool with a state of its own finds its session there."""
     call = ToolCall("act", session=Session(id="s1"))
-    assert (await shown(preview, call=call)).text == "s1"
-    seen = []
-    await shown(lambda arguments, call: seen.append(call), call=call)
-    assert seen[0] is not call
+    assert (await build_preview(preview, call=call)).text == "s1"
+    calls = []
+    await build_preview(lambda arguments, call: calls.append(call), call=call)
+    assert calls[0] is not call
 
 
 async def test_what_a_tool_compares_itself_is_not_looked_at():
@@ -92,17 +92,17 @@ async def test_what_a_tool_compares_itself_is_not_looked_at():
     assert find_changed_paths(conditions) == ["/moon"]
 
 
-async def test_a_preview_gets_its_own_arguments(shown):
+async def test_a_preview_gets_its_own_arguments(build_preview):
     """What it does to them, the call never sees."""
     arguments = {"items": [1]}
-    await shown(lambda given: given["items"].append(2), arguments)
+    await build_preview(lambda copied_arguments: copied_arguments["items"].append(2), arguments)
     assert arguments == {"items": [1]}
 
 
-async def test_a_sync_preview_runs_in_a_thread(shown):
+async def test_a_sync_preview_runs_in_a_thread(build_preview):
     """The event loop goes on."""
-    found = await shown(lambda arguments: threading.current_thread().name)
-    assert found.text == "toolkit"
+    preview = await build_preview(lambda arguments: threading.current_thread().name)
+    assert preview.text == "toolkit"
 
 
 def failing(arguments):
@@ -136,39 +136,39 @@ def unreadable(arguments):
         (unreadable, "/ cannot be compared: it is not a regular file"),
     ],
 )
-async def test_a_preview_that_fails_fails_closed(shown, preview, words):
+async def test_a_preview_that_fails_fails_closed(build_preview, preview, words):
     """No person is asked without a preview. The message names the tool and the reason."""
     with pytest.raises(PreviewFailed, match=f"the preview of `act` failed, so no person can be asked: {words}"):
-        await shown(preview)
+        await build_preview(preview)
 
 
-async def test_arguments_that_cannot_be_copied_have_no_preview(shown):
+async def test_arguments_that_cannot_be_copied_have_no_preview(build_preview):
     """They would be shared with the call."""
     with pytest.raises(PreviewFailed, match="cannot pickle"):
-        await shown(lambda arguments: "text", {"items": threading.Lock()})
+        await build_preview(lambda arguments: "text", {"items": threading.Lock()})
 
 
-async def test_an_interrupt_is_passed_on(shown):
+async def test_an_interrupt_is_passed_on(build_preview):
     """It was not meant for the preview."""
 
-    async def interrupted(arguments):
+    async def interrupt(arguments):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        await shown(interrupted)
+        await build_preview(interrupt)
 
 
-async def test_an_interrupt_in_a_thread_is_the_previews_own(shown):
+async def test_an_interrupt_in_a_thread_is_the_previews_own(build_preview):
     """Ctrl-C arrives in the main thread alone."""
 
-    def interrupted(arguments):
+    def interrupt(arguments):
         raise KeyboardInterrupt
 
     with pytest.raises(PreviewFailed, match="KeyboardInterrupt"):
-        await shown(interrupted)
+        await build_preview(interrupt)
 
 
-async def test_a_slow_sync_preview_is_abandoned(shown, tmp_path):
+async def test_a_slow_sync_preview_is_abandoned(build_preview, tmp_path):
     """The call does not wait for it after its time, and it still may not write."""
     go_on, ended, path = threading.Event(), threading.Event(), tmp_path / "file"
 
@@ -181,13 +181,13 @@ async def test_a_slow_sync_preview_is_abandoned(shown, tmp_path):
 
     # Long enough for its thread to begin: what has not begun is called off.
     with pytest.raises(PreviewFailed, match=r"it took longer than 0\.5 s"):
-        await shown(slow, seconds=0.5)
+        await build_preview(slow, seconds=0.5)
     go_on.set()
     assert await asyncio.to_thread(ended.wait, 10)
     assert not path.exists()
 
 
-async def test_a_slow_async_preview_is_cancelled(shown):
+async def test_a_slow_async_preview_is_cancelled(build_preview):
     """One that will not end is left alone."""
     cancelled = asyncio.Event()
 
@@ -196,14 +196,14 @@ async def test_a_slow_async_preview_is_cancelled(shown):
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             cancelled.set()
-            raise ValueError("nobody hears this") from None
+            raise ValueError("not reported") from None
 
     with pytest.raises(PreviewFailed, match="took longer"):
-        await shown(stubborn, seconds=0.01)
+        await build_preview(stubborn, seconds=0.01)
     await cancelled.wait()
 
 
-async def test_a_cancelled_caller_takes_the_preview_along(shown):
+async def test_a_cancelled_caller_takes_the_preview_along(build_preview):
     """And the cancellation goes on."""
     started, cancelled = asyncio.Event(), asyncio.Event()
 
@@ -214,7 +214,7 @@ async def test_a_cancelled_caller_takes_the_preview_along(shown):
         finally:
             cancelled.set()
 
-    asking = asyncio.create_task(shown(waiting))
+    asking = asyncio.create_task(build_preview(waiting))
     await started.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -224,7 +224,7 @@ async def test_a_cancelled_caller_takes_the_preview_along(shown):
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("swallows", [False, True])
-async def test_a_preview_that_writes_fails(shown, tmp_path, is_async, swallows):
+async def test_a_preview_that_writes_fails(build_preview, tmp_path, is_async, swallows):
     """Whether it minds or not, nothing is written."""
 
     def write(arguments):
@@ -239,71 +239,71 @@ async def test_a_preview_that_writes_fails(shown, tmp_path, is_async, swallows):
         return write(arguments)
 
     with pytest.raises(PreviewFailed, match="a preview may only read, and this one tried to open .*file"):
-        await shown(write_later if is_async else write)
+        await build_preview(write_later if is_async else write)
     assert os.listdir(tmp_path) == []
 
 
-async def test_a_long_preview_is_cut_and_says_so_first(shown):
+async def test_a_long_preview_is_cut_and_says_so_first(build_preview):
     """The preview is marked as cut, so that no grant is offered."""
-    found = await shown(lambda arguments: "x" * 5000, max_chars=100)
-    first, rest = found.text.split("\n", 1)
+    preview = await build_preview(lambda arguments: "x" * 5000, max_chars=100)
+    first, rest = preview.text.split("\n", 1)
     assert first == "preview cut: 100 of 5,000 characters shown; it cannot be granted for the session"
-    assert (rest, found.is_cut) == ("x" * 100, True)
+    assert (rest, preview.is_cut) == ("x" * 100, True)
 
 
-async def test_what_grows_by_being_made_visible_is_cut_too(shown):
+async def test_what_grows_by_being_made_visible_is_cut_too(build_preview):
     """What counts is what is shown."""
-    found = await shown(lambda arguments: "\x00" * 30, max_chars=100)
-    assert found.text.startswith("preview cut: 100 of 120 characters shown;")
-    assert found.is_cut
+    preview = await build_preview(lambda arguments: "\x00" * 30, max_chars=100)
+    assert preview.text.startswith("preview cut: 100 of 120 characters shown;")
+    assert preview.is_cut
 
 
-async def test_secrets_are_masked_before_anything_is_done_to_the_text(shown):
+async def test_secrets_are_masked_before_anything_is_done_to_the_text(build_preview):
     """Half of one, or one with its letters marked, would not be recognised any more."""
     secret = "p\u0430ss\tword"
     redact = Redaction([secret]).mask_text
-    whole = await shown(lambda arguments: f"with {secret}", redact=redact)
+    whole = await build_preview(lambda arguments: f"with {secret}", redact=redact)
     assert whole.text == "with [redacted]"
-    cut = await shown(lambda arguments: f"with {secret} and more", redact=redact, max_chars=10)
+    cut = await build_preview(lambda arguments: f"with {secret} and more", redact=redact, max_chars=10)
     assert cut.text.endswith("\nwith [reda")
 
     def fail(arguments):
         raise ValueError(secret)
 
     with pytest.raises(PreviewFailed, match=r"ValueError: \[redacted\]"):
-        await shown(fail, redact=redact)
+        await build_preview(fail, redact=redact)
 
 
-async def test_a_preview_of_just_the_length_is_whole(shown):
+async def test_a_preview_of_just_the_length_is_whole(build_preview):
     """The limit is what may be shown."""
-    assert await shown(lambda arguments: "x" * 100, max_chars=100) == Preview(text="x" * 100)
+    assert await build_preview(lambda arguments: "x" * 100, max_chars=100) == Preview(text="x" * 100)
 
 
-async def test_a_preview_that_its_author_cut_says_so(shown):
+async def test_a_preview_that_its_author_cut_says_so(build_preview):
     """The first line says so, once, whether the author or the library cut it."""
-    found = await shown(lambda arguments: Preview(text="a part", is_cut=True))
-    assert found.text == "preview cut: its author left something out; it cannot be granted for the session\na part"
-    again = await shown(lambda arguments: found)
-    assert again == found
+    preview = await build_preview(lambda arguments: Preview(text="a part", is_cut=True))
+    assert preview.text == "preview cut: its author left something out; it cannot be granted for the session\na part"
+    again = await build_preview(lambda arguments: preview)
+    assert again == preview
 
 
 def test_a_change_of_a_file_is_a_diff(tmp_path):
     """With the digest of what the file holds now."""
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
-    found = file_change("notes.txt", "one\n2\n", root=tmp_path)
-    assert found.text == "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    preview = file_change("notes.txt", "one\n2\n", root=tmp_path)
+    assert preview.text == "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     real = str(tmp_path.resolve() / "notes.txt")
-    assert found.preconditions == (Precondition(path=real, sha256=hashlib.sha256(b"one\ntwo\n").hexdigest()),)
-    assert find_changed_paths(found.preconditions) == []
+    assert preview.preconditions == (Precondition(path=real, sha256=hashlib.sha256(b"one\ntwo\n").hexdigest()),)
+    assert find_changed_paths(preview.preconditions) == []
     (tmp_path / "notes.txt").write_text("three")
-    assert find_changed_paths(found.preconditions) == [real]
+    assert find_changed_paths(preview.preconditions) == [real]
 
 
 def test_a_new_file_must_still_be_new(tmp_path):
     """The precondition of a file that is not there is that it is not there."""
-    found = file_change(tmp_path / "folder" / "new.txt", b"text", shown_as="new.txt")
-    assert found.text == "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+text\n\\ No newline at end of file\n"
-    assert found.preconditions[0].sha256 is None
+    preview = file_change(tmp_path / "folder" / "new.txt", b"text", shown_as="new.txt")
+    assert preview.text == "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+text\n\\ No newline at end of file\n"
+    assert preview.preconditions[0].sha256 is None
 
 
 def test_a_removed_file_is_shown(tmp_path):
@@ -317,9 +317,9 @@ def test_where_a_path_really_leads_is_said(tmp_path):
     root = tmp_path.resolve()
     (root / "secret").write_text("a\n")
     (root / "harmless").symlink_to("secret")
-    found = file_change("harmless", "b\n", root=root)
-    assert found.text.startswith(f"harmless leads to {root}/secret\n--- a/harmless\n")
-    assert found.preconditions[0].path == f"{root}/secret"
+    preview = file_change("harmless", "b\n", root=root)
+    assert preview.text.startswith(f"harmless leads to {root}/secret\n--- a/harmless\n")
+    assert preview.preconditions[0].path == f"{root}/secret"
 
 
 def test_a_step_back_is_taken_from_where_a_link_leads(tmp_path):
@@ -327,9 +327,9 @@ def test_a_step_back_is_taken_from_where_a_link_leads(tmp_path):
     root = tmp_path.resolve()
     (root / "there" / "inner").mkdir(parents=True)
     (root / "link").symlink_to("there/inner")
-    found = file_change("link/../new", "x", root=root)
-    assert found.preconditions[0].path == f"{root}/there/new"
-    assert found.text.startswith(f"link/../new leads to {root}/there/new\n")
+    preview = file_change("link/../new", "x", root=root)
+    assert preview.preconditions[0].path == f"{root}/there/new"
+    assert preview.text.startswith(f"link/../new leads to {root}/there/new\n")
 
 
 def test_a_relative_path_starts_from_the_working_folder(tmp_path, monkeypatch):
@@ -348,16 +348,16 @@ def test_what_else_a_file_is_comes_before_its_diff(tmp_path):
 def test_a_file_too_large_to_compare_is_measured(tmp_path):
     """Both sizes are said, and the precondition holds for all of it."""
     (tmp_path / "large").write_bytes(b"x" * 2_500_000)
-    found = file_change("large", "small", root=tmp_path)
-    assert found.text.startswith("large is too large to be compared: 2,500,000 bytes (sha256 ")
-    assert "before, 5 bytes" in found.text
-    assert find_changed_paths(found.preconditions) == []
+    preview = file_change("large", "small", root=tmp_path)
+    assert preview.text.startswith("large is too large to be compared: 2,500,000 bytes (sha256 ")
+    assert "before, 5 bytes" in preview.text
+    assert find_changed_paths(preview.preconditions) == []
 
 
 def test_a_hostile_name_stays_on_its_line(tmp_path):
     """It could write a header of its own."""
-    found = file_change("a\n+++ b/safe\x1b[2J", "x\n", root=tmp_path)
-    assert found.text.startswith("--- /dev/null\n+++ b/a\\n+++ b/safe\\x1b[2J\n@@")
+    preview = file_change("a\n+++ b/safe\x1b[2J", "x\n", root=tmp_path)
+    assert preview.text.startswith("--- /dev/null\n+++ b/a\\n+++ b/safe\\x1b[2J\n@@")
 
 
 @pytest.mark.parametrize("path", ["/", "a\0b", "/etc/passwd/x"])
@@ -374,10 +374,10 @@ def test_text_that_cannot_be_encoded_is_still_shown(tmp_path):
 
 def test_several_changes_are_one_preview(tmp_path):
     """In order; each condition once."""
-    one, two = (file_change(name, "x\n", root=tmp_path) for name in ("one", "two"))
-    both = combined(one, two, one, Preview(text=""))
-    assert both.text == f"{one.text}\n\n{two.text}\n\n{one.text}"
-    assert both.preconditions == (*one.preconditions, *two.preconditions)
+    first, second = (file_change(name, "x\n", root=tmp_path) for name in ("one", "two"))
+    both = combined(first, second, first, Preview(text=""))
+    assert both.text == f"{first.text}\n\n{second.text}\n\n{first.text}"
+    assert both.preconditions == (*first.preconditions, *second.preconditions)
     assert not both.is_cut
 
 

@@ -24,7 +24,7 @@ from toolkit.errors import Safety
 
 
 @pytest.fixture(autouse=True)
-def measured(monkeypatch):
+def trace_hook(monkeypatch):
     """Python switches tracing off inside an audit hook, so the coverage would miss the lines that ran."""
     monkeypatch.setattr(guard._hook, "__cantrace__", True, raising=False)
 
@@ -157,8 +157,8 @@ def test_an_import_does_without_its_bytecode(place, write_module, monkeypatch):
 )
 def test_events_are_told_apart(event, args, words):
     """By name, and opening by how."""
-    found = describe_forbidden_event(event, args)
-    assert found is None if words is None else words in found
+    description = describe_forbidden_event(event, args)
+    assert description is None if words is None else words in description
 
 
 def test_a_hook_that_keeps_ours_out_is_noticed():

@@ -42,8 +42,8 @@ JSON = st.recursive(
 
 
 def record(state="pending", **fields):
-    given = {"request": REQUEST, "arguments": {"path": "a", "key": "s3cret"}, "identity": "i", **FURTHER[state]}
-    return Record(state=state, **{**given, **fields})
+    options = {"request": REQUEST, "arguments": {"path": "a", "key": "s3cret"}, "identity": "i", **FURTHER[state]}
+    return Record(state=state, **{**options, **fields})
 
 
 @pytest.mark.unmeasured
@@ -52,9 +52,9 @@ def record(state="pending", **fields):
 def test_what_is_written_is_read_back(state, arguments, outcome):
     """In every state, as text in ASCII."""
     further = {"outcome": outcome} if state == "done" else {}
-    kept = record(state, arguments=arguments, **further)
-    assert load_record(dump_record(kept)) == kept
-    assert dump_record(kept).isascii()
+    stored = record(state, arguments=arguments, **further)
+    assert load_record(dump_record(stored)) == stored
+    assert dump_record(stored).isascii()
 
 
 def test_what_is_secret_is_not_shown():
@@ -103,7 +103,7 @@ def test_a_record_that_contradicts_itself_is_refused(state, fields):
         ({"claim": {"owner": "me", "at": 1, "by": 1}}, "its claim"),
     ],
 )
-def test_a_shape_nobody_knows_is_refused(fields, problem):
+def test_unknown_shape_is_refused(fields, problem):
     """Nothing is guessed."""
     with pytest.raises(ValueError, match=problem):
         Record.from_json({**record().to_json(), **fields})
@@ -131,7 +131,6 @@ def test_what_is_no_object_is_refused(data):
     + [dump_record(record()).replace('["repo"]', "5"), dump_record(record()).replace('"t"', '"t","x":1')],
 )
 def test_a_damaged_text_is_a_value_error(text):
-    """Whatever is wrong with it."""
     with pytest.raises(ValueError):
         load_record(text)
 
@@ -143,7 +142,7 @@ def endless():
 
 
 @pytest.mark.parametrize(
-    ("kept", "problem"),
+    ("stored", "problem"),
     [
         (record(arguments={"a": {1: 2}}), "arguments of `write` cannot be kept: a: the key 1 is not a string"),
         (record(arguments=(1,)), "a Python tuple is not JSON"),
@@ -153,10 +152,10 @@ def endless():
         (record("denied", decided_at=float("nan")), "record of `write` cannot be kept as JSON"),
     ],
 )
-def test_what_is_not_json_is_not_written(kept, problem):
+def test_what_is_not_json_is_not_written(stored, problem):
     """The message says whose it is, and does not show the values."""
     with pytest.raises(ValueError, match=problem):
-        dump_record(kept)
+        dump_record(stored)
 
 
 @pytest.mark.parametrize(

@@ -38,15 +38,15 @@ def effects(folder: Path) -> list[str]:
 @pytest.mark.long
 def test_two_processes_that_ask_about_one_call_at_once_get_one_request(tmp_path):
     """Approving it in both runs the effect once."""
-    with asking(tmp_path) as one, asking(tmp_path) as two:
-        for process in (one, two):
+    with asking(tmp_path) as first, asking(tmp_path) as second:
+        for process in (first, second):
             tell(process)
-        said = {line(process) for process in (one, two)}
-        assert len(said) == 1
-        assert said.pop().startswith("waiting ")
-        for process in (one, two):
+        lines = {line(process) for process in (first, second)}
+        assert len(lines) == 1
+        assert lines.pop().startswith("waiting ")
+        for process in (first, second):
             tell(process)
-        answers = sorted(line(process) for process in (one, two))
+        answers = sorted(line(process) for process in (first, second))
     assert answers[0] in ("answered", "running") or answers[1] in ("answered", "running")
     assert ("ok" in answers, effects(tmp_path)) == (True, ["tea"])
 

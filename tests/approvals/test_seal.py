@@ -58,7 +58,7 @@ def request_():
 
 def test_every_field_is_drawn():
     """A field that is added to requests has to be added here."""
-    assert {each.name for each in fields(ApprovalRequest)} - {"seal"} == DRAWN.keys()
+    assert {field.name for field in fields(ApprovalRequest)} - {"seal"} == DRAWN.keys()
 
 
 @given(REQUESTS)
@@ -83,7 +83,7 @@ def test_an_altered_field_is_noticed(name, data):
 
 
 def test_what_a_grant_shows_is_sealed_too(request_):
-    """A person agrees to what they read, though two grants count as equal whatever they show."""
+    """A person agrees to what they read, though two grants that show different texts count as equal."""
     seal, grant = Seal(KEY), Grant(tool="t", scope="tool", shown="this tool")
     sealed = seal.sign(replace(request_, grants=(grant,)), IDENTITY)
     assert not seal.verify(replace(sealed, grants=(replace(grant, shown="another"),)), IDENTITY)

@@ -44,10 +44,10 @@ def test_of_many_processes_one_succeeds(place, method):
     ids = [str(number) for number in range(5)]
     with ExitStack() as stack:
         processes = [stack.enter_context(running("race", place, method, *ids)) for _ in range(PROCESSES)]
-        owners = [line(each) for each in processes]
+        owners = [line(process) for process in processes]
         for each in processes:
             tell(each)
-        assert [line(each) for each in processes] == ["open"] * PROCESSES
+        assert [line(process) for process in processes] == ["open"] * PROCESSES
         store = open_store(place)
         for each in ids:
             store.add(record(each))
@@ -55,9 +55,9 @@ def test_of_many_processes_one_succeeds(place, method):
                 store.settle(each, Settlement("claimed", by=None, owner=DEAD, now=NOW))
             for process in processes:
                 tell(process)
-            said = [line(process) for process in processes]
-            assert sorted(said) == ["False"] * (PROCESSES - 1) + ["True"]
-            assert store.get(each).claim.owner == owners[said.index("True")]
+            lines = [line(process) for process in processes]
+            assert sorted(lines) == ["False"] * (PROCESSES - 1) + ["True"]
+            assert store.get(each).claim.owner == owners[lines.index("True")]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -66,32 +66,38 @@ def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(place, seed
     chance = random.Random(seed)
     ids = [str(number) for number in range(6)]
     store = open_store(place)
-    for each in ids:
-        store.add(record(each))
+    for request_id in ids:
+        store.add(record(request_id))
     with running("work", place, *ids) as process:
         who = line(process)
-        said = [line(process) for _ in range(chance.randrange(2 * len(ids) - 1))]
+        lines = [line(process) for _ in range(chance.randrange(2 * len(ids) - 1))]
         for _ in range(chance.randrange(30_000)):
             pass  # it goes on meanwhile, so that it is anywhere when it dies
         process.kill()
-        said += process.stdout.read().splitlines()
+        lines += process.stdout.read().splitlines()
     assert is_alive(who) is False
 
     after = open_store(place)
     if not place.startswith("postgresql:"):
         with closing(sqlite3.connect(place)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    for each in ids:
-        found = after.get(each)
-        possible = {"done"} if f"done {each}" in said else {"claimed", "done"} if f"claimed {each}" in said else None
-        assert found.state in (possible or {"pending", "claimed", "done"})
-        assert found.request == record(each).request
-        assert found.arguments == ({"path": "a"} if found.state == "pending" else {"edited": each * 100})
-        assert found.outcome == ({"text": each * 200} if found.state == "done" else None)
-        if found.state == "claimed":
-            assert found.claim.owner == who
-            assert after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
-            assert not after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
+    for request_id in ids:
+        stored = after.get(request_id)
+        possible = (
+            {"done"}
+            if f"done {request_id}" in lines
+            else {"claimed", "done"}
+            if f"claimed {request_id}" in lines
+            else None
+        )
+        assert stored.state in (possible or {"pending", "claimed", "done"})
+        assert stored.request == record(request_id).request
+        assert stored.arguments == ({"path": "a"} if stored.state == "pending" else {"edited": request_id * 100})
+        assert stored.outcome == ({"text": request_id * 200} if stored.state == "done" else None)
+        if stored.state == "claimed":
+            assert stored.claim.owner == who
+            assert after.reclaim(request_id, from_owner=who, owner=owner(), now=NOW)
+            assert not after.reclaim(request_id, from_owner=who, owner=owner(), now=NOW)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")

@@ -1,5 +1,5 @@
 """
-One file, and whatever can happen to it.
+Approvals in one SQLite file, and what may happen to that file.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ def test_only_the_owner_can_read_the_file_or_its_journal(path, store):
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("DELETE FROM toolkit_approvals")
-        found = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
-    assert found == {"approvals.db": 0o600, "approvals.db-journal": 0o600}
+        modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in path.parent.iterdir()}
+    assert modes == {"approvals.db": 0o600, "approvals.db-journal": 0o600}
 
 
 def test_nothing_is_left_open_between_calls(path, store):
     """Neither a file nor a journal."""
-    assert [each.name for each in path.parent.iterdir()] == ["approvals.db"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["approvals.db"]
 
 
 def test_a_change_is_on_the_disk_when_it_is_said_to_be(store):
@@ -101,7 +101,7 @@ def test_what_is_forgotten_is_not_in_the_file_any_more(path, store):
 
 @pytest.mark.parametrize("name", ["with space", "a?mode=memory", "a#b%41", "é", "file:x", ":memory:", "a'b", "\udc80"])
 def test_any_name_will_do(tmp_path, name, monkeypatch):
-    """It is a path, whatever SQLite would read in it."""
+    """The name is a path, also where SQLite would read a URI or an option in it."""
     monkeypatch.chdir(tmp_path)
     SQLiteApprovals(name).add(record("one"))
     assert SQLiteApprovals(tmp_path / name).get("one") == record("one")

@@ -62,11 +62,11 @@ def store(request, tmp_path):
 
 
 @pytest.fixture
-def kept(store):
+def stored(store):
     """A record the store has."""
-    kept = record()
-    store.add(kept)
-    return kept
+    stored = record()
+    store.add(stored)
+    return stored
 
 
 # Keeping.
@@ -74,18 +74,18 @@ def kept(store):
 
 def test_what_is_added_is_found(store):
     """All of it, true arguments included."""
-    kept = record(arguments={"b": [1, 2.5], "a": "\udc80é"}, session="s", principal="p", expires_at=2000.0)
-    store.add(kept)
-    assert store.get(kept.request.id) == kept
+    stored = record(arguments={"b": [1, 2.5], "a": "\udc80é"}, session="s", principal="p", expires_at=2000.0)
+    store.add(stored)
+    assert store.get(stored.request.id) == stored
 
 
 @pytest.mark.parametrize("other", ["", "x", "A{}", "{} ", "{}\0", "{}%", "\ud800", "_" * 32])
-def test_an_id_is_looked_up_exactly(store, kept, other):
+def test_an_id_is_looked_up_exactly(store, stored, other):
     """What is almost right, or no text at all, finds nothing."""
-    other = other.replace("{}", kept.request.id)
+    other = other.replace("{}", stored.request.id)
     assert store.get(other) is None
     assert not claim(store, other)
-    assert store.get(kept.request.id.upper()) is None or kept.request.id.isdigit()
+    assert store.get(stored.request.id.upper()) is None or stored.request.id.isdigit()
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\0b", "", "é", "'; DROP TABLE approvals; --"])
@@ -94,14 +94,14 @@ def test_any_text_can_be_an_id(store, name):
     store.add(record(id=name))
     store.add(record(id=name + "2"))
     assert claim(store, name)
-    assert [store.get(each).state for each in (name, name + "2")] == ["claimed", "pending"]
+    assert [store.get(request_id).state for request_id in (name, name + "2")] == ["claimed", "pending"]
 
 
-def test_a_taken_id_is_refused(store, kept):
+def test_a_taken_id_is_refused(store, stored):
     """The first record stays."""
-    with pytest.raises(ValueError, match=f"there is a request '{kept.request.id}' already"):
-        store.add(record(id=kept.request.id, arguments={"path": "other"}))
-    assert store.get(kept.request.id) == kept
+    with pytest.raises(ValueError, match=f"there is a request '{stored.request.id}' already"):
+        store.add(record(id=stored.request.id, arguments={"path": "other"}))
+    assert store.get(stored.request.id) == stored
 
 
 def test_only_what_is_pending_can_be_added(store):
@@ -123,23 +123,22 @@ def test_what_is_not_json_is_refused(store):
     assert store.get(odd.request.id) is None
 
 
-def test_nobody_holds_what_the_store_has(store):
-    """Changing an object afterwards changes nothing that was agreed to."""
+def test_changing_an_object_does_not_change_its_stored_copy(store):
     arguments, outcome = {"paths": ["a"]}, {"lines": [1]}
-    kept = record(arguments=arguments)
-    store.add(kept)
+    stored = record(arguments=arguments)
+    store.add(stored)
     arguments["paths"].append("/etc/passwd")
-    store.get(kept.request.id).arguments["paths"].append("/etc/passwd")
+    store.get(stored.request.id).arguments["paths"].append("/etc/passwd")
     store.pending(now=NOW)[0].arguments["path"] = "/etc/passwd"
     edited = {"paths": ["b"]}
-    assert store.get(kept.request.id).arguments == {"paths": ["a"]}
-    assert store.get(kept.request.id).request.arguments == {}
-    claim(store, kept.request.id, arguments=edited)
+    assert store.get(stored.request.id).arguments == {"paths": ["a"]}
+    assert store.get(stored.request.id).request.arguments == {}
+    claim(store, stored.request.id, arguments=edited)
     edited["paths"].append("/etc/passwd")
-    store.finish(kept.request.id, outcome, owner="me")
+    store.finish(stored.request.id, outcome, owner="me")
     outcome["lines"].append(2)
-    assert store.get(kept.request.id).arguments == {"paths": ["b"]}
-    assert store.get(kept.request.id).outcome == {"lines": [1]}
+    assert store.get(stored.request.id).arguments == {"paths": ["b"]}
+    assert store.get(stored.request.id).outcome == {"lines": [1]}
 
 
 # The requests of one call.
@@ -147,19 +146,19 @@ def test_nobody_holds_what_the_store_has(store):
 
 def test_the_newest_request_of_a_call_is_found(store):
     """By the key of the call, and by no other."""
-    kept = record()
+    stored = record()
     assert store.find_call("k") is None
-    assert store.add_call(kept, "k", now=NOW) == kept
-    assert (store.find_call("k"), store.find_call("K"), store.get(kept.request.id)) == (kept, None, kept)
+    assert store.add_call(stored, "k", now=NOW) == stored
+    assert (store.find_call("k"), store.find_call("K"), store.get(stored.request.id)) == (stored, None, stored)
     store.add(record())
-    assert store.find_call("k") == kept
+    assert store.find_call("k") == stored
 
 
 def test_a_call_that_has_a_request_gets_no_other(store):
     """While it waits, while it runs, and when it has run."""
-    kept = record(expires_at=NOW + 10)
-    store.add_call(kept, "k", now=NOW)
-    name = kept.request.id
+    stored = record(expires_at=NOW + 10)
+    store.add_call(stored, "k", now=NOW)
+    name = stored.request.id
 
     def add():
         return store.add_call(record(), "k", now=NOW).request.id
@@ -188,7 +187,7 @@ def test_a_call_whose_request_is_over_gets_a_new_one(store, ending):
 
 
 def test_a_request_that_takes_the_place_of_another_belongs_to_the_same_call(store):
-    """Whatever the state of the other one is; if that belonged to no call, this one does not either."""
+    """The state of the other request does not matter. If the other one belonged to no call, neither does this one."""
     first, second, stray, other = record(), record(), record(), record()
     store.add_call(first, "k", now=NOW)
     claim(store, first.request.id)
@@ -201,19 +200,19 @@ def test_a_request_that_takes_the_place_of_another_belongs_to_the_same_call(stor
 
 def test_a_call_of_which_nothing_is_kept_is_unknown(store):
     """A purge forgets calls with their requests."""
-    kept = record()
-    store.add_call(kept, "k", now=NOW)
-    deny(store, kept.request.id)
+    stored = record()
+    store.add_call(stored, "k", now=NOW)
+    deny(store, stored.request.id)
     assert store.purge(before=NOW + 1) == 1
     assert store.find_call("k") is None
-    assert store.add_call(record(), "k", now=NOW).request.id != kept.request.id
+    assert store.add_call(record(), "k", now=NOW).request.id != stored.request.id
 
 
 def test_only_what_is_pending_can_be_added_for_a_call(store):
     """As without a call."""
-    kept = record()
+    stored = record()
     claimed = Record(
-        request=kept.request,
+        request=stored.request,
         arguments={},
         identity="i",
         state="claimed",
@@ -222,9 +221,9 @@ def test_only_what_is_pending_can_be_added_for_a_call(store):
     )
     with pytest.raises(ValueError, match="only a pending request can be added"):
         store.add_call(claimed, "k", now=NOW)
-    store.add(kept)
+    store.add(stored)
     with pytest.raises(ValueError, match="already"):
-        store.add_call(kept, "k", now=NOW)
+        store.add_call(stored, "k", now=NOW)
     assert store.find_call("k") is None
 
 
@@ -246,112 +245,111 @@ def test_of_many_threads_that_ask_about_one_call_one_makes_the_request(store):
 # Answering.
 
 
-def test_a_claim_says_who_and_when(store, kept):
+def test_a_claim_says_who_and_when(store, stored):
     """And leaves the rest as it was."""
-    assert claim(store, kept.request.id)
-    found = store.get(kept.request.id)
-    assert (found.state, found.claim, found.decided_by) == ("claimed", Claim(owner="me", at=NOW), "ada")
-    assert (found.request, found.arguments, found.identity) == (kept.request, kept.arguments, "i")
+    assert claim(store, stored.request.id)
+    after = store.get(stored.request.id)
+    assert (after.state, after.claim, after.decided_by) == ("claimed", Claim(owner="me", at=NOW), "ada")
+    assert (after.request, after.arguments, after.identity) == (stored.request, stored.arguments, "i")
 
 
-def test_a_denial_has_no_claim(store, kept):
+def test_a_denial_has_no_claim(store, stored):
     """No process runs the call."""
-    assert deny(store, kept.request.id)
-    found = store.get(kept.request.id)
-    assert (found.state, found.claim, found.decided_by, found.decided_at) == ("denied", None, "ada", NOW)
+    assert deny(store, stored.request.id)
+    after = store.get(stored.request.id)
+    assert (after.state, after.claim, after.decided_by, after.decided_at) == ("denied", None, "ada", NOW)
 
 
-def test_edited_arguments_take_the_place_of_the_first(store, kept):
+def test_edited_arguments_take_the_place_of_the_first(store, stored):
     """What was agreed to is what runs."""
-    assert claim(store, kept.request.id, arguments={"path": "b"})
-    assert store.get(kept.request.id).arguments == {"path": "b"}
+    assert claim(store, stored.request.id, arguments={"path": "b"})
+    assert store.get(stored.request.id).arguments == {"path": "b"}
 
 
-def test_edited_arguments_that_are_not_json_change_nothing(store, kept):
+def test_edited_arguments_that_are_not_json_change_nothing(store, stored):
     """It can still be answered."""
     with pytest.raises(ValueError, match="not JSON"):
-        claim(store, kept.request.id, arguments={"path": object()})
-    assert store.get(kept.request.id) == kept
+        claim(store, stored.request.id, arguments={"path": object()})
+    assert store.get(stored.request.id) == stored
 
 
 @pytest.mark.parametrize("second", [claim, deny])
 @pytest.mark.parametrize("first", [claim, deny])
-def test_only_the_first_answer_counts(store, kept, first, second):
-    """Whatever the second one is."""
-    assert first(store, kept.request.id)
-    after = store.get(kept.request.id)
-    assert not second(store, kept.request.id)
-    assert store.get(kept.request.id) == after
+def test_only_the_first_answer_counts(store, stored, first, second):
+    assert first(store, stored.request.id)
+    after = store.get(stored.request.id)
+    assert not second(store, stored.request.id)
+    assert store.get(stored.request.id) == after
 
 
 @pytest.mark.parametrize("answer", ["claimed", "denied"])
 def test_an_answer_that_comes_too_late_does_not_count(store, answer):
     """The store sees to it, at the moment it would be kept."""
-    kept = record(expires_at=NOW + 10)
-    store.add(kept)
-    assert not store.settle(kept.request.id, Settlement(answer, by=None, owner="me", now=NOW + 10))
-    assert store.settle(kept.request.id, Settlement(answer, by=None, owner="me", now=NOW + 9.9))
+    stored = record(expires_at=NOW + 10)
+    store.add(stored)
+    assert not store.settle(stored.request.id, Settlement(answer, by=None, owner="me", now=NOW + 10))
+    assert store.settle(stored.request.id, Settlement(answer, by=None, owner="me", now=NOW + 9.9))
 
 
 @pytest.mark.parametrize(
     ("state", "owner", "problem"),
     [("done", "me", "'denied' or 'claimed'"), ("pending", "me", "cannot be settled"), ("claimed", None, "an owner")],
 )
-def test_an_impossible_answer_is_refused(store, kept, state, owner, problem):
+def test_an_impossible_answer_is_refused(store, stored, state, owner, problem):
     """It is a mistake in the program."""
     with pytest.raises(ValueError, match=problem):
-        store.settle(kept.request.id, Settlement(state, by=None, owner=owner, now=NOW))
-    assert store.get(kept.request.id) == kept
+        store.settle(stored.request.id, Settlement(state, by=None, owner=owner, now=NOW))
+    assert store.get(stored.request.id) == stored
 
 
 # Running.
 
 
-def test_an_outcome_is_kept(store, kept):
+def test_an_outcome_is_kept(store, stored):
     """With everything that JSON can say."""
-    claim(store, kept.request.id)
-    assert store.finish(kept.request.id, OUTCOME, owner="me")
-    found = store.get(kept.request.id)
-    assert (found.state, found.outcome, found.claim.owner) == ("done", OUTCOME, "me")
+    claim(store, stored.request.id)
+    assert store.finish(stored.request.id, OUTCOME, owner="me")
+    after = store.get(stored.request.id)
+    assert (after.state, after.outcome, after.claim.owner) == ("done", OUTCOME, "me")
 
 
-def test_only_the_owner_finishes_and_only_once(store, kept):
+def test_only_the_owner_finishes_and_only_once(store, stored):
     """Neither before the claim, nor for another, nor again."""
-    assert not store.finish(kept.request.id, OUTCOME, owner="me")
-    claim(store, kept.request.id)
-    assert not store.finish(kept.request.id, {}, owner="you")
-    assert store.finish(kept.request.id, OUTCOME, owner="me")
-    assert not store.finish(kept.request.id, {}, owner="me")
-    assert not store.finish("nobody's", {}, owner="me")
-    assert store.get(kept.request.id).outcome == OUTCOME
+    assert not store.finish(stored.request.id, OUTCOME, owner="me")
+    claim(store, stored.request.id)
+    assert not store.finish(stored.request.id, {}, owner="you")
+    assert store.finish(stored.request.id, OUTCOME, owner="me")
+    assert not store.finish(stored.request.id, {}, owner="me")
+    assert not store.finish("unknown", {}, owner="me")
+    assert store.get(stored.request.id).outcome == OUTCOME
 
 
-def test_an_outcome_that_is_not_json_leaves_the_claim(store, kept):
+def test_an_outcome_that_is_not_json_leaves_the_claim(store, stored):
     """The process that ran the call can store a shorter outcome."""
-    claim(store, kept.request.id)
+    claim(store, stored.request.id)
     with pytest.raises(ValueError, match="cannot be kept as JSON"):
-        store.finish(kept.request.id, {"value": object()}, owner="me")
-    assert store.finish(kept.request.id, {"value": None}, owner="me")
+        store.finish(stored.request.id, {"value": object()}, owner="me")
+    assert store.finish(stored.request.id, {"value": None}, owner="me")
 
 
-def test_a_claim_is_taken_over_once(store, kept):
+def test_a_claim_is_taken_over_once(store, stored):
     """From the owner it was seen to have; the earlier one has no say any more."""
-    claim(store, kept.request.id, owner="dead")
-    assert not store.reclaim(kept.request.id, from_owner="other", owner="me", now=NOW + 1)
-    assert store.reclaim(kept.request.id, from_owner="dead", owner="me", now=NOW + 1)
-    assert not store.reclaim(kept.request.id, from_owner="dead", owner="you", now=NOW + 2)
-    assert not store.finish(kept.request.id, OUTCOME, owner="dead")
-    assert store.get(kept.request.id).claim == Claim(owner="me", at=NOW + 1)
-    assert store.finish(kept.request.id, OUTCOME, owner="me")
+    claim(store, stored.request.id, owner="dead")
+    assert not store.reclaim(stored.request.id, from_owner="other", owner="me", now=NOW + 1)
+    assert store.reclaim(stored.request.id, from_owner="dead", owner="me", now=NOW + 1)
+    assert not store.reclaim(stored.request.id, from_owner="dead", owner="you", now=NOW + 2)
+    assert not store.finish(stored.request.id, OUTCOME, owner="dead")
+    assert store.get(stored.request.id).claim == Claim(owner="me", at=NOW + 1)
+    assert store.finish(stored.request.id, OUTCOME, owner="me")
 
 
-def test_only_a_claim_can_be_taken_over(store, kept):
+def test_only_a_claim_can_be_taken_over(store, stored):
     """A request that waits or is done has no process that runs it."""
-    assert not store.reclaim(kept.request.id, from_owner="me", owner="you", now=NOW)
-    claim(store, kept.request.id)
-    store.finish(kept.request.id, OUTCOME, owner="me")
-    assert not store.reclaim(kept.request.id, from_owner="me", owner="you", now=NOW)
-    assert not store.reclaim("nobody's", from_owner="me", owner="you", now=NOW)
+    assert not store.reclaim(stored.request.id, from_owner="me", owner="you", now=NOW)
+    claim(store, stored.request.id)
+    store.finish(stored.request.id, OUTCOME, owner="me")
+    assert not store.reclaim(stored.request.id, from_owner="me", owner="you", now=NOW)
+    assert not store.reclaim("unknown", from_owner="me", owner="you", now=NOW)
 
 
 # Listing and forgetting.
@@ -361,7 +359,7 @@ def test_pending_requests_come_oldest_first(store):
     """By when they were made, then by when they were added."""
     for name, created_at in (("c", 3), ("a", 1), ("b", 2), ("b2", 2)):
         store.add(record(id=name, created_at=created_at))
-    assert [each.id for each in store.pending(now=NOW)] == ["a", "b", "b2", "c"]
+    assert [request.id for request in store.pending(now=NOW)] == ["a", "b", "b2", "c"]
 
 
 def test_only_what_can_still_be_answered_is_pending(store):
@@ -370,18 +368,18 @@ def test_only_what_can_still_be_answered_is_pending(store):
         store.add(record(id=name, expires_at=until))
     claim(store, "claimed")
     deny(store, "denied")
-    assert [each.id for each in store.pending(now=NOW)] == ["open", "soon"]
+    assert [request.id for request in store.pending(now=NOW)] == ["open", "soon"]
 
 
 def test_pending_means_at_this_moment_unless_told(store):
     """A caller does not have to give the time."""
     store.add(record(id="late", expires_at=NOW))
     store.add(record(id="soon", expires_at=time.time() + 1000))
-    assert [each.id for each in store.pending()] == ["soon"]
+    assert [request.id for request in store.pending()] == ["soon"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("filters", "ids"),
     [
         ({}, ["0", "1", "2", "3"]),
         ({"session": "s"}, ["0", "2"]),
@@ -392,12 +390,12 @@ def test_pending_means_at_this_moment_unless_told(store):
         ({"session": "S"}, []),
     ],
 )
-def test_a_list_can_be_of_one_session_or_principal(store, asked, found):
+def test_a_list_can_be_of_one_session_or_principal(store, filters, ids):
     """None selects the requests without a principal, and not those of all principals."""
     owners = [("s", "ada"), (None, None), ("s", None), ("\ud800", "ada")]
     for number, (session, principal) in enumerate(owners):
         store.add(record(id=str(number), session=session, principal=principal))
-    assert [each.id for each in store.pending(now=NOW, **asked)] == found
+    assert [request.id for request in store.pending(now=NOW, **filters)] == ids
 
 
 def test_what_is_over_is_forgotten_for_single_sessions(store):
@@ -448,10 +446,10 @@ def test_what_is_over_is_forgotten(store):
 
 @pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("action", ["settle", "reclaim", "finish", "add"])
-def test_of_many_threads_one_succeeds(store, kept, action):
+def test_of_many_threads_one_succeeds(store, stored, action):
     """However they come together."""
     owners = [f"thread {number}" for number in range(16)]
-    together, name = threading.Barrier(len(owners)), kept.request.id
+    together, name = threading.Barrier(len(owners)), stored.request.id
     if action in ("reclaim", "finish"):
         claim(store, name, owner="dead")
 
@@ -472,9 +470,9 @@ def test_of_many_threads_one_succeeds(store, kept, action):
     with ThreadPoolExecutor(len(owners)) as pool:
         won = [owner for owner, success in zip(owners, pool.map(act, owners), strict=True) if success]
     assert len(won) == 1
-    found = store.get("new" if action == "add" else name)
-    said = {"add": found.arguments.get("by"), "finish": (found.outcome or {}).get("by")}
-    assert won == [said.get(action, found.claim and found.claim.owner)]
+    after = store.get("new" if action == "add" else name)
+    winners = {"add": after.arguments.get("by"), "finish": (after.outcome or {}).get("by")}
+    assert won == [winners.get(action, after.claim and after.claim.owner)]
 
 
 # In memory.
@@ -553,7 +551,7 @@ TIMES = st.sampled_from([NOW, NOW + 5, NOW + 10])
 
 
 class BothStores(RuleBasedStateMachine):
-    """Whatever is done to both, they say the same."""
+    """Check that both stores give the same answers to the same operations."""
 
     def __init__(self):
         super().__init__()
@@ -566,11 +564,11 @@ class BothStores(RuleBasedStateMachine):
 
     @rule(name=NAMES, until=st.none() | TIMES)
     def add(self, name, until):
-        kept = record(id=name, expires_at=until)
+        stored = record(id=name, expires_at=until)
 
         def act(store):
             try:
-                return store.add(kept)
+                return store.add(stored)
             except ValueError as error:
                 return str(error)
 
@@ -580,9 +578,9 @@ class BothStores(RuleBasedStateMachine):
     def settle(self, name, state, owner, now):
         self.same(lambda store: store.settle(name, Settlement(state, by=owner, owner=owner, now=now)))
 
-    @rule(name=NAMES, one=OWNERS, other=OWNERS, now=TIMES)
-    def reclaim(self, name, one, other, now):
-        self.same(lambda store: store.reclaim(name, from_owner=one, owner=other, now=now))
+    @rule(name=NAMES, from_owner=OWNERS, owner=OWNERS, now=TIMES)
+    def reclaim(self, name, from_owner, owner, now):
+        self.same(lambda store: store.reclaim(name, from_owner=from_owner, owner=owner, now=now))
 
     @rule(name=NAMES, owner=OWNERS)
     def finish(self, name, owner):
@@ -609,8 +607,8 @@ def test_a_full_memory_forgets_calls_with_their_requests():
     """The tables of calls do not outgrow the records."""
     store = MemoryApprovals(size=3)
     for number in range(10):
-        kept = record()
-        store.add_call(kept, f"call {number}", now=NOW)
-        deny(store, kept.request.id)
+        stored = record()
+        store.add_call(stored, f"call {number}", now=NOW)
+        deny(store, stored.request.id)
     assert [number for number in range(10) if store.find_call(f"call {number}")] == [7, 8, 9]
     assert (len(store._ids_by_call), len(store._calls_by_id)) == (3, 3)

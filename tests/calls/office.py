@@ -68,5 +68,5 @@ class Notes:
     def dispatcher(self, **options: Any) -> Dispatcher:
         return Dispatcher(self.catalog, permissions=Permissions(), **options)
 
-    async def asked(self, dispatcher: Dispatcher, text: str = "new\n", **options: Any) -> Any:
+    async def ask(self, dispatcher: Dispatcher, text: str = "new\n", **options: Any) -> Any:
         return await dispatcher.call("write", {"path": str(self.path), "text": text}, **options)

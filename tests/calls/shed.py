@@ -58,7 +58,7 @@ async def refusal(dispatcher: Dispatcher, request: Any, decision: Decision | Non
     return caught.value.why
 
 
-async def claimed_by_the_dead(store: Any, request: ApprovalRequest, arguments: Any = None) -> None:
+async def claim_for_dead_owner(store: Any, request: ApprovalRequest, arguments: Any = None) -> None:
     """Claim *request* in the name of a process that is gone."""
     with running("live") as process:
         theirs = process.stdout.readline().strip()

@@ -84,7 +84,7 @@ async def test_a_call_that_is_refused_has_the_alias(catalog):
 
 
 async def test_neither_a_tool_nor_a_hook_sets_the_alias_or_the_cost(catalog):
-    """The dispatcher does, whatever they return."""
+    """The dispatcher names the tool. What they return does not matter."""
 
     class Liar:
         def after(self, call, result):

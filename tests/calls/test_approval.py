@@ -51,7 +51,7 @@ async def test_ids_are_128_random_bits(office):
     dispatcher = office.dispatcher()
     ids = [(await dispatcher.call("burn", {"target": "a"})).request.id for _ in range(50)]
     assert len(set(ids)) == 50
-    assert all(len(bytes.fromhex(each)) == 16 for each in ids)
+    assert all(len(bytes.fromhex(request_id)) == 16 for request_id in ids)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,12 @@ async def test_ids_are_128_random_bits(office):
 async def test_the_same_call_has_the_same_digest_however_it_was_written(office, arguments):
     """Canonical arguments are decoded, with defaults, in one order."""
     dispatcher = office.dispatcher()
-    one, other = [await dispatcher.call("burn", each) for each in ({"target": "a", "depth": 1}, arguments)]
-    assert one.request.digest == other.request.digest
-    assert one.request.id != other.request.id
+    first, second = [
+        await dispatcher.call("burn", arguments_of_call)
+        for arguments_of_call in ({"target": "a", "depth": 1}, arguments)
+    ]
+    assert first.request.digest == second.request.digest
+    assert first.request.id != second.request.id
 
 
 @pytest.mark.parametrize(
@@ -86,9 +89,9 @@ async def test_the_same_call_has_the_same_digest_however_it_was_written(office, 
 async def test_another_call_has_another_digest(office, tool, arguments, options):
     """A digest is over the tool, the arguments, the session and the principal."""
     dispatcher = office.dispatcher()
-    one = await dispatcher.call("burn", {"target": "a"})
-    other = await dispatcher.call(tool, arguments, **options)
-    assert one.request.digest != other.request.digest
+    first = await dispatcher.call("burn", {"target": "a"})
+    second = await dispatcher.call(tool, arguments, **options)
+    assert first.request.digest != second.request.digest
 
 
 async def test_repairs_are_shown_and_come_back_with_the_result(office):
@@ -108,8 +111,8 @@ async def test_secrets_are_masked_for_people_and_kept_for_the_tool(office):
     dispatcher = office.dispatcher(approvals=approvals)
     result = await dispatcher.call("wipe", {"target": "a hunter2 b", "key": "hunter2"})
     record = approvals.store.get(result.request.id)
-    for shown in (result.to_json(), record.request.to_json()):
-        assert "hunter2" not in json.dumps(shown)
+    for data in (result.to_json(), record.request.to_json()):
+        assert "hunter2" not in json.dumps(data)
     assert result.request.arguments == {"target": "a [redacted] b", "depth": 1, "key": "[redacted]"}
     await dispatcher.resume(result.request.id, Decision.approve())
     assert office.ran == [("a hunter2 b", 1, "hunter2")]
@@ -125,7 +128,7 @@ async def test_what_is_redacted_is_masked_for_people_and_kept_for_the_tool(offic
 
 
 async def test_a_judge_that_asks_without_findings_that_do_is_heard():
-    """Whatever else it reports: the call does not run unasked."""
+    """The call does not run without a question, for any other finding."""
     ran = []
     catalog = Catalog()
 
@@ -136,7 +139,7 @@ async def test_a_judge_that_asks_without_findings_that_do_is_heard():
 
     class Odd:
         def judge(self, request):
-            return Verdict("ask", "an odd judge", "because", (Finding("allow", "somebody", "why not"),))
+            return Verdict("ask", "an odd judge", "because", (Finding("allow", "a rule", "why not"),))
 
     dispatcher = Dispatcher(catalog, permissions=Odd())
     result = await dispatcher.call("act")
@@ -144,7 +147,7 @@ async def test_a_judge_that_asks_without_findings_that_do_is_heard():
     assert (await dispatcher.resume(result.request.id, Decision.approve())).kind == "ok"
 
 
-# Somebody who is there.
+# A person who is there.
 
 
 @pytest.mark.parametrize(
@@ -171,17 +174,17 @@ async def test_an_asker_decides_at_once(office, answer, kind, ran, sealed):
 
 async def test_an_asker_may_be_async_and_grant_for_the_session(office):
     """The next call is not asked about."""
-    asked = []
+    requests = []
 
     async def ask(request):
-        asked.append(request)
+        requests.append(request)
         return Decision.approve(grant=request.grants[0])
 
     session = Session()
     dispatcher = office.dispatcher(approvals=Approvals(ask=ask))
     for target in ("a", "b"):
         assert (await dispatcher.call("burn", {"target": target}, session=session)).kind == "ok"
-    assert (len(asked), office.ran) == (1, [("a", 1), ("b", 1)])
+    assert (len(requests), office.ran) == (1, [("a", 1), ("b", 1)])
 
 
 async def test_without_a_session_nothing_is_granted(office):
@@ -202,10 +205,10 @@ async def test_denied_by_nobody(office):
 @pytest.mark.parametrize("sealed", [False, True])
 async def test_a_failing_asker_leaves_nothing_to_be_approved_later(office, sealed):
     """The model was told that the call failed, so a later answer must not let it run."""
-    asked = []
+    requests = []
 
     def ask(request):
-        asked.append(request)
+        requests.append(request)
         raise RuntimeError("the terminal is gone")
 
     approvals = Approvals(ask=ask, key=b"k" * 32 if sealed else None)
@@ -229,16 +232,16 @@ async def test_a_request_that_cannot_be_withdrawn_is_logged(office, caplog):
 
 
 @pytest.mark.parametrize(("typed", "kind"), [("y\n", "ok"), ("n\n", "denied"), ("", "denied")])
-async def test_somebody_at_a_terminal_decides(office, typed, kind):
+async def test_person_at_a_terminal_decides(office, typed, kind):
     """They see the arguments first; no answer is a no."""
-    shown = io.StringIO()
-    prompt = TerminalPrompt(input=io.StringIO(typed), output=shown, colour=False, by="ada")
+    output = io.StringIO()
+    prompt = TerminalPrompt(input=io.StringIO(typed), output=output, colour=False, by="ada")
     result = await office.dispatcher(approvals=Approvals(ask=prompt)).call("burn", {"target": "the-barn"})
     assert (result.kind, len(office.ran)) == (kind, int(kind == "ok"))
-    assert "the-barn" in shown.getvalue()
+    assert "the-barn" in output.getvalue()
 
 
-async def test_a_call_cancelled_while_somebody_is_asked_cannot_be_approved_later(office):
+async def test_call_cancelled_during_its_question_cannot_be_approved_later(office):
     """Its request is closed, and the cancellation passes."""
     started = asyncio.Event()
 
@@ -255,7 +258,7 @@ async def test_a_call_cancelled_while_somebody_is_asked_cannot_be_approved_later
     assert (office.ran, approvals.store.pending()) == ([], [])
 
 
-async def test_a_call_whose_time_is_up_while_somebody_is_asked_does_not_run(office):
+async def test_call_that_times_out_during_its_question_does_not_run(office):
     """The limit of the call counts while people think."""
 
     async def ask(request):
@@ -296,7 +299,7 @@ async def test_what_comes_after_a_call_that_waits_is_held_back(office):
         ToolCall("note", {"text": "c hunter2", "key": "hunter2"}, "c3"),
     ]
     first, second, third = await dispatcher.call_many(calls, session=session)
-    assert [each.kind for each in (first, second, third)] == ["waiting", "ok", "waiting"]
+    assert [result.kind for result in (first, second, third)] == ["waiting", "ok", "waiting"]
     assert (third.request.waits_for, office.ran) == ("c1", ["b"])
     assert "hunter2" not in json.dumps(third.to_json())
     await dispatcher.resume(first.request.id, Decision.approve(), session=session)

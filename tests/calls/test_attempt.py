@@ -50,7 +50,7 @@ def release():
 
 async def test_a_sync_tool_runs_off_the_loop_with_context_variables(catalog):
     """In a thread of ours, with the caller's context; `thread=False` keeps it on the loop."""
-    user = contextvars.ContextVar("user", default="nobody")
+    user = contextvars.ContextVar("user", default="no user")
     user.set("ada")
 
     def who() -> tuple[str, bool]:
@@ -123,7 +123,7 @@ async def test_a_cap_bounds_the_threads(catalog, release):
 @pytest.mark.parametrize("style", ["sync", "loop", "async"])
 async def test_a_stream_is_reported_and_collected(catalog, style):
     """Each yield is progress, in order; all of them are the value."""
-    told = []
+    reports = []
 
     def count(n: int) -> Iterator[int]:
         """Count."""
@@ -135,10 +135,10 @@ async def test_a_stream_is_reported_and_collected(catalog, style):
             yield number
 
     catalog.tool(name="count", thread=style == "sync")(later if style == "async" else count)
-    async with Dispatcher(catalog, on_progress=told.append) as dispatcher:
+    async with Dispatcher(catalog, on_progress=reports.append) as dispatcher:
         result = await dispatcher.call("count", {"n": 3}, id="7")
     assert result.value == [0, 1, 2]
-    assert [(each.call_id, each.tool, each.value) for each in told] == [("7", "count", n) for n in range(3)]
+    assert [(report.call_id, report.tool, report.value) for report in reports] == [("7", "count", n) for n in range(3)]
 
 
 @pytest.mark.parametrize("style", ["sync", "async"])
@@ -194,12 +194,12 @@ async def test_a_stream_is_closed_however_it_ends(catalog, style, end, release):
 
 async def test_context_tells_the_tool_about_its_call(catalog):
     """Call, facts, attempt, deadline, session, resources, logger."""
-    clock, seen = Clock(), []
+    clock, contexts = Clock(), []
 
     @catalog.tool(read_only=True, timeout_seconds=5)
     async def look(n: int, context: Context) -> None:
         """Look around."""
-        seen.append(context)
+        contexts.append(context)
         if context.attempt == 1:
             raise Transient("again")
 
@@ -207,7 +207,7 @@ async def test_context_tells_the_tool_about_its_call(catalog):
     dispatcher = Dispatcher(catalog, clock=clock, sleep=clock.sleep, resources={int: 1, str: PER_CALL}, retry=QUICK)
     result = await dispatcher.call("look", {"n": 1}, session=session, resources={float: 2.0}, timeout_seconds=60)
     assert result.kind == "ok"
-    first, second = seen
+    first, second = contexts
     assert (first.attempt, second.attempt) == (1, 2)
     assert (first.call.principal, first.session, first.facts.read_only) == ("ada", session, True)
     assert (first.deadline, first.resources) == (clock.now + 5, {int: 1, float: 2.0})
@@ -216,25 +216,25 @@ async def test_context_tells_the_tool_about_its_call(catalog):
 
 async def test_a_deadline_is_the_sooner_of_two(catalog):
     """The attempt's limit, or what is left of the call."""
-    clock, seen = Clock(), []
+    clock, deadlines = Clock(), []
 
     @catalog.tool(timeout_seconds=50)
     async def look(context: Context) -> None:
         """Look at the clock."""
-        seen.append(context.deadline)
+        deadlines.append(context.deadline)
 
     dispatcher = Dispatcher(catalog, clock=clock)
     await dispatcher.call("look", timeout_seconds=7)
     await dispatcher.call("look")
-    assert seen == [clock.now + 7, clock.now + 50]
+    assert deadlines == [clock.now + 7, clock.now + 50]
 
 
 async def test_reports_from_a_thread_arrive_on_the_loop(catalog):
     """A listener may be plain async code: it is always called in the loop's thread, in order."""
-    told, threads = [], set()
+    reports, threads = [], set()
 
     def listen(progress):
-        told.append((progress.progress, progress.total, progress.message))
+        reports.append((progress.progress, progress.total, progress.message))
         threads.add(threading.current_thread())
 
     @catalog.tool
@@ -246,7 +246,7 @@ async def test_reports_from_a_thread_arrive_on_the_loop(catalog):
 
     async with Dispatcher(catalog, on_progress=listen) as dispatcher:
         await dispatcher.call("work")
-    assert told == [(1, 2, "half"), (2, 2, "done")]
+    assert reports == [(1, 2, "half"), (2, 2, "done")]
     assert threads == {threading.current_thread()}
 
 
@@ -280,26 +280,26 @@ async def test_inject_takes_the_nearest_resource(catalog):
 
 async def test_resources_are_made_for_each_attempt_and_closed_after_it(catalog):
     """Also if it fails; and not before the verdict."""
-    seen = []
+    events = []
 
     def connect(context: Context) -> Iterator[str]:
-        seen.append(f"open {context.attempt}")
+        events.append(f"open {context.attempt}")
         try:
             yield "connection"
         finally:
-            seen.append("close")
+            events.append("close")
 
     @catalog.tool(read_only=True)
     async def use(connection: Inject[str]) -> str:
         """Use it."""
-        seen.append("use")
-        if len(seen) < 4:
+        events.append("use")
+        if len(events) < 4:
             raise Transient("again")
         return connection
 
     result = await Dispatcher(catalog, resources={str: connect}, retry=QUICK).call("use")
     assert result.text == "connection"
-    assert seen == ["open 1", "use", "close", "open 2", "use", "close"]
+    assert events == ["open 1", "use", "close", "open 2", "use", "close"]
 
 
 @pytest.mark.parametrize(("when", "attempts"), [("before", 3), ("after", 1)])
@@ -573,7 +573,7 @@ async def test_cancelling_a_sync_call_abandons_its_thread(catalog, release):
         """Hang."""
         started.set()
         release.wait(5)
-        raise ValueError("nobody hears this")
+        raise ValueError("not reported")
 
     dispatcher = Dispatcher(catalog)
     task = asyncio.ensure_future(dispatcher.call("hang"))
@@ -604,12 +604,12 @@ def test_a_job_is_called_off_or_run_but_not_both():
 
 def test_a_job_tells_of_its_end_also_if_it_is_over():
     """A callback that is added late is called too."""
-    told = []
-    job = CancellableJob(lambda: told.append("work"))
-    job.call_when_over(lambda: told.append("then"))
+    events = []
+    job = CancellableJob(lambda: events.append("work"))
+    job.call_when_over(lambda: events.append("then"))
     job()
-    job.call_when_over(lambda: told.append("late"))
-    assert told == ["work", "then", "late"]
+    job.call_when_over(lambda: events.append("late"))
+    assert events == ["work", "then", "late"]
 
 
 async def test_waiting_for_the_abandoned_ends_with_the_last_unsafe_one():

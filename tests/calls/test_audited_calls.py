@@ -114,9 +114,9 @@ async def test_an_approved_call_is_written_down_from_the_question_to_the_outcome
     assert [line["event"] for line in lines][-1] == "outcome"
     assert all((line["call_id"], line["tool"]) == ("c1", "pay") for line in lines)
     assert all((line["session"], line["principal"]) == ("s1", "ada") for line in lines)
-    first, asked, waits, answered, again, intent, outcome = lines
+    first, question, waits, answered, again, intent, outcome = lines
     assert (first["word"], first["by"], again["word"]) == ("ask", "mode `default`", "ask")
-    assert (asked["request"], asked["asked_by"]) == (waiting.request.id, ["mode `default`"])
+    assert (question["request"], question["asked_by"]) == (waiting.request.id, ["mode `default`"])
     assert (waits["kind"], waits["attempts"]) == ("waiting", 0)
     assert (answered["approved"], answered["by"], answered["request"]) == (True, "grace", waiting.request.id)
     assert intent["arguments"] == {"amount": 3, "pin": ""}
@@ -174,8 +174,8 @@ async def test_a_call_that_is_asked_about_again_is_intended_again(bank):
 
     approvals = Approvals(ask=lambda request: True)
     assert (await bank.dispatcher(approvals=approvals).call("careful")).text == "done"
-    asked = ["verdict", "asked", "answered", "verdict", "intent"]
-    assert bank.events() == [*asked, *asked, "outcome"]
+    question_events = ["verdict", "asked", "answered", "verdict", "intent"]
+    assert bank.events() == [*question_events, *question_events, "outcome"]
 
 
 # What must not be in it.
@@ -191,7 +191,7 @@ async def test_secrets_and_redacted_texts_are_not_in_the_log(bank):
     await dispatcher.resume(other.id, Decision.deny("s3cret, not hunter2"))
     text = bank.path.read_text()
     assert "[redacted]" in text
-    assert not [each for each in ("hunter2", "hunter3", "s3cret") if each in text]
+    assert not [secret for secret in ("hunter2", "hunter3", "s3cret") if secret in text]
 
 
 async def test_credentials_are_neither_logged_nor_audited(bank, tmp_path, caplog):
@@ -251,13 +251,13 @@ async def test_neither_a_verdict_nor_an_intent_may_be_missing(bank, tmp_path, ev
     assert "No space left" in result.text
 
 
-async def test_nobody_is_asked_what_cannot_be_written_down(bank, tmp_path):
+async def test_question_that_cannot_be_written_down_is_not_asked(bank, tmp_path):
     """The request is withdrawn, so it cannot be answered later."""
-    asked = []
-    approvals = Approvals(ask=asked.append)
+    requests = []
+    approvals = Approvals(ask=requests.append)
     dispatcher = bank.dispatcher(audit=Full(tmp_path / "full.jsonl", "asked"), approvals=approvals)
     result = await dispatcher.call("pay", {"amount": 1})
-    assert (result.kind, asked, approvals.store.pending()) == ("internal", [], [])
+    assert (result.kind, requests, approvals.store.pending()) == ("internal", [], [])
 
 
 @pytest.mark.parametrize("event", ["answered", "verdict"])

@@ -90,7 +90,7 @@ async def read(dispatcher, session, job="job_1", **arguments):
     return (await dispatcher.call("job_output", {"job": job, **arguments}, session=session)).text
 
 
-async def finished(session):
+async def wait_for_jobs(session):
     """Wait for all jobs of the session."""
     for job in find_jobs(session).all():
         await asyncio.to_thread(job.wait, 20)
@@ -130,7 +130,7 @@ async def test_the_end_is_reported(work, session):
     async with Dispatcher(work.catalog, on_progress=reports.append) as dispatcher:
         await start(dispatcher, session, id="t1")
         work.may_end.set()
-        await finished(session)
+        await wait_for_jobs(session)
     assert [(report.call_id, report.message) for report in reports] == [("t1", "compiling"), ("t1", "job_1: done")]
 
 
@@ -148,13 +148,13 @@ async def test_an_async_tool_is_cancelled(work, session):
 
 async def test_a_sync_tool_is_told(session):
     """Cancellation reaches sync tools: the tool sees `context.cancelled`."""
-    begun, seen = threading.Event(), threading.Event()
+    begun, is_cancelled = threading.Event(), threading.Event()
 
     def watch(*, context: Context) -> str:
         """Watch a file."""
         begun.set()
         context.stop.wait(20)
-        seen.set() if context.cancelled else None
+        is_cancelled.set() if context.cancelled else None
         return "over"
 
     catalog = Catalog(job_output_for(), job_stop_for())
@@ -164,7 +164,7 @@ async def test_a_sync_tool_is_told(session):
         await asyncio.to_thread(begun.wait, 20)
         stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
         assert stopped.text == "job_1: stopped"
-        assert await asyncio.to_thread(seen.wait, 20)
+        assert await asyncio.to_thread(is_cancelled.wait, 20)
 
 
 async def test_a_sync_generator_is_read_while_it_runs(session):
@@ -217,7 +217,7 @@ async def test_reports_from_a_thread_of_the_tool_reach_the_job(session, is_sync)
     async with Dispatcher(catalog, on_progress=reports.append) as dispatcher:
         name = "build_sync" if is_sync else "build_async"
         await dispatcher.call(name, {"background": True}, session=session)
-        await finished(session)
+        await wait_for_jobs(session)
         result = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
     assert result.text == "1/3 from a thread\nbuilt\njob_1: done"
     assert reports[0].message == "from a thread"
@@ -275,27 +275,27 @@ async def test_a_person_who_is_asked_can_take_the_background_away(work, session)
 
 async def test_hooks_and_the_audit_log_see_the_whole_call(work, session, tmp_path):
     """Hooks and audit hold as for any call: they see the result of the job, when it is there."""
-    seen = []
+    events = []
 
     class Watch:
         async def around(self, call, run):
-            seen.append("around")
+            events.append("around")
             result = await run()
-            seen.append(result.value)
+            events.append(result.value)
             return result
 
         def after(self, call, result):
-            seen.append(result.kind)
+            events.append(result.kind)
             return ToolResult("after", result.value)
 
     log = AuditLog(str(tmp_path / "audit.jsonl"))
     async with Dispatcher(work.catalog, hooks=[Watch()], audit=log) as dispatcher:
         await start(dispatcher, session, id="t1")
         await work.has_begun.wait()
-        assert seen == ["around"]
+        assert events == ["around"]
         work.may_end.set()
-        await finished(session)
-        assert seen == ["around", {"built": "app"}, "ok"]
+        await wait_for_jobs(session)
+        assert events == ["around", {"built": "app"}, "ok"]
         kinds = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
         assert [line["event"] for line in kinds if line.get("call_id") == "t1"] == ["verdict", "intent", "outcome"]
     (job,) = find_jobs(session).all()
@@ -331,8 +331,8 @@ async def test_jobs_belong_to_their_session(work, session):
     async with Dispatcher(work.catalog) as dispatcher:
         await start(dispatcher, session)
         assert (await dispatcher.call("job_output", {}, session=other)).text == "(no jobs)"
-        stranger = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
-        assert "there is no job 'job_1'; none was started" in stranger.text
+        other_output = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
+        assert "there is no job 'job_1'; none was started" in other_output.text
         misspelt = await dispatcher.call("job_output", {"job": "job1"}, session=session)
         assert "known are: job_1" in misspelt.text
         work.may_end.set()
@@ -463,18 +463,18 @@ async def test_nothing_is_left_of_a_job_that_has_ended(work):
     async with Dispatcher(work.catalog) as dispatcher:
         await start(dispatcher, own)
         work.may_end.set()
-        await finished(own)
-        gone = weakref.ref(own.state["toolkit.jobs"])
+        await wait_for_jobs(own)
+        job_table = weakref.ref(own.state["toolkit.jobs"])
         del own
         await asyncio.sleep(0)
         gc.collect()
-        assert gone() is None
+        assert job_table() is None
         assert dispatcher.settings.background_jobs == set()
     assert asyncio.all_tasks() == tasks_before
 
 
 async def test_a_batch_goes_on_while_a_job_runs(work, session):
-    """A call in the background does not hold up the calls after it, whatever its tool states."""
+    """A call in the background does not hold up the calls after it, with any facts of its tool."""
     async with Dispatcher(work.catalog) as dispatcher:
         calls = [
             ToolCall("build", {"target": "a", "background": True}),
@@ -617,6 +617,6 @@ async def test_an_agent_starts_a_job_and_reads_it_in_a_later_turn(work):
         assert texts[0].startswith("started job_1;")
         assert "job_1: running" in texts[1]
         work.may_end.set()
-        await finished(run.session)
+        await wait_for_jobs(run.session)
     reports = [event.progress.message for event in events if isinstance(event, ToolProgress)]
     assert reports == ["compiling", "job_1: done"]

@@ -1,5 +1,5 @@
 """
-Many calls: order, company, and who is left behind (nobody).
+Many calls: their order, which of them run at the same time, and that each has a result.
 """
 
 from __future__ import annotations
@@ -244,14 +244,14 @@ async def test_after_a_call_that_waits_later_changes_are_held_back(catalog):
 
 async def test_held_back_and_skipped_calls_are_shown_to_the_hooks(catalog):
     """After-hooks see every result, also of calls that were never started."""
-    seen = []
+    outcomes = []
 
     class Watch:
         def before(self, call):
             return {"ask": Ask("why"), "halt": Halt("enough")}.get(call.arguments["what"], Proceed())
 
         def after(self, call, result):
-            seen.append((call.arguments["what"], result.kind))
+            outcomes.append((call.arguments["what"], result.kind))
             return result
 
     @catalog.tool
@@ -260,9 +260,15 @@ async def test_held_back_and_skipped_calls_are_shown_to_the_hooks(catalog):
         return what
 
     dispatcher = Dispatcher(catalog, hooks=[Watch()])
-    await dispatcher.call_many([("act", {"what": what}) for what in ("ask", "held")])
-    await dispatcher.call_many([("act", {"what": what}) for what in ("fine", "halt", "skipped")])
-    assert seen == [("ask", "waiting"), ("held", "waiting"), ("fine", "ok"), ("halt", "halted"), ("skipped", "halted")]
+    await dispatcher.call_many([("act", {"what": text}) for text in ("ask", "held")])
+    await dispatcher.call_many([("act", {"what": text}) for text in ("fine", "halt", "skipped")])
+    assert outcomes == [
+        ("ask", "waiting"),
+        ("held", "waiting"),
+        ("fine", "ok"),
+        ("halt", "halted"),
+        ("skipped", "halted"),
+    ]
 
 
 async def test_halt_skips_what_has_not_started(catalog):

@@ -19,17 +19,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 async def test_a_tool_sees_its_call():
     """Who asked, for what, in which attempt, until when."""
     catalog = Catalog()
-    seen = []
+    contexts = []
 
     @catalog.tool(read_only=True, timeout_seconds=30)
     def look(context: Context, size: int = 5) -> None:
         """Look."""
-        seen.append(context)
+        contexts.append(context)
 
     session = Session(id="s", principal="me")
     async with Dispatcher(catalog, clock=lambda: 1000.0) as dispatcher:
         await dispatcher.call("look", {"size": 7}, id="c1", session=session, resources={str: "given"})
-    (context,) = seen
+    (context,) = contexts
     assert (context.call.name, context.call.id, context.call.arguments) == ("look", "c1", {"size": 7})
     assert (context.session, context.call.principal) == (session, "me")
     assert (context.attempt, context.deadline, context.facts.read_only) == (1, 1030.0, True)
@@ -39,7 +39,7 @@ async def test_a_tool_sees_its_call():
 
 
 def test_a_report_says_which_call_it_is_about():
-    """By the tool's own name, whatever alias was used."""
+    """The name is the tool's own, for every alias."""
     events = []
     context = Context(facts=Facts(), call=ToolCall("cat", id="c1"), on_progress=events.append)
     context.report(1, 2, "half")

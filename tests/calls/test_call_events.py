@@ -1,4 +1,4 @@
-"""What listeners are told about calls: every call starts and ends once, whatever becomes of it."""
+"""Events of calls: every call starts once and ends once, with any outcome."""
 
 from __future__ import annotations
 
@@ -266,8 +266,8 @@ async def test_an_outcome_other_than_to_proceed_is_told(outcome, expected):
 
     recorder, decider = Recorder(), Decider()
     await make_dispatcher(decider, recorder).call("act", {"deed": "good"})
-    told = [(event.hook, event.outcome) for event in recorder.of(HookDecided)]
-    assert told == ([] if expected is None else [(decider, expected)])
+    outcomes = [(event.hook, event.outcome) for event in recorder.of(HookDecided)]
+    assert outcomes == ([] if expected is None else [(decider, expected)])
 
 
 async def test_a_result_of_an_around_or_an_after_hook_is_told():
@@ -281,8 +281,8 @@ async def test_a_result_of_an_around_or_an_after_hook_is_told():
     dispatcher = make_dispatcher(cache, polite, recorder)
     for _ in range(2):
         await dispatcher.call("read", {})
-    told = [(event.hook, type(event.outcome), event.outcome.result.text) for event in recorder.of(HookDecided)]
-    assert told == [
+    outcomes = [(event.hook, type(event.outcome), event.outcome.result.text) for event in recorder.of(HookDecided)]
+    assert outcomes == [
         (polite, Replace, "text, please"),
         (cache, Replace, "text"),
         (polite, Replace, "text, please"),
@@ -326,8 +326,8 @@ async def test_a_question_of_a_tool_is_told():
 
     dispatcher = Dispatcher(catalog, hooks=[recorder])
     waiting = await dispatcher.call("greet", {})
-    (asked,) = recorder.of(PersonAsked)
-    (question,) = asked.request.questions
+    (question_event,) = recorder.of(PersonAsked)
+    (question,) = question_event.request.questions
     assert question.message == "Your name?"
     result = await dispatcher.resume(waiting, Decision.approve(answers={question.key: "Ada"}))
     assert result.text == "hello Ada"

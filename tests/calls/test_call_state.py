@@ -63,7 +63,7 @@ async def test_a_secret_stays_masked_after_a_hook_has_replaced_it():
 
 async def test_a_hook_sees_what_the_hook_before_it_wrote():
     """The arguments are checked once, after all hooks."""
-    catalog, seen = Catalog(), []
+    catalog, arguments = Catalog(), []
 
     @catalog.tool
     async def double(number: int) -> int:
@@ -76,8 +76,8 @@ async def test_a_hook_sees_what_the_hook_before_it_wrote():
 
     class Mends:
         def before(self, call: Any) -> Any:
-            seen.append(dict(call.arguments))
+            arguments.append(dict(call.arguments))
             return Modify({"number": 4})
 
     result = await Dispatcher(catalog, hooks=[Spoils(), Mends()]).call("double", {"number": 1})
-    assert (result.value, seen) == (8, [{"number": "many"}])
+    assert (result.value, arguments) == (8, [{"number": "many"}])

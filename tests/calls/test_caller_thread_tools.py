@@ -113,18 +113,18 @@ def test_a_thread_local_session_of_the_caller_is_seen(catalog):
         return local.name
 
     with dispatching(catalog) as dispatcher:
-        seen = {}
+        users = {}
 
         def call(name):
             local.name = name
-            seen[name] = dispatcher.call_sync("user").value
+            users[name] = dispatcher.call_sync("user").value
 
         threads = [threading.Thread(target=call, args=(name,)) for name in ("ada", "bob", "eve")]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
-        assert seen == {"ada": "ada", "bob": "bob", "eve": "eve"}
+        assert users == {"ada": "ada", "bob": "bob", "eve": "eve"}
 
 
 class Database:

@@ -89,13 +89,13 @@ async def test_the_audit_log_has_the_question_and_its_answer(tmp_path):
     asker = Asker("sk-live-42")
     dispatcher, _ = build(asker, "Use {token}?", redact=[KEY_RULE], audit=AuditLog(path))
     await dispatcher.call("ask", {"token": "hunter2hunter2"}, principal="ada")
-    asked, answered = read_lines(path)
-    assert (asked["event"], answered["event"]) == ("asked", "answered")
-    assert asked["request"] == answered["request"] == asker.requests[0].id
-    assert asked["questions"] == [{"key": "k", "message": "Use [redacted]?", "schema": TEXT}]
-    assert asked["principal"] == "ada"
+    question, answered = read_lines(path)
+    assert (question["event"], answered["event"]) == ("asked", "answered")
+    assert question["request"] == answered["request"] == asker.requests[0].id
+    assert question["questions"] == [{"key": "k", "message": "Use [redacted]?", "schema": TEXT}]
+    assert question["principal"] == "ada"
     assert answered["answers"][0]["answer"] == "[redacted]"
-    assert (answered["approved"], asked["tool"]) == (True, "ask")
+    assert (answered["approved"], question["tool"]) == (True, "ask")
 
 
 async def test_a_denial_is_in_the_audit_log(tmp_path):
@@ -116,9 +116,9 @@ async def test_answers_that_never_fit_end_as_declined(tmp_path):
     await dispatcher.call("ask", {})
     assert (answers, len(asker.requests)) == ([DECLINED], 3)
     assert len({request.id for request in asker.requests}) == 1
-    asked, answered = read_lines(path)
+    question, answered = read_lines(path)
     assert "declined" in answered["answers"][0]
-    assert asked["event"] == "asked"
+    assert question["event"] == "asked"
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ async def test_a_question_after_the_call_is_declined(caplog):
 
 async def test_a_call_that_asked_is_freed_without_the_garbage_collector():
     """The question holds the call only while it is asked."""
-    catalog, seen = Catalog(), []
+    catalog, references = Catalog(), []
 
     @catalog.tool(read_only=True)
     async def ask(context: Context) -> str:
         """Ask."""
         await context.ask_at_once(Question(key="k", message="Which?", schema=TEXT))
-        seen.append(context.ask_at_once.args[1])
+        references.append(context.ask_at_once.args[1])
         return "done"
 
     dispatcher = Dispatcher(catalog, approvals=Approvals(ask=Asker("x")))
@@ -214,7 +214,7 @@ async def test_a_call_that_asked_is_freed_without_the_garbage_collector():
     try:
         await dispatcher.call("ask", {})
         await asyncio.sleep(0)
-        assert isinstance(seen[0], ref)
-        assert seen[0]() is None
+        assert isinstance(references[0], ref)
+        assert references[0]() is None
     finally:
         gc.enable()

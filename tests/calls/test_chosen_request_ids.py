@@ -43,10 +43,10 @@ class Shop:
         self.catalog = catalog = Catalog()
 
         @catalog.tool(destructive=True)
-        async def send(what: str) -> str:
+        async def send(item: str) -> str:
             """Send something."""
-            self.done.append(what)
-            return f"sent {what}"
+            self.done.append(item)
+            return f"sent {item}"
 
         @catalog.tool(destructive=True)
         async def wrap(context: Context) -> str:
@@ -57,8 +57,8 @@ class Shop:
 
         self.dispatcher = Dispatcher(catalog, permissions=Permissions(), approvals=approvals)
 
-    async def send(self, what: str = "tea", **options: Any) -> Any:
-        return await self.dispatcher.call("send", {"what": what}, request_id="step-1", **options)
+    async def send(self, item: str = "tea", **options: Any) -> Any:
+        return await self.dispatcher.call("send", {"item": item}, request_id="step-1", **options)
 
     async def wrap(self) -> Any:
         return await self.dispatcher.call("wrap", {}, request_id="step-2")
@@ -85,7 +85,7 @@ async def test_the_same_call_with_the_same_id_is_one_request(shop):
 async def test_the_id_of_another_call_is_an_error_of_the_caller(shop, caplog):
     """Other arguments, another session, another principal or another tool: nothing is asked, run or logged."""
     request = (await shop.send()).request
-    for options in ({"what": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}):
+    for options in ({"item": "jam"}, {"session": Session(id="s")}, {"principal": "eve"}):
         result = await shop.send(**options)
         assert (result.kind, result.error.details) == ("failed", {"happened": "no"})
         assert "the request id 'step-1' belongs to another call" in result.text
@@ -109,7 +109,7 @@ async def test_the_id_of_another_call_is_raised_as_a_bug_if_bugs_are_raised():
         shop.catalog, permissions=Permissions(), approvals=shop.dispatcher.approvals, raise_bugs=True
     )
     with pytest.raises(ApprovalError, match="belongs to another call"):
-        await dispatcher.call("send", {"what": "jam"}, request_id="step-1")
+        await dispatcher.call("send", {"item": "jam"}, request_id="step-1")
 
 
 async def test_two_sealed_requests_with_one_id_are_not_taken_for_each_other():
@@ -129,11 +129,11 @@ async def test_a_call_that_a_person_has_changed_gets_its_outcome_again(shop, opt
     """The arguments in its record are those that the person wrote."""
     if options == {"id": "c1"} and isinstance(shop.dispatcher.approvals.store, BasicStore):
         return  # such a store does not find a call that was answered
-    request = (await shop.dispatcher.call("send", {"what": "tea"}, **options)).request
-    ran = await shop.dispatcher.resume(request, Decision.approve(arguments={"what": "jam"}, by="ada"))
-    again = await shop.dispatcher.call("send", {"what": "tea"}, **options)
+    request = (await shop.dispatcher.call("send", {"item": "tea"}, **options)).request
+    ran = await shop.dispatcher.resume(request, Decision.approve(arguments={"item": "jam"}, by="ada"))
+    again = await shop.dispatcher.call("send", {"item": "tea"}, **options)
     assert (ran.value, again.kind, again.value) == ("sent jam", "ok", "sent jam")
-    assert again.text.count("ada changed the arguments: `what` is") == 1
+    assert again.text.count("ada changed the arguments: `item` is") == 1
     assert "was approved and run before" in again.text
     assert again.metadata["edits"] == ran.metadata["edits"]
     assert shop.done == ["jam"]
@@ -170,10 +170,10 @@ async def test_a_request_that_expired_is_made_anew():
 
 async def test_a_request_that_was_withdrawn_is_made_anew():
     """A call that was cancelled while a person was asked is no answer."""
-    asked: asyncio.Event = asyncio.Event()
+    is_asked: asyncio.Event = asyncio.Event()
 
     async def ask(request: Any) -> Decision | None:
-        asked.set()
+        is_asked.set()
         if len(asks) == 0:
             asks.append(request.id)
             await asyncio.Event().wait()
@@ -182,7 +182,7 @@ async def test_a_request_that_was_withdrawn_is_made_anew():
     asks: list[str] = []
     shop = Shop(Approvals(ask=ask))
     task = asyncio.ensure_future(shop.send())
-    await asked.wait()
+    await is_asked.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -210,7 +210,7 @@ async def test_two_steps_at_once_make_one_request():
 
 async def test_a_call_of_a_batch_has_its_own(shop):
     """`ToolCall.request_id` counts in `call` and in `call_many`."""
-    calls = [ToolCall("send", {"what": "tea"}, request_id="a"), ToolCall("send", {"what": "jam"}, request_id="b")]
+    calls = [ToolCall("send", {"item": "tea"}, request_id="a"), ToolCall("send", {"item": "jam"}, request_id="b")]
     first = await shop.dispatcher.call_many(calls)
     assert first[0].request.id == "a"
     assert first[1].request.waits_for is not None  # it is held back, and makes no request yet
@@ -232,7 +232,7 @@ async def test_an_id_that_cannot_be_used_is_refused(request_id, error, words):
     """At once, because it is the program's own mistake."""
     shop = Shop(Approvals())
     with pytest.raises(error, match=words):
-        await shop.dispatcher.call("send", {"what": "tea"}, request_id=request_id)
+        await shop.dispatcher.call("send", {"item": "tea"}, request_id=request_id)
 
 
 class Blinking:

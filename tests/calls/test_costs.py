@@ -82,26 +82,26 @@ async def test_a_call_costs_once_however_often_it_is_tried():
             raise Transient("busy")
         return "painted"
 
-    taken: list[float] = []
+    costs: list[float] = []
     stats = Stats()
     dispatcher = Dispatcher(catalog, retry=RetryPolicy(wait_initial=0), hooks=[stats])
-    with count_costs(lambda call, cost: taken.append(cost)):
+    with count_costs(lambda call, cost: costs.append(cost)):
         result = await dispatcher.call("paint")
-    assert (result.attempts, result.cost, taken, stats.snapshot()[0].cost) == (3, 0.05, [0.05], 0.05)
+    assert (result.attempts, result.cost, costs, stats.snapshot()[0].cost) == (3, 0.05, [0.05], 0.05)
 
 
 async def test_a_cost_is_given_back_if_the_tool_needs_a_person_first():
     """The call has had no effect, and is counted when it runs."""
-    catalog, taken = Catalog(), []
+    catalog, costs = Catalog(), []
 
     @catalog.tool(cost=0.05)
     async def paint() -> str:
         """Paint a picture."""
         raise AuthNeeded(AuthRequest(provider="gallery"))
 
-    with count_costs(lambda call, cost: taken.append(cost)):
+    with count_costs(lambda call, cost: costs.append(cost)):
         result = await Dispatcher(catalog).call("paint")
-    assert (result.kind, result.cost, taken) == ("waiting", 0.0, [0.05, -0.05])
+    assert (result.kind, result.cost, costs) == ("waiting", 0.0, [0.05, -0.05])
 
 
 @pytest.mark.parametrize("answer", [-1, float("nan"), float("inf"), True, "0.05", None, by_count])

@@ -99,8 +99,8 @@ async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog)
     token = Token("tok-sesame-secret")
     result = await dispatcher.resume(request.id, Decision.approve(), resources={Token: token})
     assert (result.text, hub.tokens) == ("got x", ["tok-sesame-secret"])
-    shown = [path.read_bytes().decode(errors="replace"), json.dumps(request.to_json()), json.dumps(result.to_json())]
-    assert all("sesame" not in each for each in [*shown, caplog.text])
+    texts = [path.read_bytes().decode(errors="replace"), json.dumps(request.to_json()), json.dumps(result.to_json())]
+    assert all("sesame" not in text for text in [*texts, caplog.text])
 
 
 @pytest.mark.parametrize("tool", ["fetch", "plain"])
@@ -144,9 +144,9 @@ async def test_what_was_agreed_to_holds_while_credentials_are_fetched(tmp_path):
         return "published"
 
     dispatcher = notes.dispatcher()
-    seen = (await dispatcher.call("publish", {"text": "new\n"})).request
-    auth = (await dispatcher.resume(seen.id, Decision.approve())).request
-    assert auth.preconditions == seen.preconditions
+    waiting = (await dispatcher.call("publish", {"text": "new\n"})).request
+    auth = (await dispatcher.resume(waiting.id, Decision.approve())).request
+    assert auth.preconditions == waiting.preconditions
     notes.path.write_text("changed\n")
     resources = {Token: Token("t")}
     again = await dispatcher.resume(auth.id, Decision.approve(), resources=resources)
@@ -157,9 +157,9 @@ async def test_what_was_agreed_to_holds_while_credentials_are_fetched(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind", "asked"), [("plan", "denied", None), ("default", "waiting", (None, ("mode `default`",)))]
+    ("mode", "kind", "expected"), [("plan", "denied", None), ("default", "waiting", (None, ("mode `default`",)))]
 )
-async def test_the_mode_that_is_set_meanwhile_is_asked_before_credentials(office, mode, kind, asked):
+async def test_the_mode_that_is_set_meanwhile_is_asked_before_credentials(office, mode, kind, expected):
     """Credentials do not help a call that is denied, and a person who gives them does not approve the call."""
     permissions = Permissions("bypass")
 
@@ -171,7 +171,7 @@ async def test_the_mode_that_is_set_meanwhile_is_asked_before_credentials(office
 
     result = await office.dispatcher(permissions=permissions).call("fetch")
     request = result.request
-    assert (result.kind, request and (request.auth, request.asked_by)) == (kind, asked)
+    assert (result.kind, request and (request.auth, request.asked_by)) == (kind, expected)
 
 
 async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(office):

@@ -37,7 +37,7 @@ class Desk:
         async def send(to: str, text: str, copies: int = 1, key: Annotated[str, Secret] | None = None) -> str:
             """Send a letter."""
             self.sent.append((to, text, copies, key))
-            if to == "nobody":
+            if to == "no one":
                 raise ToolError("there is no such person")
             return f"sent to {to}"
 
@@ -154,7 +154,7 @@ async def test_the_note_counts_for_the_size_of_a_result(desk):
 
 @pytest.mark.parametrize(
     ("rules", "arguments", "kind"),
-    [([], {**LETTER, "to": "nobody"}, "failed"), (["deny send(to=eve)"], {**LETTER, "to": "eve"}, "denied")],
+    [([], {**LETTER, "to": "no one"}, "failed"), (["deny send(to=eve)"], {**LETTER, "to": "eve"}, "denied")],
 )
 async def test_a_failure_is_told_with_the_arguments_that_failed(desk, rules, arguments, kind):
     """The model must not think that its own arguments were wrong."""

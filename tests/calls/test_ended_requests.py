@@ -355,15 +355,15 @@ async def test_the_same_call_that_ends_does_not_withdraw_a_request_that_was_just
     call = ToolCall("cut", {"wood": "oak"}, "same")
     first = asyncio.ensure_future(mill.dispatcher.call(call))
     await wait_until(mill.store.pending, seconds=5)
-    asked = asyncio.Event()
+    is_asked = asyncio.Event()
 
     async def ask(request):
-        asked.set()
+        is_asked.set()
         await asyncio.Event().wait()
 
     mill.dispatcher.approvals.asker = Callback(ask)
     second = asyncio.ensure_future(mill.dispatcher.call(call))
-    await asked.wait()
+    await is_asked.wait()
     mill.dispatcher.approvals.asker = None
     second.cancel()
     await asyncio.gather(second, return_exceptions=True)

@@ -180,7 +180,7 @@ CONFIGURATIONS = {
 @pytest.mark.first_cases(1)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 async def test_arguments_that_fail_are_a_result(catalog, configuration, tmp_path):
-    """Whatever is configured, and whichever method of the mapping fails."""
+    """This holds for every configuration and for each method of the mapping."""
     options = CONFIGURATIONS[configuration](tmp_path)
     async with Dispatcher(catalog, **options) as dispatcher:
         for method, kind in CASES:
@@ -223,22 +223,22 @@ async def test_a_hook_that_hands_over_a_failing_mapping_is_a_result(catalog, con
 @pytest.mark.parametrize("configuration", ["nothing", "jsonschema", "redaction", "all"])
 async def test_a_tool_that_returns_a_failing_mapping_is_a_result(catalog, configuration, tmp_path):
     """Whether its type is declared or not."""
-    made = []
+    mappings = []
 
     @catalog.tool(read_only=True)
     async def give() -> object:
         """Give something."""
-        return made[-1]
+        return mappings[-1]
 
     @catalog.tool(read_only=True)
     async def give_declared() -> dict[str, str]:
         """Give a mapping."""
-        return made[-1]
+        return mappings[-1]
 
     async with Dispatcher(catalog, check_output=True, **CONFIGURATIONS[configuration](tmp_path)) as dispatcher:
         for method, kind in CASES:
             for name in ("give", "give_declared"):
-                made.append(build(method, kind))
+                mappings.append(build(method, kind))
                 result = await dispatcher.call(name, session=Session())
                 assert isinstance(result.text, str), (method, kind, name)
 

@@ -101,8 +101,8 @@ async def with_streams(url: str) -> str:
         writer.close()
 
 
-CLIENTS = {each.__name__: each for each in (with_httpx, with_httpx_sync, with_urllib)}
-LOW = {each.__name__: each for each in (with_http_client, with_socket, with_streams)}
+CLIENTS = {client.__name__: client for client in (with_httpx, with_httpx_sync, with_urllib)}
+LOW = {client.__name__: client for client in (with_http_client, with_socket, with_streams)}
 ALL = {**CLIENTS, **LOW}
 
 FACTS = {"reads": {"read_only": True}, "writes": {}, "repeats": {"idempotent": True}, "destroys": {"destructive": True}}
@@ -120,7 +120,7 @@ def clock():
     return Clock()
 
 
-async def called(client, url, clock, *, facts="reads", **options):
+async def call_server(client, url, clock, *, facts="reads", **options):
     """The result of one call of a tool that uses *client*."""
     catalog = Catalog()
     catalog.tool(name="post", **FACTS[facts], **options)(client)
@@ -135,7 +135,7 @@ def params(clients):
 @params(ALL)
 async def test_a_server_that_answers_is_asked_once(client, server, clock):
     """To know that the clients work."""
-    result = await called(client, server.url, clock)
+    result = await call_server(client, server.url, clock)
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 1)
     assert server.requests == ["POST"]
     assert list(result.retries) == []
@@ -149,7 +149,7 @@ async def test_a_server_that_answers_is_asked_once(client, server, clock):
 async def test_too_many_requests_are_repeated_when_the_server_says(client, facts, server, clock):
     """Nothing was done yet, so any tool may try again that is not destructive; not sooner than asked."""
     server.script = [answer(429, retry_after="7"), answer(200, "fine")]
-    result = await called(client, server.url, clock, facts=facts)
+    result = await call_server(client, server.url, clock, facts=facts)
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 2)
     assert clock.slept == [7.0]
     assert "429" in result.retries[0]
@@ -160,7 +160,7 @@ async def test_too_many_requests_are_repeated_when_the_server_says(client, facts
 async def test_a_server_that_asks_for_an_hour_is_not_waited_for(client, server, clock):
     """The model is told, and a program finds the seconds."""
     server.script = [answer(429, retry_after="3600")]
-    result = await called(client, server.url, clock)
+    result = await call_server(client, server.url, clock)
     assert (result.kind, result.attempts, clock.slept) == ("transient", 1, [])
     assert result.error.details == {"happened": "no", "retry_after_seconds": 3600.0}
     assert "it asked to wait 3,600 s" in result.retries[0]
@@ -171,7 +171,7 @@ async def test_a_server_that_asks_for_an_hour_is_not_waited_for(client, server, 
 async def test_a_failing_server_is_asked_again_by_what_changes_nothing(client, status, server, clock):
     """And by what says that it may be repeated."""
     server.script = [answer(status), answer(status), answer(200, "fine")]
-    result = await called(client, server.url, clock, facts="repeats")
+    result = await call_server(client, server.url, clock, facts="repeats")
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 3)
     assert clock.slept == [0.2, 0.4]
 
@@ -180,7 +180,7 @@ async def test_a_failing_server_is_asked_again_by_what_changes_nothing(client, s
 async def test_a_server_that_goes_on_failing_is_left_alone(client, server, clock):
     """After three attempts."""
     server.script = [answer(500)]
-    result = await called(client, server.url, clock)
+    result = await call_server(client, server.url, clock)
     assert (result.kind, result.attempts, len(server.requests)) == ("transient", 3, 3)
     assert result.retries[-1] == "not tried again: 3 attempts were made"
     assert result.text.startswith("error: transient failure: ")
@@ -191,7 +191,7 @@ async def test_a_server_that_goes_on_failing_is_left_alone(client, server, clock
 async def test_a_refusal_is_an_answer(client, status, server, clock):
     """Asking again would not change it."""
     server.script = [answer(status), answer(200)]
-    result = await called(client, server.url, clock)
+    result = await call_server(client, server.url, clock)
     assert (result.kind, result.attempts, len(server.requests)) == ("failed", 1, 1)
     assert str(status) in result.text
 
@@ -204,21 +204,21 @@ BROKEN = {"reset": reset, "hang": hang}
 
 def combinations():
     """Every client with every fault that it can notice."""
-    found = []
+    cases = []
     for name, client in ALL.items():
         faults = FAULTS if name in CLIENTS else BROKEN
         if client in (with_http_client, with_streams):
             faults = {**BROKEN, "cut": cut}
         for fault, behaviour in faults.items():
-            found.append(pytest.param(client, behaviour, "hang" if behaviour is hang else "", id=f"{name}-{fault}"))
-    return found
+            cases.append(pytest.param(client, behaviour, "hang" if behaviour is hang else "", id=f"{name}-{fault}"))
+    return cases
 
 
 @pytest.mark.parametrize(("client", "fault", "path"), combinations())
 async def test_what_changes_nothing_is_repeated_after_any_fault(client, fault, path, server, clock):
-    """Whatever may have happened, it does no harm."""
+    """The repetition does no harm, also if the first attempt had its effect."""
     server.script = [fault, answer(200, "fine")]
-    result = await called(client, server.url + path, clock, facts="reads")
+    result = await call_server(client, server.url + path, clock, facts="reads")
     assert (result.kind, result.text, result.attempts) == ("ok", "fine", 2)
     assert len(server.requests) == 2
     assert len(result.retries) == 1
@@ -229,7 +229,7 @@ async def test_what_changes_nothing_is_repeated_after_any_fault(client, fault, p
 async def test_what_may_have_happened_is_not_repeated(client, fault, path, facts, server, clock):
     """A payment is made once, and the model is told that its outcome is unknown."""
     server.script = [fault, answer(200, "paid twice")]
-    result = await called(client, server.url + path, clock, facts=facts)
+    result = await call_server(client, server.url + path, clock, facts=facts)
     assert (result.kind, result.attempts, clock.slept) == ("transient", 1, [])
     assert server.requests == ["POST"]
     assert result.error.details["happened"] == "maybe"
@@ -242,27 +242,27 @@ async def test_what_may_have_happened_is_not_repeated(client, fault, path, facts
 
 
 @pytest.fixture
-def nobody():
+def closed_port():
     """An address without a server."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{taken.getsockname()[1]}/"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 @params(ALL)
 @pytest.mark.parametrize("facts", ["reads", "writes"])
-async def test_a_refused_connection_is_tried_again(client, facts, nobody, clock):
+async def test_a_refused_connection_is_tried_again(client, facts, closed_port, clock):
     """Nothing can have happened."""
-    result = await called(client, nobody, clock, facts=facts)
+    result = await call_server(client, closed_port, clock, facts=facts)
     assert (result.kind, result.attempts, clock.slept) == ("transient", 3, [0.2, 0.4])
     assert result.error.details["happened"] == "no"
     assert "may or may not" not in result.text
 
 
 @params(CLIENTS)
-async def test_what_destroys_is_run_once_whatever_is_certain(client, nobody, clock):
+async def test_destructive_call_runs_once_even_if_nothing_happened(client, closed_port, clock):
     """The rule has no exception."""
-    result = await called(client, nobody, clock, facts="destroys")
+    result = await call_server(client, closed_port, clock, facts="destroys")
     assert (result.attempts, clock.slept) == (1, [])
 
 
@@ -283,7 +283,7 @@ async def with_all_patience(url: str) -> str:
 async def test_a_tool_that_hangs_is_cancelled(facts, attempts, server, clock):
     """It may have happened; what changes nothing is tried again."""
     server.script = [hang]
-    result = await called(with_all_patience, server.url, clock, facts=facts, timeout_seconds=0.5)
+    result = await call_server(with_all_patience, server.url, clock, facts=facts, timeout_seconds=0.5)
     assert (result.kind, result.attempts, len(server.requests)) == ("timeout", attempts, attempts)
     assert result.error.details["happened"] == "maybe"
 

@@ -48,16 +48,16 @@ async def test_the_cut_text_names_a_handle():
     """Oversized results are kept for read-back: the cut text names a handle."""
     session = Session()
     result = await make_dispatcher(log).call("log", {}, session=session)
-    shown, handle, offset = re.search(
+    line_count, handle, offset = re.search(
         r'\[truncated: (\d+) of 1,000 lines; read_output\(handle="(output_\w{12})", offset=(\d+)\) has the rest\]$',
         result.text,
     ).groups()
     assert (result.truncated, len(result.text) <= 1000, result.value == result.text) == (True, True, True)
     assert result.text.startswith(LOG[: int(offset)] + "[truncated: ")
-    assert LOG[: int(offset)].count("\n") == int(shown)
+    assert LOG[: int(offset)].count("\n") == int(line_count)
     assert result.metadata == {"output_handle": handle}
-    kept = output_memory.find(session, handle)
-    assert (kept.text, kept.tool, kept.total_chars) == (LOG, "log", len(LOG))
+    output = output_memory.find(session, handle)
+    assert (output.text, output.tool, output.total_chars) == (LOG, "log", len(LOG))
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ async def test_secrets_are_masked_in_what_is_kept():
     session = Session()
     dispatcher = make_dispatcher(connect, redact=["hunter2"])
     result = await dispatcher.call("connect", {"key": "s3cr3t-key"}, session=session)
-    kept = output_memory.find(session, result.metadata["output_handle"]).text
-    assert "hunter2" not in kept
-    assert "s3cr3t-key" not in kept
-    assert kept.startswith(LOG)
+    text = output_memory.find(session, result.metadata["output_handle"]).text
+    assert "hunter2" not in text
+    assert "s3cr3t-key" not in text
+    assert text.startswith(LOG)
     page = await dispatcher.call(
         "read_output", {"handle": result.metadata["output_handle"], "offset": -40}, session=session
     )
@@ -136,8 +136,8 @@ async def test_structured_results_and_parts_are_kept_whole():
     assert result.value == list(range(1000))
     assert output_memory.find(session, result.metadata["output_handle"]).text.endswith(",998,999]")
     result = await dispatcher.call("pieces", {}, session=session)
-    kept = output_memory.find(session, result.metadata["output_handle"]).text
-    assert kept == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}', "[resource memo:1]", "z" * 2000])
+    text = output_memory.find(session, result.metadata["output_handle"]).text
+    assert text == "\n".join(["x" * 2000, "y" * 2000, '{"a":1}', "[resource memo:1]", "z" * 2000])
 
 
 async def test_a_text_that_is_written_when_it_is_read_is_kept_too():
@@ -313,9 +313,9 @@ def test_all_sessions_keep_a_limited_amount_together():
 def test_a_text_larger_than_the_limit_is_kept_in_part(letter):
     """Its beginning is there, and it is known how long it was."""
     memory, session = OutputMemory(max_session_bytes=10_000, max_bytes=10**6), Session()
-    kept = memory.find(session, keep(memory, session, letter * 50_000))
-    assert 2000 < len(kept.text) < 10_000
-    assert kept.total_chars == 50_000
+    output = memory.find(session, keep(memory, session, letter * 50_000))
+    assert 2000 < len(output.text) < 10_000
+    assert output.total_chars == 50_000
     assert memory.size_bytes <= 10_000
 
 
@@ -354,8 +354,8 @@ def show_ends() -> ToolResult:
 
 def read_kept(session, result) -> str:
     """Return what *session* keeps of *result*; empty if nothing."""
-    kept = output_memory.find(session, (result.metadata or {}).get("output_handle", ""))
-    return "" if kept is None else kept.text
+    output = output_memory.find(session, (result.metadata or {}).get("output_handle", ""))
+    return "" if output is None else output.text
 
 
 @pytest.mark.parametrize("in_thread", [True, False])
@@ -369,10 +369,10 @@ async def test_a_tool_gives_the_whole_text_with_what_it_shows(in_thread):
     session = Session()
     function = show_ends if in_thread else show_ends_async
     result = await make_dispatcher(function).call(function.__name__, {}, session=session)
-    shown = f"{LOG[:100]}\n[...]\n{LOG[-100:]}"
+    excerpt = f"{LOG[:100]}\n[...]\n{LOG[-100:]}"
     handle = result.metadata["output_handle"]
     assert result.text == (
-        f'{shown}\n[the whole text has 19889 chars; read_output(handle="{handle}", offset=100) reads what is left out]'
+        f'{excerpt}\n[the whole text has 19889 chars; read_output(handle="{handle}", offset=100) reads what is left out]'
     )
     assert (result.truncated, result.full_text, output_memory.find(session, handle).text) == (True, None, LOG)
 
@@ -433,8 +433,8 @@ async def test_secrets_in_the_whole_text_are_masked():
     session = Session()
     dispatcher = make_dispatcher(show_ends, redact=["line 500"])
     result = await dispatcher.call("show_ends", {}, session=session)
-    kept = read_kept(session, result)
-    assert ("line 499" in kept, "line 500" in kept, result.returned) == (True, False, None)
+    text = read_kept(session, result)
+    assert ("line 499" in text, "line 500" in text, result.returned) == (True, False, None)
 
 
 def test_the_whole_text_is_not_part_of_a_stored_result():

@@ -51,9 +51,9 @@ def dispatcher():
         """Take options."""
         return other
 
-    made = Dispatcher(catalog)
-    yield made
-    made.close()
+    dispatcher = Dispatcher(catalog)
+    yield dispatcher
+    dispatcher.close()
 
 
 LARGE = {

@@ -119,7 +119,7 @@ async def test_a_listener_has_no_more_time_than_the_call():
 
 async def test_listeners_are_told_in_their_order_and_each_once():
     """A hook that is given twice is told once."""
-    told: list[str] = []
+    lines: list[str] = []
 
     class Named:
         def __init__(self, name: str) -> None:
@@ -127,13 +127,13 @@ async def test_listeners_are_told_in_their_order_and_each_once():
 
         async def on_event(self, event: Any) -> None:
             await asyncio.sleep(0)
-            told.append(f"{self.name} {type(event).__name__}")
+            lines.append(f"{self.name} {type(event).__name__}")
 
     first, second = Named("first"), Named("second")
     dispatcher = Dispatcher(Catalog(add), hooks=[first, second]).extended(hooks=[first])
     await dispatcher.call("add", {"a": 1})
     names = ("CallStarted", "AttemptStarted", "CallEnded")
-    assert told == [f"{hook} {name}" for name in names for hook in ("first", "second")]
+    assert lines == [f"{hook} {name}" for name in names for hook in ("first", "second")]
 
 
 async def test_a_listener_that_blocks_runs_in_a_thread():

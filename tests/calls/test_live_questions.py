@@ -41,7 +41,7 @@ async def test_the_tool_goes_on_with_the_answer():
     assert [(request.tool, request.principal, request.questions) for request in requests] == [("order", "ada", (SIZE,))]
 
 
-async def test_a_dispatcher_without_an_asker_has_nobody_to_ask():
+async def test_dispatcher_without_an_asker_asks_no_questions():
     """The tool can see that there is no person."""
     assert (await build_dispatcher(None, []).call("order", {})).text == "no one"
 

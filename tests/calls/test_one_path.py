@@ -106,7 +106,7 @@ class Outcome:
 
 async def reference(tool: Tool, hooks: list[Hook], arguments: Any, outcome: Outcome, audit: list[str]) -> ToolResult:
     """Promise 6, literally, for a call that may be attempted twice."""
-    replaced = asked = modified = False
+    replaced = has_question = modified = False
     result = None
     try:
         decoded = tool.check(arguments)
@@ -119,7 +119,7 @@ async def reference(tool: Tool, hooks: list[Hook], arguments: Any, outcome: Outc
                 result = ToolResult.failure("denied", "no")
             elif hook.act.startswith("modifies"):
                 arguments, modified = BEFORE[hook.act]().arguments, True
-            asked = asked or hook.act == "asks"
+            has_question = has_question or hook.act == "asks"
             replaced = hook.act == "replaces"
             if result is not None or replaced:
                 break
@@ -132,10 +132,10 @@ async def reference(tool: Tool, hooks: list[Hook], arguments: Any, outcome: Outc
         audit.append("verdict")
         if decoded["a"] == FORBIDDEN:
             result = ToolResult.failure("denied", "a rule")
-        elif asked and not replaced:
+        elif has_question and not replaced:
             audit.append("asked")
             result = ToolResult("waiting", None, "waiting")
-        elif asked:
+        elif has_question:
             audit.append("asked")
             result = ToolResult.failure("denied", "it cannot be agreed to later")
         elif replaced:

@@ -128,7 +128,7 @@ async def test_check_output_holds_the_value_against_the_schema():
 
 @pytest.mark.parametrize("style", ["async", "sync"])
 async def test_a_tools_own_result_cannot_forge_what_the_dispatcher_knows(style):
-    """Call id, tool, attempts, durations, repairs and retries are ours whatever a tool returns."""
+    """Call id, tool, attempts, durations, repairs and retries are set by the dispatcher. A tool cannot set them."""
     catalog = Catalog()
     forged = ToolResult("hi", 1, call_id="x", tool="y", attempts=9, duration_seconds=99.0, repairs=["r"], retries=["s"])
 

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.anyio
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-async def test_whatever_a_tool_raises_is_a_result(error, kind, style, timeout_seconds):
+async def test_anything_that_a_tool_raises_is_a_result(error, kind, style, timeout_seconds):
     """Every failure has its kind and its cause, wherever the tool runs, limited or not."""
     catalog = Catalog()
 
@@ -76,7 +76,7 @@ async def test_an_exception_that_may_be_a_bug_is_logged_once_with_its_traceback(
 @pytest.mark.parametrize(
     ("error", "attempts", "line"),
     [
-        (httpx.ConnectError("nobody home"), 3, "`stumble` failed (transient): ConnectError: nobody home"),
+        (httpx.ConnectError("no answer"), 3, "`stumble` failed (transient): ConnectError: no answer"),
         (TimeoutError("too slow"), 3, "`stumble` failed (transient): TimeoutError: too slow"),
         (FileNotFoundError("no tea.txt"), 1, "`stumble` failed: FileNotFoundError: no tea.txt"),
         (
@@ -152,7 +152,7 @@ def test_an_interrupt_passes_on(catalog):
         asyncio.run(Dispatcher(catalog, timeout_seconds=60).call("interrupt"))
 
 
-async def test_raise_bugs_raises_what_nobody_classified(catalog):
+async def test_raise_bugs_raises_unclassified_exceptions(catalog):
     """A bug is raised; an error of the tool, and what the classifier knows, stay results."""
 
     @catalog.tool

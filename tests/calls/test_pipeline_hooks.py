@@ -17,28 +17,28 @@ pytestmark = pytest.mark.anyio
 
 async def test_stages_come_in_order(catalog):
     """Before in order, around outside in, after in order; each form once."""
-    seen = []
+    stages = []
 
     class Named:
         def __init__(self, name):
             self.name = name
 
         async def before(self, call):
-            seen.append(f"before {self.name}")
+            stages.append(f"before {self.name}")
             return Proceed()
 
         async def around(self, call, run):
-            seen.append(f"into {self.name}")
+            stages.append(f"into {self.name}")
             result = await run()
-            seen.append(f"out of {self.name}")
+            stages.append(f"out of {self.name}")
             return result
 
         def after(self, call, result):
-            seen.append(f"after {self.name}")
+            stages.append(f"after {self.name}")
             return result
 
     await Dispatcher(catalog, hooks=[Named("a"), Named("b")]).call("add", {"a": 1})
-    assert seen == [
+    assert stages == [
         "before a",
         "before b",
         "into a",
@@ -52,12 +52,12 @@ async def test_stages_come_in_order(catalog):
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_hooks_get_copies(catalog, is_async):
-    """Whatever a hook does to the call it sees, the tool gets what was sent, and the next hook sees that."""
+    """A hook that changes its copy of the call changes neither the tool's arguments nor the next hook's copy."""
     arguments = {"text": "hi"}
-    seen = []
+    copies = []
 
     def spoil(call):
-        seen.append((call.id, dict(call.arguments)))
+        copies.append((call.id, dict(call.arguments)))
         call.arguments["text"] = "spoilt"
         call.arguments = {"text": "worse"}
         call.id, call.tool, call.principal, call.name = "forged", None, "root", "wipe"
@@ -70,7 +70,7 @@ async def test_hooks_get_copies(catalog, is_async):
         before = staticmethod(later if is_async else spoil)
 
         def after(self, call, result):
-            seen.append(dict(call.arguments))
+            copies.append(dict(call.arguments))
             call.arguments["text"] = "spoilt"
             return result
 
@@ -78,7 +78,7 @@ async def test_hooks_get_copies(catalog, is_async):
     result = await dispatcher.call("echo", arguments, id="7")
     assert (result.text, result.call_id, result.tool) == ("hi", "7", "echo")
     assert arguments == {"text": "hi"}
-    assert [each[1] if isinstance(each, tuple) else each for each in seen] == [{"text": "hi"}] * 4
+    assert [copy[1] if isinstance(copy, tuple) else copy for copy in copies] == [{"text": "hi"}] * 4
 
 
 async def test_modify_changes_what_runs_and_is_checked_again(catalog):

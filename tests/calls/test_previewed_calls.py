@@ -19,7 +19,7 @@ async def test_a_change_is_shown_as_a_diff_and_bound_to_the_file(tmp_path):
     """What the tool finds in its context is what the person saw."""
     notes = Notes(tmp_path)
     dispatcher = notes.dispatcher()
-    request = (await notes.asked(dispatcher)).request
+    request = (await notes.ask(dispatcher)).request
     assert "-old" in request.preview
     assert "+new" in request.preview
     (condition,) = request.preconditions
@@ -33,7 +33,7 @@ async def test_a_file_that_changed_meanwhile_is_asked_about_again(tmp_path):
     notes = Notes(tmp_path)
     approvals = Approvals()
     dispatcher = notes.dispatcher(approvals=approvals)
-    first = (await notes.asked(dispatcher)).request
+    first = (await notes.ask(dispatcher)).request
     notes.path.write_text("changed\n")
     result = await dispatcher.resume(first.id, Decision.approve())
     second = result.request
@@ -76,10 +76,10 @@ async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
     assert (await dispatcher.resume(result.request.id, Decision.approve())).text == "written"
 
 
-async def test_somebody_who_is_there_is_asked_again_at_once(tmp_path):
+async def test_asker_is_asked_again_at_once(tmp_path):
     """And every request has its outcome in the end."""
     notes = Notes(tmp_path)
-    rounds, asked = [], []
+    rounds, requests = [], []
 
     @notes.catalog.tool
     async def careful() -> str:
@@ -89,36 +89,36 @@ async def test_somebody_who_is_there_is_asked_again_at_once(tmp_path):
             raise Changed("it changed")
         return "done"
 
-    approvals = Approvals(ask=lambda request: asked.append(request) or True)
+    approvals = Approvals(ask=lambda request: requests.append(request) or True)
     result = await notes.dispatcher(approvals=approvals).call("careful")
-    assert (result.text, result.attempts, len(asked)) == ("done", 1, 2)
-    assert [approvals.store.get(each.id).state for each in asked] == ["done", "done"]
+    assert (result.text, result.attempts, len(requests)) == ("done", 1, 2)
+    assert [approvals.store.get(request.id).state for request in requests] == ["done", "done"]
 
 
 async def test_an_asker_that_always_agrees_does_not_go_round_for_ever(office):
     """A tool that always finds something changed ends up waiting."""
-    asked = []
+    requests = []
 
     @office.catalog.tool
     async def fickle() -> None:
         """Never content."""
         raise Changed("again")
 
-    approvals = Approvals(ask=lambda request: asked.append(request) or True)
+    approvals = Approvals(ask=lambda request: requests.append(request) or True)
     result = await office.dispatcher(approvals=approvals).call("fickle")
-    assert (result.kind, len(asked)) == ("waiting", 10)
+    assert (result.kind, len(requests)) == ("waiting", 10)
 
 
 async def test_a_tool_that_spoils_its_arguments_does_not_change_what_is_asked(office):
     """What a person sees and what runs is what was called, not what the tool made of it."""
-    seen = []
+    received = []
 
     @office.catalog.tool
     async def spoil(items: list[int]) -> None:
         """Spoil it."""
-        seen.append(list(items))
+        received.append(list(items))
         items.append(666)
-        if len(seen) == 1:
+        if len(received) == 1:
             raise Changed("it changed")
 
     dispatcher = office.dispatcher()
@@ -126,14 +126,14 @@ async def test_a_tool_that_spoils_its_arguments_does_not_change_what_is_asked(of
     second = (await dispatcher.resume(first.id, Decision.approve())).request
     assert second.arguments == {"items": [1]}
     await dispatcher.resume(second.id, Decision.approve())
-    assert seen == [[1], [1]]
+    assert received == [[1], [1]]
 
 
 async def test_a_cut_preview_offers_no_grants(tmp_path):
     """A person who has not seen the whole preview can agree to this call only."""
     notes = Notes(tmp_path)
     dispatcher = notes.dispatcher(approvals=Approvals(preview_chars=50))
-    request = (await notes.asked(dispatcher, "long\n" * 100, session=Session())).request
+    request = (await notes.ask(dispatcher, "long\n" * 100, session=Session())).request
     assert request.is_cut
     assert request.preview.startswith("preview cut: ")
     assert request.grants == ()
@@ -153,15 +153,15 @@ async def hangs(arguments):
 
 
 @pytest.mark.parametrize("preview", [writes, raises, hangs])
-async def test_without_a_preview_nobody_is_asked_and_nothing_runs(tmp_path, preview):
+async def test_call_without_its_preview_is_neither_asked_nor_run(tmp_path, preview):
     """A preview that fails, takes too long or writes, fails closed."""
     notes = Notes(tmp_path, preview=preview)
-    asked = []
-    approvals = Approvals(preview_seconds=0.05, ask=asked.append)
-    result = await notes.asked(notes.dispatcher(approvals=approvals))
+    requests = []
+    approvals = Approvals(preview_seconds=0.05, ask=requests.append)
+    result = await notes.ask(notes.dispatcher(approvals=approvals))
     assert result.kind == "internal"
     assert "preview of `write` failed" in result.text
-    assert (asked, notes.seen, approvals.store.pending(), notes.path.read_text()) == ([], [], [], "old\n")
+    assert (requests, notes.seen, approvals.store.pending(), notes.path.read_text()) == ([], [], [], "old\n")
 
 
 async def test_a_preview_that_fails_on_resume_is_a_result_too(tmp_path):
@@ -169,7 +169,7 @@ async def test_a_preview_that_fails_on_resume_is_a_result_too(tmp_path):
     is_broken = []
     notes = Notes(tmp_path, preview=lambda a: raises(a) if is_broken else file_change(a["path"], a["text"]))
     dispatcher = notes.dispatcher()
-    request = (await notes.asked(dispatcher)).request
+    request = (await notes.ask(dispatcher)).request
     notes.path.write_text("changed\n")
     is_broken.append(True)
     result = await dispatcher.resume(request.id, Decision.approve())

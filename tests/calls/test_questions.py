@@ -155,18 +155,18 @@ async def test_a_denial_ends_the_call():
 
 async def test_an_asker_answers_at_once():
     """With an asker, no request is left, also if its first answer was wrong."""
-    restaurant, asked = Restaurant(), []
+    restaurant, reasons = Restaurant(), []
 
     def ask(request: ApprovalRequest) -> Decision:
-        asked.append(request.reason)
-        values = {"people": 4 if len(asked) > 1 else 0, "late": False, "name": "Bob"}
+        reasons.append(request.reason)
+        values = {"people": 4 if len(reasons) > 1 else 0, "late": False, "name": "Bob"}
         return Decision.approve(answers={question.key: values[question.key] for question in request.questions})
 
     store = MemoryApprovals()
     result = await restaurant.build(Approvals(store, ask=ask)).call("book", {"day": "Friday"})
     assert (result.text, restaurant.booked) == ("booked for 'Bob'", [("Friday", 4, False, "Bob")])
-    assert len(asked) == 3
-    assert "the answer to 'people' does not fit" in asked[1]
+    assert len(reasons) == 3
+    assert "the answer to 'people' does not fit" in reasons[1]
     assert store.pending() == []
 
 
@@ -385,13 +385,13 @@ async def test_an_altered_sealed_question_is_refused():
 
 async def test_secrets_are_masked_in_questions_answers_and_the_audit(tmp_path):
     """The tool gets the real answer; requests and the audit log show the mask."""
-    catalog, seen = Catalog(), []
+    catalog, answers = Catalog(), []
 
     @catalog.tool
     async def ask(context: Context) -> None:
         """Ask."""
-        seen.append(await context.ask("a", "Is it sesame?"))
-        seen.append(await context.ask("b", "Sure?", {"type": "string", "description": "As sesame"}))
+        answers.append(await context.ask("a", "Is it sesame?"))
+        answers.append(await context.ask("b", "Sure?", {"type": "string", "description": "As sesame"}))
 
     log = AuditLog(tmp_path / "audit.jsonl")
     dispatcher = Dispatcher(catalog, redact=["sesame"], audit=log)
@@ -401,7 +401,7 @@ async def test_secrets_are_masked_in_questions_answers_and_the_audit(tmp_path):
     assert "sesame" not in str(second.to_json())
     assert second.answers[0].answer != "sesame"
     await dispatcher.resume(second, Decision.approve(answers={"b": "sesame"}))
-    assert seen == ["sesame", "sesame", "sesame"]
+    assert answers == ["sesame", "sesame", "sesame"]
     text = (tmp_path / "audit.jsonl").read_text()
     assert "sesame" not in text
     assert '"questions"' in text
@@ -517,12 +517,12 @@ def test_the_exception_names_its_questions():
 
 async def test_a_lost_claim_runs_again_with_the_answers_that_were_given():
     """A process died after the answer: the stored answers count, and others are refused."""
-    catalog, seen = Catalog(), []
+    catalog, answers = Catalog(), []
 
     @catalog.tool(idempotent=True)
     async def ask(context: Context) -> str:
         """Ask."""
-        seen.append(await context.ask("a", "A?"))
+        answers.append(await context.ask("a", "A?"))
         return "done"
 
     store = MemoryApprovals()
@@ -538,7 +538,7 @@ async def test_a_lost_claim_runs_again_with_the_answers_that_were_given():
     assert error.why == "answered"
     assert "answered before" in str(error)
     assert (await dispatcher.resume(request, Decision.approve())).text == "done"
-    assert seen == ["first"]
+    assert answers == ["first"]
 
 
 async def test_a_background_tool_asks_as_well():
@@ -597,9 +597,11 @@ async def test_edited_arguments_ask_anew(tmp_path):
     question = await dispatcher.resume(approval.request, Decision.approve())
     path.write_text("changed meanwhile")
     again = await dispatcher.resume(question.request, Decision.approve(answers={"sure": True}))
-    asked = await dispatcher.resume(again.request, Decision.approve(arguments={"text": "other"}))
-    assert asked.request.questions[0].message == "Write other?"
-    assert (await dispatcher.resume(asked.request, Decision.approve(answers={"sure": False}))).text.endswith("written")
+    waiting = await dispatcher.resume(again.request, Decision.approve(arguments={"text": "other"}))
+    assert waiting.request.questions[0].message == "Write other?"
+    assert (await dispatcher.resume(waiting.request, Decision.approve(answers={"sure": False}))).text.endswith(
+        "written"
+    )
     assert done == [("other", False)]
 
 

@@ -170,8 +170,8 @@ async def test_changed_tool_is_asked_about_again() -> None:
     assert again.request is not None
     assert again.kind == "waiting"
     assert again.request.id != waiting.request.id
-    taken = await shop.dispatcher(version="2").call(shop.call(claim_mark=""))
-    assert taken.kind == "failed"
+    result = await shop.dispatcher(version="2").call(shop.call(claim_mark=""))
+    assert result.kind == "failed"
 
 
 # Steps that are cut off in good order.
@@ -208,10 +208,10 @@ class Gate:
 @pytest.mark.parametrize("is_resumed", [True, False])
 async def test_step_that_is_cancelled_before_its_tool_runs_keeps_its_approval(is_resumed: bool) -> None:
     """The next attempt runs the call, and the person is not asked a second time."""
-    shop, gate, asked = Shop(), Gate(), list[str]()
+    shop, gate, request_ids = Shop(), Gate(), list[str]()
 
     def ask(request: Any) -> Decision | None:
-        asked.append(request.id)
+        request_ids.append(request.id)
         return None if is_resumed else Decision.approve(by="ada")
 
     dispatcher = shop.dispatcher(ask=ask).extended(hooks=[gate])
@@ -229,7 +229,7 @@ async def test_step_that_is_cancelled_before_its_tool_runs_keeps_its_approval(is
     assert record is not None
     assert (record.state, shop.paid) == ("claimed", [])
     assert (await attempt()).text == "paid 5"
-    assert (shop.paid, asked) == ([(5, "k")], ["step-7"])
+    assert (shop.paid, request_ids) == ([(5, "k")], ["step-7"])
 
 
 async def test_step_that_is_cancelled_while_it_asks_asks_again() -> None:

@@ -38,14 +38,14 @@ def cut_text(text, limit):
     assert not limit.allows(text)
     cut = truncate_text(text, limit)
     assert limit.allows(cut)
-    found = NOTE.fullmatch(cut)
-    shown, total = (int(found[name].replace(",", "")) for name in ("shown", "total"))
-    assert shown <= total
-    body = found["body"]
+    note = NOTE.fullmatch(cut)
+    shown_count, total = (int(note[name].replace(",", "")) for name in ("shown", "total"))
+    assert shown_count <= total
+    body = note["body"]
     # The line break before the note may be that of the last line, or one of the note itself.
-    whole_body = f"{body}\n" if text.startswith(f"{body}\n") and not found["dots"] else body
+    whole_body = f"{body}\n" if text.startswith(f"{body}\n") and not note["dots"] else body
     assert text.startswith(whole_body)
-    return whole_body, shown, total, found["noun"]
+    return whole_body, shown_count, total, note["noun"]
 
 
 def dump(value, indent):
@@ -59,8 +59,8 @@ def dump(value, indent):
 def test_any_text_keeps_to_its_limit(text, limit):
     """In characters, in bytes, and with the note; what is shown is the beginning."""
     assume(not limit.allows(text))
-    body, shown, total, noun = cut_text(text, limit)
-    assert noun != "characters" or (shown, total) == (len(body), len(text))
+    body, shown_count, total, noun = cut_text(text, limit)
+    assert noun != "characters" or (shown_count, total) == (len(body), len(text))
 
 
 @given(st.text(min_size=71, max_size=400), LIMITS)
@@ -157,10 +157,10 @@ def test_markdown_is_cut_between_its_paragraphs(blocks, max_end, gap):
 def test_other_texts_are_cut_between_their_lines(lines, limit):
     text = "\n".join(["one", *lines])
     assume(not limit.allows(text))
-    body, shown, total, noun = cut_text(text, limit)
+    body, shown_count, total, noun = cut_text(text, limit)
     if noun == "lines":
         assert total == text.count("\n") + (not text.endswith("\n"))
-        assert body.count("\n") == shown
+        assert body.count("\n") == shown_count
 
 
 @pytest.mark.parametrize(
@@ -266,22 +266,22 @@ def test_what_a_text_is_taken_for(text, noun, total):
     ],
 )
 def test_a_record_that_is_too_long_is_cut_between_characters(text):
-    """Whatever cannot be read as JSON is a text, too."""
-    body, shown, total, noun = cut_text(text, 160)
-    assert (body, total, noun) == (text[:shown], len(text), "characters")
+    """A record that cannot be read as JSON is cut as text."""
+    body, shown_count, total, noun = cut_text(text, 160)
+    assert (body, total, noun) == (text[:shown_count], len(text), "characters")
 
 
 def test_a_record_of_many_lines_is_cut_after_a_line():
     text = json.dumps([{f"key {number}": number for number in range(99)}], indent=1)
-    body, shown, _, noun = cut_text(text, 160)
-    assert (noun, body.count("\n")) == ("keys in `[0]`", shown + 2)
+    body, shown_count, _, noun = cut_text(text, 160)
+    assert (noun, body.count("\n")) == ("keys in `[0]`", shown_count + 2)
     assert cut_text("{\n" + "broken\n" * 99, 160)[3] == "lines"
 
 
 def test_a_long_line_after_a_short_one_is_shown():
     """Otherwise the model would read next to nothing."""
-    body, shown, _, noun = cut_text("// licence\n" + "x" * 999, 160)
-    assert (noun, shown) == ("characters", len(body))
+    body, shown_count, _, noun = cut_text("// licence\n" + "x" * 999, 160)
+    assert (noun, shown_count) == ("characters", len(body))
     assert len(body) > 100
 
 

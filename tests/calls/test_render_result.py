@@ -1,4 +1,4 @@
-"""What a tool returned or raised becomes a result that can be sent, and cut to size."""
+"""What a tool returned or raised becomes a result that can be sent."""
 
 import dataclasses
 import json
@@ -15,16 +15,13 @@ from toolkit.calls.attempt import TimedOut
 from toolkit.calls.error_results import build_error_result, build_hook_error_result
 from toolkit.calls.plan import CallPlan, SelfCancelled
 from toolkit.calls.render_result import render_result
-from toolkit.calls.truncation import truncate_result
 from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, Part, ResourcePart, TextPart
 from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ErrorInfo
 from toolkit.policies.redaction import Redaction
 from toolkit.results import ToolResult
-from toolkit.session import Session
 from toolkit.spec import Tool
-from toolkit.values.text_limits import TextLimit
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
@@ -103,8 +100,7 @@ def test_what_a_tool_returns_is_text_and_value(returns, value, text, form):
 
 
 @given(_ANYTHING, st.sampled_from([..., int, str, list[float], dict[str, Any], Sum, Any]))
-def test_whatever_is_returned_has_a_result(value, returns):
-    """Whatever was promised."""
+def test_any_returned_value_has_a_result(value, returns):
     result = render_result(value, plan_for(returns))
     assert result.kind in ("ok", "failed")
     assert result.returned is value
@@ -117,7 +113,7 @@ def test_whatever_is_returned_has_a_result(value, returns):
     ids=["tuple", "key", "nan", "inside", "long", "surrogate"],
 )
 def test_a_codec_that_gives_no_json_does_no_harm(form):
-    """A stranger's; what it gives is made JSON."""
+    """The codec belongs to another library. What it returns is converted to JSON."""
 
     class Odd:
         pass
@@ -204,7 +200,6 @@ def test_a_tools_own_result_has_a_text(own, text):
 
 
 def test_a_tools_own_result_is_made_fit_to_be_sent():
-    """Whatever it put where."""
 
     class Own(ToolResult):
         pass
@@ -358,174 +353,3 @@ def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
 def test_a_hook_may_say_what_kind_of_failure_it_is(error, kind):
     """By raising one of ours."""
     assert build_hook_error_result(error, Hook(), "before", ran=False).kind == kind
-
-
-# Cutting.
-
-
-def cut(text, most, value=None, parts=()):
-    result = ToolResult(text, value, parts=parts)
-    truncate_result(result, TextLimit(most, 2**62))
-    assert result.truncated
-    return result
-
-
-def test_a_long_text_ends_in_what_was_cut():
-    """And is no longer than it may be."""
-    result = cut("x" * 1000, 100)
-    assert result.text == "x" * 58 + "...\n[truncated: 58 of 1,000 characters]"
-    assert len(result.text) <= 100
-
-
-def test_a_text_value_is_cut_with_the_text():
-    """It is the same; a structured value stays whole."""
-    assert cut("x" * 1000, 100, "x" * 1000).value.endswith("[truncated: 58 of 1,000 characters]")
-    assert cut("[" + "1," * 500 + "1]", 100, [1] * 501).value == [1] * 501
-
-
-def test_a_limit_smaller_than_the_words_leaves_the_words():
-    """There is always something to read."""
-    assert cut("x" * 1000, 5).text == "[truncated: 0 of 1,000 characters]"
-
-
-CHARACTERS = {
-    "accent": "e\u0301",
-    "joined": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
-    "coloured": "\U0001f44d\U0001f3fd",
-    "variation": "\u2764\ufe0f",
-    "flag": "\U0001f1e9\U0001f1ea",
-    "newline": "\r\n",
-}
-
-
-@pytest.mark.parametrize("character", CHARACTERS.values(), ids=CHARACTERS.keys())
-@pytest.mark.parametrize("offset", range(-4, 5))
-def test_no_character_is_split(character, offset):
-    """As people see them: with accents, joined, coloured, flags."""
-    text = ("x" * (58 + offset) + character).ljust(1000, "y")
-    kept = cut(text, 100).text.rpartition("[truncated: ")[0].removesuffix("...\n")
-    assert kept in (text[: len(kept)], text)
-    assert character in kept or not any(kept.endswith(character[:length]) for length in range(1, len(character)))
-
-
-def test_what_never_ends_is_cut_all_the_same():
-    """A thousand accents are no character."""
-    result = cut("e" + "\u0301" * 5000, 100)
-    assert result.text.endswith("[truncated: 58 of 5,001 characters]")
-
-
-def test_parts_are_cut_with_the_text():
-    """Texts and values count; images and files stay. What would be broken JSON becomes text."""
-    parts = [TextPart("a" * 40), ImagePart(b"x"), JsonPart(["b" * 100]), TextPart("c" * 100), FilePart("f")]
-    result = cut("x" * 1000, 100, parts=parts)
-    kinds = [type(part).__name__ for part in result.parts]
-    assert kinds == ["TextPart", "ImagePart", "TextPart", "FilePart"]
-    assert result.parts[0] == parts[0]
-    assert result.parts[2].text.startswith('["bbb')
-    assert result.parts[2].text.endswith("[truncated: 22 of 104 characters]")
-
-
-def test_several_texts_are_cut_between_their_records():
-    """As a server sends them: each in a part of its own, and all of them in the text."""
-    parts = [TextPart("a,b\n1,2\n3,4\n"), TextPart(json.dumps(list(range(100)))), TextPart("left out")]
-    result = cut("\n".join(part.text for part in parts), 100, parts=parts)
-    assert result.text.splitlines()[-1] == "[truncated: 62 of 412 characters]"
-    assert [part.text.splitlines()[-1] for part in result.parts] == ["3,4", "[truncated: 15 of 100 items]"]
-
-
-def test_the_text_of_a_resource_counts():
-    """It is cut like other texts, and a resource without room is a link; sound and bytes do not count."""
-    parts = [
-        ResourcePart("memo:1", "x" * 60),
-        ResourcePart("memo:2", "y" * 90, "text/plain"),
-        ResourcePart("memo:3", "z"),
-        ResourcePart("memo:4", b"b" * 500),
-        AudioPart(b"a" * 500, "audio/wav"),
-    ]
-    assert list(cut("t" * 1000, 100, parts=parts).parts) == [
-        parts[0],
-        ResourcePart("memo:2", "y" * 4 + "...\n[truncated: 4 of 90 characters]", "text/plain"),
-        ResourcePart("memo:3"),
-        *parts[3:],
-    ]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("session", [None, Session()], ids=["no session", "session"])
-async def test_a_short_text_does_not_hide_a_long_resource(session):
-    """A tool that writes its own text cannot send more than `max_chars` in resources; its other parts stay whole."""
-
-    async def fetch() -> ToolResult:
-        """Fetch a page."""
-        return ToolResult("see", parts=[ResourcePart("memo:1", "x" * 500), JsonPart("j" * 500)])
-
-    result = await Dispatcher(Catalog(fetch), max_chars=100).call("fetch", {}, session=session)
-    assert (result.text, result.truncated) == ("see", True)
-    assert list(result.parts) == [
-        ResourcePart("memo:1", "x" * 62 + "...\n[truncated: 62 of 500 characters]"),
-        JsonPart("j" * 500),
-    ]
-    result = await Dispatcher(Catalog(fetch), max_chars=500).call("fetch", {}, session=session)
-    assert (result.parts[0].content, result.truncated) == ("x" * 500, False)
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("options", "facts", "max_chars", "max_bytes"),
-    [
-        ({}, {}, 40_000, 40_000),
-        ({"max_chars": 60_000}, {}, 60_000, 180_000),
-        ({"max_bytes": 60_000}, {}, 60_000, 60_000),
-        ({}, {"max_bytes": 100}, 100, 100),
-        ({"max_chars": 200}, {"max_bytes": 100}, 100, 100),
-        ({"max_bytes": 100}, {"max_chars": 200}, 100, 100),
-        ({"max_chars": 100, "max_bytes": 100}, {"max_chars": 200, "max_bytes": 200}, 200, 200),
-    ],
-)
-@pytest.mark.parametrize("letter", ["x", "字"])
-@pytest.mark.parametrize("returns", [str, list])
-async def test_the_smallest_limit_counts(options, facts, max_chars, max_bytes, letter, returns):
-    """A tool's own number takes the place of the dispatcher's; without any, the limit is 10,000 tokens."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True, **facts)
-    async def shout(length: int):  # noqa: ANN202 -- the parameter says what it returns
-        """Shout."""
-        return letter * length if returns is str else [letter] * (length // 4)
-
-    dispatcher = Dispatcher(catalog, **options)
-    for session in (None, Session()):
-        result = await dispatcher.call("shout", {"length": 200_000}, session=session)
-        assert result.truncated
-        assert len(result.text) <= max_chars
-        size = len(result.text.encode())
-        assert size <= max_bytes
-        if returns is str:
-            assert size > 0.9 * min(max_bytes, max_chars * len(letter.encode())) - 60
-        short = await dispatcher.call("shout", {"length": max_bytes // 4}, session=session)
-        assert not short.truncated
-
-
-@pytest.mark.anyio
-async def test_a_page_of_what_was_cut_keeps_to_the_bytes():
-    """`read_output` reads all of it, although each character has three bytes."""
-    from toolkit.builtin import read_output_for
-
-    catalog, session, text = Catalog(read_output_for()), Session(), "字" * 2000
-
-    @catalog.tool(read_only=True)
-    async def shout() -> str:
-        """Shout."""
-        return text
-
-    dispatcher = Dispatcher(catalog, max_bytes=1000)
-    cut = await dispatcher.call("shout", {}, session=session)
-    offset = int(cut.text.rpartition("offset=")[2].partition(")")[0])
-    parts = [text[:offset]]
-    while offset < len(text):
-        arguments = {"handle": cut.metadata["output_handle"], "offset": offset}
-        page = await dispatcher.call("read_output", arguments, session=session)
-        assert (page.truncated, len(page.text.encode()) <= 1000) == (False, True)
-        parts.append(page.text.partition("\n")[0])
-        offset += len(parts[-1])
-    assert "".join(parts) == text

@@ -34,18 +34,18 @@ class Shop:
         self.approvals = Approvals(store, **options)
 
         @catalog.tool(destructive=True)
-        async def send(what: str, count: int = 1) -> str:
+        async def send(item: str, count: int = 1) -> str:
             """Send something."""
-            self.sent.append(what)
-            return f"sent {what}"
+            self.sent.append(item)
+            return f"sent {item}"
 
         self.dispatcher = self.build()
 
     def build(self, **options: Any) -> Dispatcher:
         return Dispatcher(self.catalog, permissions=Permissions(), approvals=self.approvals, **options)
 
-    async def ask(self, what: str = "tea", *, id: str | None = "t1", **options: Any) -> Any:
-        return await self.dispatcher.call("send", {"what": what}, id=id, **options)
+    async def ask(self, item: str = "tea", *, id: str | None = "t1", **options: Any) -> Any:
+        return await self.dispatcher.call("send", {"item": item}, id=id, **options)
 
     async def why(self, request: Any, **options: Any) -> str:
         try:
@@ -76,11 +76,11 @@ async def test_the_same_call_asked_twice_is_one_request(shop):
     assert (first.kind, second.kind) == ("waiting", "waiting")
     assert first.request == second.request
     assert shop.pending() == [first.request.id]
-    answers = [await shop.why(each.request.id, session=session, principal="ada") for each in (first, second)]
+    answers = [await shop.why(result.request.id, session=session, principal="ada") for result in (first, second)]
     assert (answers, shop.sent) == (["ok", "answered"], ["tea"])
 
 
-@pytest.mark.parametrize("arguments", ['{"what": "tea"}', {"count": 1, "what": "tea"}, {"what": "tea", "count": "1"}])
+@pytest.mark.parametrize("arguments", ['{"item": "tea"}', {"count": 1, "item": "tea"}, {"item": "tea", "count": "1"}])
 async def test_the_same_call_is_the_same_however_it_is_written(shop, arguments):
     """Defaults, order, text and repairs make no difference."""
     first = await shop.ask()
@@ -89,7 +89,7 @@ async def test_the_same_call_is_the_same_however_it_is_written(shop, arguments):
 
 
 @pytest.mark.parametrize(
-    ("what", "options"),
+    ("item", "options"),
     [
         ("tea", {"id": "t2"}),
         ("milk", {}),
@@ -100,9 +100,9 @@ async def test_the_same_call_is_the_same_however_it_is_written(shop, arguments):
     ],
     ids=["id", "arguments", "session", "principal", "no id", "an empty id"],
 )
-async def test_another_call_is_another_request(shop, what, options):
+async def test_another_call_is_another_request(shop, item, options):
     """Both can be answered, and both run."""
-    first, second = await shop.ask(), await shop.ask(what, **options)
+    first, second = await shop.ask(), await shop.ask(item, **options)
     assert first.request.id != second.request.id
     assert len(shop.pending()) == 2
 
@@ -114,21 +114,21 @@ async def test_a_call_without_an_id_is_a_new_call_each_time(shop):
     for _ in range(3):
         shop.dispatcher = shop.build()  # its calls are numbered from 1 again
         ids.append((await shop.ask(id=None, session=session)).request.id)
-    calls = [("send", {"what": "tea"})]
+    calls = [("send", {"item": "tea"})]
     ids += [(await shop.build().call_many(calls, session=session))[0].request.id for _ in range(2)]
     assert len(set(ids)) == 8
 
 
 async def test_an_id_that_looks_like_one_of_the_librarys_counts_if_the_caller_gives_it(shop):
     """A call without an id is still another call."""
-    made = await shop.ask(id=None)
-    given = [await shop.ask(id=made.call_id) for _ in range(2)]
-    assert given[0].request.id == given[1].request.id != made.request.id
+    first = await shop.ask(id=None)
+    others = [await shop.ask(id=first.call_id) for _ in range(2)]
+    assert others[0].request.id == others[1].request.id != first.request.id
 
 
 async def test_two_calls_with_one_id_in_a_batch_are_two_and_sending_the_batch_again_finds_both(shop):
     """A server may give two calls of one turn the same id."""
-    calls = [ToolCall("send", {"what": "tea"}, "t1")] * 2
+    calls = [ToolCall("send", {"item": "tea"}, "t1")] * 2
 
     async def send():
         results = [(await shop.dispatcher.call_many(calls))[0]]
@@ -136,8 +136,8 @@ async def test_two_calls_with_one_id_in_a_batch_are_two_and_sending_the_batch_ag
         return results[0].call_id
 
     assert await send() == "t1"
-    held = (await shop.dispatcher.call_many(calls))[1]
-    assert (held.kind, held.call_id, held.request.waits_for) == ("waiting", "t1~repeat-2", "t1")
+    waiting = (await shop.dispatcher.call_many(calls))[1]
+    assert (waiting.kind, waiting.call_id, waiting.request.waits_for) == ("waiting", "t1~repeat-2", "t1")
 
 
 async def test_many_tasks_that_ask_at_once_get_one_request(shop):
@@ -333,11 +333,11 @@ async def test_credentials_are_asked_for_once(shop):
 
 async def test_edited_arguments_that_ask_again_are_still_one_request(shop):
     """The person's arguments wait; the call as the model sent it does not open a second request beside them."""
-    permissions = Permissions("default", ["ask send(what=milk)"])
+    permissions = Permissions("default", ["ask send(item=milk)"])
     shop.dispatcher = Dispatcher(shop.catalog, permissions=permissions, approvals=shop.approvals)
     first = (await shop.ask()).request
-    second = await shop.dispatcher.resume(first.id, Decision.approve(arguments={"what": "milk"}, by="ada"))
-    assert (second.kind, second.request.arguments["what"]) == ("waiting", "milk")
+    second = await shop.dispatcher.resume(first.id, Decision.approve(arguments={"item": "milk"}, by="ada"))
+    assert (second.kind, second.request.arguments["item"]) == ("waiting", "milk")
     assert (await shop.ask()).request.id == second.request.id
     assert shop.pending() == [second.request.id]
     assert await shop.why(second.request.id) == "ok"
@@ -350,41 +350,41 @@ async def test_edited_arguments_that_ask_again_are_still_one_request(shop):
 
 async def test_a_person_is_asked_once_about_a_call_that_two_tasks_make():
     """The second call waits with the same request, and finds the result when it is sent again."""
-    asked, answer = asyncio.Queue(), asyncio.Event()
+    questions, answer = asyncio.Queue(), asyncio.Event()
 
     async def ask(request):
-        asked.put_nowait(request.id)
+        questions.put_nowait(request.id)
         await answer.wait()
         return True
 
     shop = Shop(MemoryApprovals(), ask=ask)
     first = asyncio.ensure_future(shop.ask())
-    request_id = await asked.get()
+    request_id = await questions.get()
     second = await shop.ask()
     assert (second.kind, second.request.id) == ("waiting", request_id)
     answer.set()
     assert (await first).kind == "ok"
-    assert ((await shop.ask()).value, shop.sent, asked.qsize()) == ("sent tea", ["tea"], 0)
+    assert ((await shop.ask()).value, shop.sent, questions.qsize()) == ("sent tea", ["tea"], 0)
 
 
 async def test_a_call_that_is_cancelled_leaves_the_request_to_the_other_one():
     """Only the last call that holds a request withdraws it."""
-    asked, forever = asyncio.Queue(), asyncio.Event()
+    questions, forever = asyncio.Queue(), asyncio.Event()
 
     async def ask(request):
-        asked.put_nowait(request.id)
+        questions.put_nowait(request.id)
         await forever.wait()
 
     shop = Shop(MemoryApprovals(), ask=ask)
     first = asyncio.ensure_future(shop.ask())
-    await asked.get()
+    await questions.get()
     second = await shop.ask()
     first.cancel()
     await asyncio.wait({first})
     assert shop.pending() == [second.request.id]
     assert (await shop.why(second.request.id), shop.sent) == ("ok", ["tea"])
     third = asyncio.ensure_future(shop.ask(id="t3"))
-    await asked.get()
+    await questions.get()
     third.cancel()
     await asyncio.wait({third})
     assert shop.pending() == []
@@ -408,24 +408,24 @@ async def test_a_request_of_a_dead_process_is_put_to_the_person_who_is_here(tmp_
     """The call is sent again after a restart, and the person at the terminal is asked about the same request."""
     path = tmp_path / "x.approvals.sqlite"
     first = await Shop(SQLiteApprovals(path)).ask()
-    asked = []
-    shop = Shop(SQLiteApprovals(path), ask=lambda request: asked.append(request) or True)
+    requests = []
+    shop = Shop(SQLiteApprovals(path), ask=lambda request: requests.append(request) or True)
     assert ((await shop.ask()).kind, shop.sent) == ("ok", ["tea"])
-    assert asked == [first.request]
+    assert requests == [first.request]
 
 
 async def test_edited_arguments_are_not_approved_in_place_of_the_ones_that_were_sent(tmp_path):
     """The asker would see other arguments than those that run, so the request waits for `resume`."""
     store = SQLiteApprovals(tmp_path / "x.approvals.sqlite")
-    shop, asked = Shop(store), []
-    permissions = Permissions("default", ["ask send(what=milk)"])
+    shop, requests = Shop(store), []
+    permissions = Permissions("default", ["ask send(item=milk)"])
     shop.dispatcher = Dispatcher(shop.catalog, permissions=permissions, approvals=shop.approvals)
     first = (await shop.ask()).request
-    second = await shop.dispatcher.resume(first.id, Decision.approve(arguments={"what": "milk"}))
-    approvals = Approvals(store, ask=lambda request: asked.append(request) or True, clock=lambda: shop.now)
+    second = await shop.dispatcher.resume(first.id, Decision.approve(arguments={"item": "milk"}))
+    approvals = Approvals(store, ask=lambda request: requests.append(request) or True, clock=lambda: shop.now)
     shop.dispatcher = Dispatcher(shop.catalog, permissions=permissions, approvals=approvals)
     again = await shop.ask()
-    assert (again.kind, again.request.id, asked, shop.sent) == ("waiting", second.request.id, [], [])
+    assert (again.kind, again.request.id, requests, shop.sent) == ("waiting", second.request.id, [], [])
 
 
 # Sealed requests, and stores of one's own.
@@ -436,13 +436,13 @@ async def test_a_sealed_request_of_the_same_call_has_the_same_id():
     shop = Shop(None, key=b"k" * 32)
     first, second, other = await shop.ask(), await shop.ask(), await shop.ask(id="t2")
     assert first.request.id == second.request.id != other.request.id
-    assert [await shop.why(each.request) for each in (first, second)] == ["ok", "answered"]
+    assert [await shop.why(result.request) for result in (first, second)] == ["ok", "answered"]
     again = await shop.ask()
     assert (again.value, shop.sent) == ("sent tea", ["tea"])
     await shop.dispatcher.resume(other.request, Decision.deny())
     third = await shop.ask(id="t2")
     assert third.request.id != other.request.id
-    assert [await shop.why(each.request) for each in (other, third)] == ["answered", "ok"]
+    assert [await shop.why(result.request) for result in (other, third)] == ["answered", "ok"]
     assert len({(await shop.ask(id=None)).request.id for _ in range(3)}) == 3
 
 
@@ -465,7 +465,7 @@ async def test_a_store_of_ones_own_is_searched_for_the_request_that_waits():
     shop = Shop(OwnStore())
     first, second = await shop.ask(), await shop.ask()
     assert first.request.id == second.request.id
-    assert [await shop.why(each.request.id) for each in (first, second)] == ["ok", "answered"]
+    assert [await shop.why(result.request.id) for result in (first, second)] == ["ok", "answered"]
     assert shop.sent == ["tea"]
 
 

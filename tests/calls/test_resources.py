@@ -1,32 +1,23 @@
 """`Inject[T]` parameters get what was provided: made once an attempt, and closed after it."""
 
-import asyncio
 import contextlib
 import functools
-import sqlite3
-import threading
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import pytest
 
-from tests.clocks import Clock
-from toolkit import BadArgs, Catalog, Context, DefinitionError, Facts, Inject, Tool, ToolError, Transient
+from toolkit import Catalog, Context, DefinitionError, Facts, Inject, Tool
 from toolkit.calls.resources import PER_CALL, build_resources, missing_resources
 from toolkit.dispatcher import Dispatcher
 from toolkit.results import ToolCall
 
+from .resource_kit import Database
+
 pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")]
 
 T = TypeVar("T")
-
-
-class Database:
-    """Neither callable nor a context manager."""
-
-    def __init__(self, name: str = "default") -> None:
-        self.name = name
 
 
 class Managed(Database):
@@ -73,11 +64,11 @@ class Unaskable(Protocol):
     name: str
 
 
-async def given(kind, *sources, context=None, name="r"):
+async def build_resource(kind, *sources, context=None, name="r"):
     """What one parameter of this type gets from *sources*, with everything closed again."""
     async with contextlib.AsyncExitStack() as stack:
-        found = await build_resources({name: kind}, sources, context or Context(facts=Facts()), stack)
-        return found.get(name)
+        resources = await build_resources({name: kind}, sources, context or Context(facts=Facts()), stack)
+        return resources.get(name)
 
 
 def make():
@@ -147,8 +138,8 @@ class Made(Database):
 )
 async def test_a_factory_of_any_kind_makes_one(resource):
     """Twice, if asked twice."""
-    assert (await given(Database, {Database: resource})).name == "made"
-    assert (await given(Database, {Database: resource})).name == "made"
+    assert (await build_resource(Database, {Database: resource})).name == "made"
+    assert (await build_resource(Database, {Database: resource})).name == "made"
 
 
 def take_plain(context):
@@ -212,7 +203,7 @@ class Taking(Database):
 async def test_a_factory_gets_the_context_if_it_asks(resource, name):
     """By annotation, or by taking one parameter that has none."""
     context = Context(facts=Facts(), call=ToolCall("read"))
-    assert (await given(Database, {Database: resource}, context=context)).name == name
+    assert (await build_resource(Database, {Database: resource}, context=context)).name == name
 
 
 async def test_a_factory_that_wants_something_else_is_refused():
@@ -222,46 +213,46 @@ async def test_a_factory_that_wants_something_else_is_refused():
         return Database(url)
 
     with pytest.raises(DefinitionError, match=r"Database cannot be made: its factory wants `url`"):
-        await given(Database, {Database: connect})
+        await build_resource(Database, {Database: connect})
     with pytest.raises(DefinitionError, match="wants `url`, `size`"):
-        await given(Database, {Database: lambda url, size: None})
+        await build_resource(Database, {Database: lambda url, size: None})
 
 
 @pytest.mark.parametrize("value", [Database("v"), Managed("v"), AsyncManaged(), Callable_("v")])
 async def test_a_value_is_given_as_it_is(value):
     """Also one that could be called or entered: it is what was asked for."""
-    assert await given(Database, {Database: value}) is value
+    assert await build_resource(Database, {Database: value}) is value
     assert getattr(value, "log", []) == []
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", {"a": 1}])
 async def test_what_cannot_be_called_is_a_value(value):
-    """Whatever type it was provided as."""
-    assert await given(Database, {Database: value}) is value
+    """The type under which it was provided does not matter."""
+    assert await build_resource(Database, {Database: value}) is value
 
 
 @pytest.mark.parametrize("kind", [Askable, Unaskable, Database | None, list[int]])
 async def test_protocols_and_other_hints_work_as_keys(kind):
     """Whether or not `isinstance` can be asked."""
     value = Managed("v")
-    assert await given(kind, {kind: value}) is value
-    assert (await given(kind, {kind: make})).name == "made"
+    assert await build_resource(kind, {kind: value}) is value
+    assert (await build_resource(kind, {kind: make})).name == "made"
 
 
 @pytest.mark.parametrize("kind", [Managed, AsyncManaged])
 async def test_what_a_factory_makes_is_entered_and_closed(kind):
     """It was made for this attempt alone."""
-    made = []
+    resources = []
 
     def factory():
-        made.append(kind())
-        return made[-1]
+        resources.append(kind())
+        return resources[-1]
 
     async with contextlib.AsyncExitStack() as stack:
-        found = await build_resources({"r": Database}, [{Database: factory}], Context(facts=Facts()), stack)
-        assert found["r"] is made[0]
-        assert made[0].log == ["in"]
-    assert made[0].log == ["in", "out"]
+        built = await build_resources({"r": Database}, [{Database: factory}], Context(facts=Facts()), stack)
+        assert built["r"] is resources[0]
+        assert resources[0].log == ["in"]
+    assert resources[0].log == ["in", "out"]
 
 
 async def test_an_awaitable_that_was_asked_for_is_a_value():
@@ -271,51 +262,51 @@ async def test_an_awaitable_that_was_asked_for_is_a_value():
         def __await__(self):
             raise AssertionError("not ours to await")
 
-    assert isinstance(await given(Promise, {Promise: lambda: Promise()}), Promise)
+    assert isinstance(await build_resource(Promise, {Promise: lambda: Promise()}), Promise)
 
 
 async def test_a_generator_that_was_asked_for_is_a_value():
     """Then its items are the tool's business."""
-    found = await given(Generator, {Generator: make_generator})
-    assert next(found).name == "made"
+    resource = await build_resource(Generator, {Generator: make_generator})
+    assert next(resource).name == "made"
 
 
 async def test_a_builtin_that_does_not_say_what_it_takes_is_called_without():
     """There is nothing to read."""
-    assert await given(dict, {dict: type("Odd", (dict,), {"__signature__": 5})}) == {}
+    assert await build_resource(dict, {dict: type("Odd", (dict,), {"__signature__": 5})}) == {}
 
 
 async def test_the_call_comes_before_the_catalog_and_the_dispatcher():
     """In that order."""
-    one, two, three = Database("1"), Database("2"), Database("3")
-    assert await given(Database, {Database: one}, {Database: two}, {Database: three}) is one
-    assert await given(Database, {}, {Database: two}, {Database: three}) is two
-    assert await given(Database, {}, {}, {Database: three}) is three
+    first, second, third = Database("1"), Database("2"), Database("3")
+    assert await build_resource(Database, {Database: first}, {Database: second}, {Database: third}) is first
+    assert await build_resource(Database, {}, {Database: second}, {Database: third}) is second
+    assert await build_resource(Database, {}, {}, {Database: third}) is third
 
 
 async def test_what_each_call_brings_is_looked_for_elsewhere():
     """`PER_CALL` is a promise, not a resource."""
-    one = Database()
+    database = Database()
     assert repr(PER_CALL) == "PER_CALL"
-    assert await given(Database, {Database: one}, {}, {Database: PER_CALL}) is one
+    assert await build_resource(Database, {Database: database}, {}, {Database: PER_CALL}) is database
     with pytest.raises(DefinitionError, match="`` wants Database, and none is provided; give `resources=`"):
-        await given(Database, {}, {}, {Database: PER_CALL})
+        await build_resource(Database, {}, {}, {Database: PER_CALL})
 
 
 async def test_one_is_made_for_all_parameters_of_a_type():
     """Two parameters, one instance, closed once."""
-    made = []
+    resources = []
 
     def factory():
-        made.append(Managed())
-        return made[-1]
+        resources.append(Managed())
+        return resources[-1]
 
     async with contextlib.AsyncExitStack() as stack:
-        found = await build_resources(
+        built = await build_resources(
             {"a": Database, "b": Database}, [{Database: factory}], Context(facts=Facts()), stack
         )
-    assert found["a"] is found["b"]
-    assert made[0].log == ["in", "out"]
+    assert built["a"] is built["b"]
+    assert resources[0].log == ["in", "out"]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -333,308 +324,17 @@ class GenericContext(Context, Generic[T]):
 async def test_a_context_is_the_context(kind, context):
     """No resource is needed for it."""
     own = context(facts=Facts())
-    assert await given(kind, context=own) is own
+    assert await build_resource(kind, context=own) is own
 
 
 async def test_a_context_of_the_users_is_a_resource():
     """A factory can make one of the plain one."""
-    found = await given(OwnContext, {OwnContext: lambda context: OwnContext(facts=context.facts, user="me")})
-    assert found.user == "me"
+    resource = await build_resource(
+        OwnContext, {OwnContext: lambda context: OwnContext(facts=context.facts, user="me")}
+    )
+    assert resource.user == "me"
     with pytest.raises(DefinitionError, match="wants OwnContext"):
-        await given(OwnContext)
-
-
-# Through a dispatcher.
-
-
-class Recorder:
-    """Resources that write down when they come and go."""
-
-    def __init__(self):
-        self.log = []
-
-    def sync(self, name):
-        @contextlib.contextmanager
-        def resource():
-            self.log.append(f"{name} in")
-            try:
-                yield name
-            except BaseException as error:
-                self.log.append(f"{name} sees {type(error).__name__}")
-                raise
-            finally:
-                self.log.append(f"{name} out")
-
-        return resource
-
-    def asynchronous(self, name):
-        @contextlib.asynccontextmanager
-        async def resource():
-            with self.sync(name)():
-                yield name
-
-        return resource
-
-
-class One(str):
-    pass
-
-
-class Two(str):
-    pass
-
-
-@pytest.fixture
-def recorder():
-    return Recorder()
-
-
-def dispatcher_for(function, recorder, **options):
-    catalog = Catalog()
-    facts = options.pop("facts", {})
-    catalog.tool(**facts)(function)
-    clock = Clock()
-    resources = {One: recorder.sync("one"), Two: recorder.asynchronous("two")}
-    return Dispatcher(catalog, resources=resources, sleep=clock.sleep, chance=lambda: 1.0, **options)
-
-
-async def test_resources_are_closed_in_reverse_order(recorder):
-    """What came last may need what came first."""
-
-    async def use(one: Inject[One], two: Inject[Two]) -> str:
-        recorder.log.append("run")
-        return one + two
-
-    async with dispatcher_for(use, recorder) as dispatcher:
-        result = await dispatcher.call("use", {})
-    assert result.value == "onetwo"
-    assert recorder.log == ["one in", "two in", "run", "two out", "one out"]
-
-
-@pytest.mark.parametrize("style", ["async", "sync", "generator", "async generator"])
-async def test_every_style_of_tool_has_its_resources_to_the_end(recorder, style):
-    """Also while a generator is being read."""
-
-    async def use_async(one: Inject[One]) -> str:
-        recorder.log.append("run")
-        return one
-
-    def use_sync(one: Inject[One]) -> str:
-        recorder.log.append("run")
-        return one
-
-    def use_generator(one: Inject[One]):
-        yield one
-        recorder.log.append("run")
-
-    async def use_async_generator(one: Inject[One]):
-        yield one
-        recorder.log.append("run")
-
-    tools = {"async": use_async, "sync": use_sync, "generator": use_generator, "async generator": use_async_generator}
-    async with dispatcher_for(tools[style], recorder) as dispatcher:
-        result = await dispatcher.call(tools[style].__name__, {})
-    assert result.unwrap() in ("one", ["one"])
-    assert recorder.log == ["one in", "run", "one out"]
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: contextlib.closing(sqlite3.connect(":memory:")), lambda: connected()], ids=["manager", "generator"]
-)
-async def test_a_connection_is_made_in_the_thread_that_uses_it(make):
-    """sqlite3 refuses a connection from another thread, to use it and to close it."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True)
-    def count(words: list[str], database: Inject[sqlite3.Connection]) -> int:
-        """Count words."""
-        database.execute("create table word (text)")
-        database.executemany("insert into word values (?)", [(word,) for word in words])
-        return database.execute("select count(*) from word").fetchone()[0]
-
-    async with Dispatcher(catalog, resources={sqlite3.Connection: make}) as dispatcher:
-        result = await dispatcher.call("count", {"words": ["a", "b"]})
-    assert result.unwrap() == 2
-
-
-def connected():
-    connection = sqlite3.connect(":memory:")
-    yield connection
-    connection.close()
-
-
-async def test_async_resources_of_a_sync_tool_live_on_the_loop(recorder):
-    """They are entered and closed there; what is sync is closed before, in the tool's own thread."""
-    threads = []
-
-    def use(two: Inject[Two], one: Inject[One]) -> str:
-        threads.append(threading.current_thread())
-        recorder.log.append("run")
-        return one + two
-
-    async with dispatcher_for(use, recorder) as dispatcher:
-        result = await dispatcher.call("use", {})
-    assert result.unwrap() == "onetwo"
-    assert recorder.log == ["two in", "one in", "run", "one out", "two out"]
-    assert threads != [threading.main_thread()]
-
-
-async def test_what_was_made_is_in_the_context(recorder):
-    """Not the factory: a tool that looks it up there wants to use it."""
-
-    async def use(one: Inject[One], context: Context) -> bool:
-        return context.resources[One] is one
-
-    async with dispatcher_for(use, recorder) as dispatcher:
-        assert (await dispatcher.call("use", {})).unwrap() is True
-
-
-async def test_each_attempt_has_its_own(recorder):
-    """A connection that failed is not used again."""
-    failures = [Transient("busy"), Transient("busy")]
-
-    async def use(one: Inject[One], context: Context) -> int:
-        if failures:
-            raise failures.pop()
-        return context.attempt
-
-    async with dispatcher_for(use, recorder) as dispatcher:
-        result = await dispatcher.call("use", {})
-    assert result.value == 3
-    assert recorder.log == ["one in", "one sees Transient", "one out"] * 2 + ["one in", "one out"]
-
-
-async def test_resources_are_closed_after_a_failure(recorder):
-    """And told of it."""
-
-    async def use(one: Inject[One], two: Inject[Two]) -> str:
-        raise ValueError("no")
-
-    async with dispatcher_for(use, recorder) as dispatcher:
-        result = await dispatcher.call("use", {})
-    assert result.kind == "failed"
-    assert recorder.log[2:] == ["two sees ValueError", "two out", "one sees ValueError", "one out"]
-
-
-async def test_resources_are_closed_after_a_cancellation(recorder):
-    """Before it is passed on."""
-    started = asyncio.Event()
-
-    async def use(one: Inject[One], two: Inject[Two]) -> None:
-        started.set()
-        await asyncio.Event().wait()
-
-    async with dispatcher_for(use, recorder) as dispatcher:
-        task = asyncio.ensure_future(dispatcher.call("use", {}))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    assert recorder.log[-1] == "one out"
-
-
-async def test_resources_are_closed_after_a_timeout(recorder):
-    """The limit is the attempt's, its resources included."""
-
-    async def use(one: Inject[One]) -> None:
-        await asyncio.Event().wait()
-
-    async with dispatcher_for(use, recorder, facts={"timeout_seconds": 0.01}) as dispatcher:
-        result = await dispatcher.call("use", {})
-    assert result.kind == "timeout"
-    assert recorder.log == ["one in", "one sees CancelledError", "one out"]
-
-
-async def test_a_resource_that_fails_to_come_closes_those_that_came(recorder):
-    """And the tool never runs."""
-    ran = []
-
-    async def use(one: Inject[One], other: Inject[Database]) -> None:
-        ran.append(True)
-
-    def broken():
-        raise ToolError("no database")
-
-    catalog = Catalog()
-    catalog.tool(use)
-    async with Dispatcher(catalog, resources={One: recorder.sync("one"), Database: broken}) as dispatcher:
-        result = await dispatcher.call("use", {})
-    assert result.kind == "failed"
-    assert "no database" in result.text
-    assert recorder.log[-1] == "one out"
-    assert ran == []
-
-
-class Swallowing:
-    """Says that everything is fine."""
-
-    def __init__(self, raising=None):
-        self.raising = raising
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        if self.raising:
-            raise self.raising
-        return True
-
-
-class AsyncSwallowing(Swallowing):
-    __enter__ = __exit__ = None
-
-    async def __aenter__(self):
-        return self
-
-    async def __aexit__(self, *error):
-        return Swallowing.__dict__["__exit__"](self, *error)
-
-
-async def attempted(manager, error):
-    """What comes of an attempt that raises *error* while *manager* is entered."""
-    async with contextlib.AsyncExitStack() as stack:
-        await build_resources({"r": Database}, [{Database: lambda: manager}], Context(facts=Facts()), stack)
-        if error is not None:
-            raise error
-        return "fine"
-    return "swallowed"
-
-
-@pytest.mark.parametrize("kind", [Swallowing, AsyncSwallowing])
-async def test_a_resource_cannot_swallow_a_failure(kind):
-    """What failed has failed."""
-    with pytest.raises(ValueError, match="no"):
-        await attempted(kind(), ValueError("no"))
-
-
-@pytest.mark.parametrize("kind", [Swallowing, AsyncSwallowing])
-async def test_a_resource_that_fails_to_close_fails_the_attempt(kind):
-    """A commit that failed is no success."""
-    with pytest.raises(OSError, match="commit"):
-        await attempted(kind(OSError("commit")), None)
-
-
-@pytest.mark.parametrize("kind", [Swallowing, AsyncSwallowing])
-async def test_the_tools_own_failure_is_not_hidden_by_a_failure_to_close(kind, caplog):
-    """It says more, and decides whether to try again; the other is logged."""
-    with pytest.raises(ValueError, match="no"):
-        await attempted(kind(OSError("rollback")), ValueError("no"))
-    assert "rollback" in caplog.text
-
-
-@pytest.mark.parametrize("kind", [Swallowing, AsyncSwallowing])
-async def test_a_resource_may_put_a_failure_into_our_words(kind):
-    """That is a translation, not another failure."""
-    with pytest.raises(BadArgs, match="no such row"):
-        await attempted(kind(BadArgs("no such row")), KeyError("row"))
-
-
-async def test_a_resource_that_raises_the_same_error_again_says_nothing_new(caplog):
-    """Nothing is logged for it."""
-    error = ValueError("no")
-    with pytest.raises(ValueError, match="no"):
-        await attempted(Swallowing(error), error)
-    assert caplog.text == ""
+        await build_resource(OwnContext)
 
 
 # What is missing.
@@ -647,7 +347,7 @@ def may_do_without(path: str, database: Inject[Database] = None) -> str:
     return "nothing" if database is None else database.name
 
 
-def test_what_nobody_provides_is_named():
+def test_missing_resource_is_named():
     """A context is always there."""
     assert missing_resources(Tool.of(wants), {}) == ["Database"]
     assert missing_resources(Tool.of(wants), {Database: PER_CALL}) == []
@@ -659,7 +359,7 @@ def test_what_has_a_default_may_be_missing():
     assert missing_resources(Tool.of(may_do_without), {}) == []
 
 
-async def test_a_default_stands_in_for_what_nobody_provides():
+async def test_default_stands_in_for_a_missing_resource():
     """A value that is provided replaces the default."""
     catalog = Catalog()
     catalog.tool(may_do_without)

@@ -26,15 +26,15 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("store", ["memory", "sqlite", "sealed", "sealed JSON"])
 async def test_an_approved_call_runs_exactly_as_it_was_asked(shed, store, tmp_path):
     """By another dispatcher, wherever the request was meanwhile."""
-    kept = {
+    factories = {
         "memory": lambda: Approvals(shared),
         "sqlite": lambda: Approvals(SQLiteApprovals(tmp_path / "x.approvals.sqlite")),
     }
     shared = MemoryApprovals()
-    make = kept.get(store, lambda: Approvals(key=KEY))
+    make = factories.get(store, lambda: Approvals(key=KEY))
     request = await waiting(shed.dispatcher(make()), id="c7", principal="ada", session=Session(id="s"))
-    given = {"sealed": request, "sealed JSON": json.loads(json.dumps(request.to_json()))}.get(store, request.id)
-    result = await shed.dispatcher(make()).resume(given, Decision.approve(by="ada", principal="ada"))
+    request_form = {"sealed": request, "sealed JSON": json.loads(json.dumps(request.to_json()))}.get(store, request.id)
+    result = await shed.dispatcher(make()).resume(request_form, Decision.approve(by="ada", principal="ada"))
     assert (result.kind, result.text, result.call_id, result.tool) == ("ok", "cut pine", "c7", "cut")
     assert shed.ran == [("pine", 1)]
 
@@ -163,7 +163,7 @@ def another(**facts: Any) -> Catalog:
 )
 @pytest.mark.parametrize("sealed", [False, True])
 async def test_an_approval_is_for_one_tool_as_it_was(shed, make, sealed):
-    """Whatever changed about it, people have to see it again."""
+    """Any change of the tool means that a person has to see the request again."""
     shared = MemoryApprovals()
     approvals = [Approvals(key=KEY) if sealed else Approvals(shared) for _ in range(2)]
     request = await waiting(shed.dispatcher(approvals[0]))
@@ -175,21 +175,20 @@ async def test_an_approval_is_for_one_tool_as_it_was(shed, make, sealed):
 @pytest.mark.parametrize("name", ["0" * 32, "", "x" * 5000, "../etc", "\ud800", "' OR 1=1 --"])
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 async def test_an_unknown_id_is_refused(shed, name, store, tmp_path):
-    """Whatever it looks like."""
-    kept = MemoryApprovals() if store == "memory" else SQLiteApprovals(tmp_path / "x.approvals.sqlite")
-    dispatcher = shed.dispatcher(Approvals(kept))
+    approval_store = MemoryApprovals() if store == "memory" else SQLiteApprovals(tmp_path / "x.approvals.sqlite")
+    dispatcher = shed.dispatcher(Approvals(approval_store))
     await waiting(dispatcher)
     assert await refusal(dispatcher, name) == "unknown"
 
 
 @pytest.mark.parametrize(
-    ("given", "decision"),
+    ("waiting_request", "decision"),
     [(5, Decision.approve()), ({"id": "x"}, Decision.approve()), ("x", True), ("x", None)],
 )
-async def test_what_is_no_request_or_no_decision_is_a_mistake_in_the_program(shed, given, decision):
+async def test_what_is_no_request_or_no_decision_is_a_mistake_in_the_program(shed, waiting_request, decision):
     """And says what is wanted."""
     with pytest.raises(TypeError, match=r"resume wants|a decision is"):
-        await shed.dispatcher().resume(given, decision)
+        await shed.dispatcher().resume(waiting_request, decision)
 
 
 @pytest.mark.parametrize("field", ["arguments", "identity", "session", "principal", "digest"])
@@ -217,7 +216,7 @@ def test_only_true_approves(approved):
         Decision(approved=approved)
 
 
-async def test_an_asker_cannot_answer_for_somebody_else(shed):
+async def test_asker_cannot_answer_for_another_principal(shed):
     """The call is ada's."""
     approvals = Approvals(ask=lambda request: Decision.approve(principal="mallory"))
     result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, principal="ada")

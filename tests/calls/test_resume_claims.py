@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.approvals.processes import running
-from tests.calls.shed import KEY, Shed, claimed_by_the_dead, refusal, waiting, with_another_schema
+from tests.calls.shed import KEY, Shed, claim_for_dead_owner, refusal, waiting, with_another_schema
 from tests.clocks import until
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals, file_change
 from toolkit.approvals.store import Settlement
@@ -28,16 +28,17 @@ async def test_of_many_resumers_one_runs(store, facts, tmp_path):
     shed = Shed(**facts)
     path = tmp_path / "x.approvals.sqlite"
     shared = Approvals(key=KEY) if store == "sealed" else Approvals(MemoryApprovals())
-    made = [Approvals(SQLiteApprovals(path)) if store == "sqlite" else shared for _ in range(2)]
-    dispatchers = [shed.dispatcher(each) for each in made]
+    policies = [Approvals(SQLiteApprovals(path)) if store == "sqlite" else shared for _ in range(2)]
+    dispatchers = [shed.dispatcher(approvals) for approvals in policies]
     request = await waiting(dispatchers[0])
-    given = request if store == "sealed" else request.id
+    request_or_id = request if store == "sealed" else request.id
     results = await asyncio.gather(
-        *(dispatchers[number % 2].resume(given, Decision.approve()) for number in range(8)), return_exceptions=True
+        *(dispatchers[number % 2].resume(request_or_id, Decision.approve()) for number in range(8)),
+        return_exceptions=True,
     )
-    good = [each for each in results if isinstance(each, ToolResult)]
-    assert [each.kind for each in good] == ["ok"]
-    assert {each.why for each in results if each not in good} <= {"answered", "running"}
+    good = [result for result in results if isinstance(result, ToolResult)]
+    assert [result.kind for result in good] == ["ok"]
+    assert {result.why for result in results if result not in good} <= {"answered", "running"}
     assert shed.ran == [("pine", 1)]
 
 
@@ -78,11 +79,11 @@ class Blocking(MemoryApprovals):
 
     blocking = True
 
-    def __init__(self, held: str) -> None:
+    def __init__(self, method: str) -> None:
         super().__init__()
         import threading
 
-        self.held, self.entered, self.go = held, threading.Event(), threading.Event()
+        self.held, self.entered, self.go = method, threading.Event(), threading.Event()
 
     def settle(self, *args, **options):
         return self._hold("settle") or super().settle(*args, **options)
@@ -193,7 +194,7 @@ async def test_a_claim_without_an_outcome_is_reported_or_repeated_if_that_is_har
     shed, store = Shed(**facts), MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)
-    await claimed_by_the_dead(store, request)
+    await claim_for_dead_owner(store, request)
     result = await dispatcher.resume(request.id, Decision.approve())
     assert (result.kind, len(shed.ran)) == (("ok", 1) if runs else ("failed", 0))
     if not runs:
@@ -211,17 +212,17 @@ async def test_a_call_that_was_started_can_be_neither_denied_nor_edited(decision
     shed, store = Shed(destructive=False, idempotent=True), MemoryApprovals()
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)
-    await claimed_by_the_dead(store, request)
+    await claim_for_dead_owner(store, request)
     assert await refusal(dispatcher, request.id, decision) == "answered"
     assert shed.ran == []
 
 
 @pytest.mark.parametrize("change", ["mode", "tool", "edited", "rule"])
-async def test_a_lost_call_is_reported_whatever_has_changed_since(change):
+async def test_lost_call_is_reported_after_any_change(change):
     """It is not run again, and the result says that it may have happened."""
     shed, store = Shed(destructive=False, idempotent=True), MemoryApprovals()
     request = await waiting(shed.dispatcher(Approvals(store)))
-    await claimed_by_the_dead(store, request, {"wood": "fir", "pieces": 2} if change == "edited" else None)
+    await claim_for_dead_owner(store, request, {"wood": "fir", "pieces": 2} if change == "edited" else None)
     catalog, permissions = shed.catalog, shed.permissions
     if change == "mode":
         permissions.set_mode("plan")
@@ -247,7 +248,7 @@ async def test_a_lost_change_is_reported_though_the_file_has_changed(tmp_path):
 
     dispatcher = Dispatcher(catalog, permissions=Permissions(), approvals=Approvals(store))
     request = (await dispatcher.call("write", {"text": "x"})).request
-    await claimed_by_the_dead(store, request)
+    await claim_for_dead_owner(store, request)
     path.write_text("x")
     result = await dispatcher.resume(request.id, Decision.approve())
     assert "may or may not have happened" in result.text
@@ -260,10 +261,10 @@ async def test_two_who_find_a_lost_call_do_not_both_take_it(tmp_path):
     store = SQLiteApprovals(tmp_path / "x.approvals.sqlite")
     dispatcher = shed.dispatcher(Approvals(store))
     request = await waiting(dispatcher)
-    await claimed_by_the_dead(store, request)
+    await claim_for_dead_owner(store, request)
     answers = [dispatcher.resume(request.id, Decision.approve()) for _ in range(4)]
     results = await asyncio.gather(*answers, return_exceptions=True)
-    assert [each.kind for each in results if isinstance(each, ToolResult)] == ["ok"]
+    assert [result.kind for result in results if isinstance(result, ToolResult)] == ["ok"]
     assert len(shed.ran) == 1
 
 

@@ -64,7 +64,7 @@ async def test_edited_arguments_that_something_new_asks_about_are_asked_about(sh
     result = await dispatcher.resume(request.id, Decision.approve(arguments={"wood": "elm", "pieces": 3}))
     assert (result.kind, shed.ran) == ("waiting", [])
     assert result.request.arguments == {"wood": "elm", "pieces": 3}
-    assert any("elm" in each for each in result.request.asked_by)
+    assert any("elm" in reason for reason in result.request.asked_by)
     assert await refusal(dispatcher, request.id) == "answered"
     assert (await dispatcher.resume(result.request.id, Decision.approve())).kind == "ok"
     assert shed.ran == [("elm", 3)]
@@ -258,21 +258,21 @@ async def test_arguments_that_the_author_refuses_by_now_do_not_run():
 
 async def test_a_tool_finds_its_call_as_it_was(shed):
     """The id, the session and the principal of the call that was asked about."""
-    catalog, seen = Catalog(), []
+    catalog, identities = Catalog(), []
 
     @catalog.tool
     async def act(context: Context) -> None:
         """Act."""
-        seen.append((context.call.id, context.session.id, context.call.principal))
+        identities.append((context.call.id, context.session.id, context.call.principal))
 
     approvals = Approvals()
     dispatcher = Dispatcher(catalog, permissions=Permissions(), approvals=approvals)
     request = (await dispatcher.call("act", id="c1", session=Session(id="s"), principal="ada")).request
     await dispatcher.resume(request.id, Decision.approve(principal="ada"))
-    assert seen == [("c1", "s", "ada")]
+    assert identities == [("c1", "s", "ada")]
 
 
-# What was masked, and what fails before anybody is asked.
+# Masked arguments, and failures before the question.
 
 
 async def test_a_secret_left_masked_in_an_edit_is_the_one_that_was_sent(shed):
@@ -293,7 +293,7 @@ async def test_another_mask_in_an_edit_is_refused(shed):
     assert shed.ran == []
 
 
-async def test_a_stranger_learns_nothing_of_what_came_of_a_call(shed):
+async def test_other_principal_does_not_learn_the_outcome(shed):
     """Neither the outcome nor whose it was."""
     dispatcher = shed.dispatcher()
     request = await waiting(dispatcher, principal="ada")
@@ -382,19 +382,19 @@ async def test_what_judges_and_options_change_is_their_own():
 
 async def test_an_argument_that_may_be_anything_is_decoded_anew_for_a_retry():
     """What the first attempt did to it is not seen by the second."""
-    catalog, seen = Catalog(), []
+    catalog, received = Catalog(), []
 
     @catalog.tool(idempotent=True)
     async def gather(free: Any) -> None:
         """Gather."""
-        seen.append(list(free))
+        received.append(list(free))
         free.append("more")
-        if len(seen) == 1:
+        if len(received) == 1:
             raise Transient("again")
 
     clock = Clock()
     await Dispatcher(catalog, sleep=clock.sleep).call("gather", {"free": ["one"]})
-    assert seen == [["one"], ["one"]]
+    assert received == [["one"], ["one"]]
 
 
 async def test_a_judge_that_wraps_permissions_is_asked():
@@ -436,7 +436,7 @@ async def test_another_question_of_the_same_judge_was_not_answered(shed):
     """A person who agreed to one reason has not read the other."""
 
     class Bank:
-        question = "over 100: somebody has to agree"
+        question = "over 100: a person has to agree"
 
         def judge(self, request: Any) -> Verdict:
             return Verdict("ask", "Bank", self.question)

@@ -52,7 +52,7 @@ async def call(returns: Any, value: Any) -> tuple[Any, ToolResult]:
 
 
 @pytest.mark.parametrize(
-    ("returns", "value", "told"),
+    ("returns", "value", "problem"),
     [
         (Inside, "../a", "stays outside the project"),
         (Optional[Inside], "../a", "stays outside the project"),
@@ -71,14 +71,14 @@ async def call(returns: Any, value: Any) -> tuple[Any, ToolResult]:
         (Annotated[str, PlainSerializer(lambda text: 1 / 0)], "a", "division by zero"),
     ],
 )
-async def test_a_result_that_its_annotation_refuses_is_an_error(returns, value, told):
+async def test_a_result_that_its_annotation_refuses_is_an_error(returns, value, problem):
     """A validator in a return annotation is never dropped: what it refuses does not reach the model as ok."""
     if value is None:
         value = returns("../a")
     _, result = await call(returns, value)
     assert result.kind == "failed"
     assert "it returned what its return annotation does not allow" in result.text
-    assert told in result.text
+    assert problem in result.text
 
 
 def format_number(number: float) -> str:

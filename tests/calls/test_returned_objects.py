@@ -94,7 +94,7 @@ class Copying:
 )
 @pytest.mark.parametrize("thread", [None, True], ids=["async", "sync"])
 async def test_the_returned_object_is_the_same_object(returns, value, hooks, thread):
-    """It is neither copied nor encoded, whatever the hooks do with the result."""
+    """It is neither copied nor encoded, with any hooks."""
     async with build(value, returns, thread=thread, hooks=hooks) as dispatcher:
         result = await dispatcher.call("give")
     assert result.kind == "ok"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 OTHERS: dict[str, Any] = {
     "arguments": {"wood": "yew", "pieces": 1},
     "grants": (Grant(tool="x", scope="tool"),),
-    "asked_by": ("nobody",),
+    "asked_by": ("no rule",),
     "repairs": ("mended",),
     "edits": (ArgumentEdit(by="ada", before={}, after={}),),
     "preconditions": (),
@@ -31,7 +31,7 @@ OTHERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(ApprovalRequest)])
+@pytest.mark.parametrize("name", [field.name for field in fields(ApprovalRequest)])
 async def test_a_sealed_request_with_any_field_altered_is_refused(shed, name):
     """Every field is under the seal, and the seal itself."""
     dispatcher = shed.dispatcher(Approvals(key=KEY))
@@ -58,7 +58,6 @@ async def test_a_sealed_request_with_any_field_altered_is_refused(shed, name):
     ],
 )
 async def test_what_was_never_sealed_is_refused(shed, forge):
-    """In whatever form it comes."""
     dispatcher = shed.dispatcher(Approvals(key=KEY))
     assert await refusal(dispatcher, forge(await waiting(dispatcher))) == "forged"
     assert shed.ran == []

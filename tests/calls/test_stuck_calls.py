@@ -36,19 +36,19 @@ def release():
 
 
 @pytest.fixture
-def entered():
+def hanging_calls():
     """The tools that hang, one entry for each call that got so far."""
     return []
 
 
 @pytest.fixture
-def abandon(entered):
+def abandon(hanging_calls):
     """Starts a call that hangs, and gives it up once it is in its thread."""
 
     async def abandon(dispatcher, name, arguments=None, **options):
-        count = len(entered)
+        count = len(hanging_calls)
         task = asyncio.ensure_future(dispatcher.call(name, arguments, **options))
-        await until(lambda: len(entered) > count)
+        await until(lambda: len(hanging_calls) > count)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -57,28 +57,28 @@ def abandon(entered):
 
 
 @pytest.fixture
-def catalog(release, entered):
+def catalog(release, hanging_calls):
     """Tools that hang until they are released, and tools that do not."""
     catalog = Catalog()
 
     @catalog.tool
     def hang(n: int = 0) -> str:
         """Hang."""
-        entered.append("hang")
+        hanging_calls.append("hang")
         release.wait(10)
         return "hung"
 
     @catalog.tool(read_only=True)
     def look(n: int = 0) -> str:
         """Look for a long time."""
-        entered.append("look")
+        hanging_calls.append("look")
         release.wait(10)
         return "seen"
 
     @catalog.tool(read_only=True, concurrency_safe=False)
     def scan(n: int = 0) -> str:
         """Read with a reader that only one call may use."""
-        entered.append("scan")
+        hanging_calls.append("scan")
         release.wait(10)
         return "scanned"
 
@@ -190,7 +190,7 @@ async def test_a_call_that_waits_for_a_thread_can_be_cancelled_and_leaves_the_qu
 
 
 @pytest.fixture
-async def exhausted(catalog, release, tmp_path, abandon):
+async def busy_dispatcher(catalog, release, tmp_path, abandon):
     """A dispatcher with a store and an audit log on the disk, all of whose threads for tools are held."""
 
     @catalog.tool(approval="always", preview=lambda arguments: "it will be gone")
@@ -213,24 +213,24 @@ async def exhausted(catalog, release, tmp_path, abandon):
     dispatcher.close()
 
 
-async def test_approvals_and_the_audit_log_do_not_need_the_threads_of_tools(exhausted, tmp_path):
+async def test_approvals_and_the_audit_log_do_not_need_the_threads_of_tools(busy_dispatcher, tmp_path):
     """A request is shown, kept, answered, run and written down while every tool thread hangs."""
-    waiting = await exhausted.call("remove", session=ADA)
+    waiting = await busy_dispatcher.call("remove", session=ADA)
     assert (waiting.kind, waiting.request.preview) == ("waiting", "it will be gone")
-    done = await exhausted.resume(waiting.request.id, Decision.approve(), session=ADA)
+    done = await busy_dispatcher.resume(waiting.request.id, Decision.approve(), session=ADA)
     assert done.text == "removed"
     kinds = [line["kind"] for line in AuditLog.read(tmp_path / "audit.jsonl") if line["event"] == "outcome"]
     assert kinds == ["waiting", "ok"]  # of the others, none is known yet
 
 
-async def test_large_arguments_are_checked_while_every_tool_thread_hangs(exhausted):
+async def test_large_arguments_are_checked_while_every_tool_thread_hangs(busy_dispatcher):
     """Their check has threads of its own."""
-    result = await exhausted.call("write", {"n": list(range(2000))}, session=ADA)
+    result = await busy_dispatcher.call("write", {"n": list(range(2000))}, session=ADA)
     assert result.kind == "bad_args"
 
 
 async def test_a_blocking_hook_that_hangs_holds_up_neither_tools_nor_stores(
-    catalog, release, tmp_path, entered, abandon
+    catalog, release, tmp_path, hanging_calls, abandon
 ):
     """Its thread is given up with the call, counted and replaced."""
 
@@ -239,7 +239,7 @@ async def test_a_blocking_hook_that_hangs_holds_up_neither_tools_nor_stores(
 
         def before(self, call):
             if call.arguments.get("n") == 1:
-                entered.append("before")
+                hanging_calls.append("before")
                 release.wait(10)
             return Proceed()
 
@@ -302,12 +302,12 @@ WAYS = {"itself": Stubborn.wait, "a child": _wait_for_child, "its cleanup": _wai
 @pytest.mark.parametrize("wants_context", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_cancelled_tool_without_a_limit_is_left_alone_after_cleanup_seconds(way, wants_context, call_many):
-    """Whatever it waits for; it is counted until it ends."""
-    catalog, stubborn, entered = Catalog(), Stubborn(), asyncio.Event()
+    """The thread is counted until it ends. What it waits for does not matter."""
+    catalog, stubborn, hanging_calls = Catalog(), Stubborn(), asyncio.Event()
 
     async def plain() -> None:
         """Hang."""
-        entered.set()
+        hanging_calls.set()
         await WAYS[way](stubborn)
 
     async def with_context(context: Context) -> None:
@@ -319,7 +319,7 @@ async def test_a_cancelled_tool_without_a_limit_is_left_alone_after_cleanup_seco
     calls = [("hang", {}), ("hang", {})]
     call = dispatcher.call_many(calls) if call_many else dispatcher.call("hang")
     task = asyncio.ensure_future(call)
-    await entered.wait()
+    await hanging_calls.wait()
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -367,11 +367,11 @@ def _generator(hang):
 @pytest.mark.parametrize("make", [_plain, _with_context, _with_resource, _generator])
 async def test_a_cancelled_call_without_a_limit_leaves_its_stuck_thread_alone(release, make, way):
     """No thread can be stopped: the caller goes on within `cleanup_seconds`, and the thread is counted."""
-    catalog, entered = Catalog(), threading.Event()
+    catalog, hanging_calls = Catalog(), threading.Event()
 
     def hang() -> None:
         """Hang."""
-        entered.set()
+        hanging_calls.set()
         release.wait(30)
 
     catalog.tool(name="hang", approval="always" if way == "resume" else "never")(make(hang))
@@ -382,7 +382,7 @@ async def test_a_cancelled_call_without_a_limit_leaves_its_stuck_thread_alone(re
     else:
         call = dispatcher.call_many([("hang", {})] * 2) if way == "call_many" else dispatcher.call("hang")
     task = asyncio.ensure_future(call)
-    await until(entered.is_set)
+    await until(hanging_calls.is_set)
     started = time.monotonic()
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=10)
@@ -451,7 +451,7 @@ async def test_a_hook_that_ignores_its_cancellation_is_left_alone(stage, timeout
 
 async def test_a_tool_inside_an_around_hook_is_left_alone_first():
     """The hook then has its own time to clean up."""
-    catalog, stubborn, seen = Catalog(), Stubborn(), []
+    catalog, stubborn, counts = Catalog(), Stubborn(), []
 
     @catalog.tool
     async def hang() -> None:
@@ -464,7 +464,7 @@ async def test_a_tool_inside_an_around_hook_is_left_alone_first():
                 return await run()
             except asyncio.CancelledError:
                 await asyncio.sleep(0)
-                seen.append(dispatcher.abandoned)
+                counts.append(dispatcher.abandoned)
                 raise
 
     dispatcher = Dispatcher(catalog, hooks=[Careful()], cleanup_seconds=SOON)
@@ -473,7 +473,7 @@ async def test_a_tool_inside_an_around_hook_is_left_alone_first():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 10)
-    assert seen == [1]
+    assert counts == [1]
     stubborn.released.set()
     await until(lambda: dispatcher.abandoned == 0)
 
@@ -633,18 +633,20 @@ async def test_an_audit_log_that_hangs_keeps_no_call_beyond_its_limit(catalog, r
     dispatcher.close()
 
 
-@pytest.mark.parametrize("what", ["a result", "an unknown tool", "a refused answer"])
-async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(catalog, release, tmp_path, monkeypatch, what, caplog):
+@pytest.mark.parametrize("record", ["a result", "an unknown tool", "a refused answer"])
+async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(
+    catalog, release, tmp_path, monkeypatch, record, caplog
+):
     """The call sets no limit, and there is nothing left to do but to write down what came of it."""
     monkeypatch.setattr("toolkit.calls.settings.MAX_NOTE_SECONDS", SOON)
     audit = HangingLog(tmp_path / "audit.jsonl", release)
     dispatcher = Dispatcher(catalog, audit=audit)
-    audit.event = "refused" if what == "a refused answer" else "outcome"
-    if what == "a refused answer":
+    audit.event = "refused" if record == "a refused answer" else "outcome"
+    if record == "a refused answer":
         with pytest.raises(ApprovalError, match="unknown request"):
             await asyncio.wait_for(dispatcher.resume("r1", Decision.approve()), 10)
     else:
-        name, kind = ("write", "ok") if what == "a result" else ("wipe", "not_found")
+        name, kind = ("write", "ok") if record == "a result" else ("wipe", "not_found")
         assert (await asyncio.wait_for(dispatcher.call(name), 10)).kind == kind
     assert "may be missing in the audit log" in caplog.text
     release.set()

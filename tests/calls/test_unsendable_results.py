@@ -132,7 +132,7 @@ async def test_a_call_whose_result_cannot_be_given_says_that_it_ran_and_is_not_r
 
     @catalog.tool(read_only=read_only)
     async def hire() -> Customer:
-        """Hire somebody."""
+        """Hire a person."""
         times.append(1)
         return Customer()
 

@@ -31,7 +31,7 @@ class Caller(threading.Thread):
 
 
 @pytest.fixture
-def released():
+def release():
     """Lets tools go on that hang; set at the end."""
     event = threading.Event()
     yield event
@@ -39,7 +39,7 @@ def released():
 
 
 @pytest.fixture
-def dispatcher(released):
+def dispatcher(release):
     """A dispatcher of tools that hang, and an event that tells when one is entered."""
     catalog, entered = Catalog(), threading.Event()
 
@@ -47,7 +47,7 @@ def dispatcher(released):
     async def ignore() -> None:
         """Ignore the cancellation, until the dispatcher is closed."""
         entered.set()
-        while not released.is_set():
+        while not release.is_set():
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError:
@@ -57,7 +57,7 @@ def dispatcher(released):
     async def ignore_with_limit() -> None:
         """Ignore the cancellation, in a task of its own."""
         entered.set()
-        while not released.is_set():
+        while not release.is_set():
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError:
@@ -67,13 +67,13 @@ def dispatcher(released):
     def block() -> None:
         """Hang in a thread."""
         entered.set()
-        released.wait(30)
+        release.wait(30)
 
     @catalog.tool(read_only=True, thread=False)
     def block_the_loop() -> None:
         """Hang in the loop itself."""
         entered.set()
-        released.wait(30)
+        release.wait(30)
 
     dispatcher = Dispatcher(catalog, cleanup_seconds=SOON)
     dispatcher.entered = entered
@@ -81,7 +81,7 @@ def dispatcher(released):
 
 
 @pytest.mark.parametrize("name", ["ignore", "ignore_with_limit", "block", "block_the_loop"])
-def test_closing_frees_a_caller_whatever_its_tool_does(dispatcher, released, name):
+def test_closing_frees_the_caller_of_any_tool(dispatcher, release, name):
     """Ignoring the cancellation, hanging in a thread and blocking the loop are not enough to keep the caller."""
     caller = Caller(dispatcher, name)
     caller.start()
@@ -92,7 +92,7 @@ def test_closing_frees_a_caller_whatever_its_tool_does(dispatcher, released, nam
     caller.join(10)
     assert not caller.is_alive()
     assert "the dispatcher is closed" in str(caller.error)
-    released.set()
+    release.set()
     dispatcher._background._thread.join(10)
     assert not dispatcher._background._thread.is_alive()
 

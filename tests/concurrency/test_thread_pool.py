@@ -12,12 +12,12 @@ from toolkit.concurrency.thread_pool import ThreadPool
 
 pytestmark = pytest.mark.anyio
 
-NAME = contextvars.ContextVar("NAME", default="nobody")
+NAME = contextvars.ContextVar("NAME", default="no name")
 
 
 @pytest.fixture
 def threads():
-    """A pool of two; whatever a test does, it leaves no thread behind."""
+    """A pool of two threads. No test leaves one of them behind."""
     before = set(threading.enumerate())
     threads = ThreadPool(2)
     yield threads
@@ -41,7 +41,7 @@ class Gate:
         return threading.current_thread()
 
 
-async def begun(gate):
+async def wait_for_start(gate):
     """Wait for *gate* to be entered without blocking the loop for long."""
     assert await asyncio.get_running_loop().run_in_executor(None, gate.started.wait, 10)
 
@@ -57,9 +57,9 @@ async def test_context_variables_are_carried_over(threads):
     """Each job has its own copy; what it sets stays there."""
 
     def work():
-        found = NAME.get()
-        NAME.set("somebody else")
-        return found
+        value = NAME.get()
+        NAME.set("another name")
+        return value
 
     NAME.set("me")
     assert await threads.run(work) == "me"
@@ -79,12 +79,12 @@ async def test_no_more_run_at_once_than_may(threads):
     """The third waits for one of the two."""
     gates = [Gate(), Gate(), Gate()]
     futures = [threads.run(gate) for gate in gates]
-    await begun(gates[0])
-    await begun(gates[1])
+    await wait_for_start(gates[0])
+    await wait_for_start(gates[1])
     assert threads.thread_count == 2
     assert not gates[2].started.is_set()
     gates[0].released.set()
-    await begun(gates[2])
+    await wait_for_start(gates[2])
     for gate in gates:
         gate.released.set()
     assert len(set(await asyncio.gather(*futures))) == 2
@@ -94,7 +94,7 @@ async def test_a_job_that_hangs_keeps_its_slot_and_no_other(threads):
     """Others go on beside it, however many come."""
     gate = Gate()
     abandoned = threads.run(gate)
-    await begun(gate)
+    await wait_for_start(gate)
     for number in range(50):
         assert await asyncio.wait_for(threads.run(lambda number=number: number), 10) == number
     assert threads.thread_count == 2
@@ -109,7 +109,7 @@ async def test_every_job_finds_a_thread_while_there_is_room():
         gates = [Gate() for _ in range(8)]
         futures = [threads.run(gate) for gate in gates]
         for gate in gates:
-            await begun(gate)
+            await wait_for_start(gate)
         for gate in gates:
             gate.released.set()
         await asyncio.gather(*futures)
@@ -123,7 +123,7 @@ class Odd(BaseException):
 
 @pytest.mark.parametrize("error", [ValueError("x"), Odd("x"), SystemExit(3), asyncio.CancelledError("x")])
 async def test_what_a_job_raises_arrives(threads, error):
-    """Whatever it is; the thread lives on."""
+    """The thread lives on after any exception."""
 
     def work():
         raise error
@@ -147,7 +147,7 @@ def _stop():
 
 
 async def test_a_job_that_was_cancelled_in_the_queue_is_not_run(threads):
-    """Nobody wants it any more."""
+    """The caller does not need the result any more."""
     gates = [Gate(), Gate()]
     futures = [threads.run(gate) for gate in gates]
     ran = []
@@ -162,10 +162,10 @@ async def test_a_job_that_was_cancelled_in_the_queue_is_not_run(threads):
 
 
 async def test_a_future_that_was_cancelled_takes_no_result(threads):
-    """The job ends by itself, and nobody is disturbed."""
+    """The job ends by itself, and no other job is affected."""
     gate = Gate()
     future = threads.run(gate)
-    await begun(gate)
+    await wait_for_start(gate)
     future.cancel()
     gate.released.set()
     assert await threads.run(lambda: 5) == 5
@@ -177,7 +177,7 @@ def test_the_loop_may_end_before_the_job(threads):
 
     async def leave():
         threads.run(gate)
-        await begun(gate)
+        await wait_for_start(gate)
 
     asyncio.run(leave())
     gate.released.set()
@@ -190,20 +190,20 @@ def test_the_loop_may_end_before_the_job(threads):
 
 def test_two_loops_share_a_pool(threads):
     """Each gets its own results."""
-    found = {}
+    results = {}
 
     def run(name):
         async def work():
             return [await threads.run(lambda number=number: (name, number)) for number in range(50)]
 
-        found[name] = asyncio.run(work())
+        results[name] = asyncio.run(work())
 
     runners = [threading.Thread(target=run, args=(name,)) for name in "ab"]
     for runner in runners:
         runner.start()
     for runner in runners:
         runner.join()
-    assert found == {name: [(name, number) for number in range(50)] for name in "ab"}
+    assert results == {name: [(name, number) for number in range(50)] for name in "ab"}
 
 
 async def test_closing_ends_idle_threads_at_once():
@@ -213,17 +213,17 @@ async def test_closing_ends_idle_threads_at_once():
     gates = [Gate() for _ in range(5)]
     futures = [threads.run(gate) for gate in gates]
     for gate in gates:
-        await begun(gate)
-    made = [thread for thread in threading.enumerate() if thread.name == "toolkit" and thread not in before]
+        await wait_for_start(gate)
+    threads_of_pool = [thread for thread in threading.enumerate() if thread.name == "toolkit" and thread not in before]
     for gate in gates:
         gate.released.set()
     await asyncio.gather(*futures)
     threads.close()
-    for thread in made:
+    for thread in threads_of_pool:
         thread.join(5)  # one that was still handing over its result
     assert threads.thread_count == 0
-    assert len(made) == 5
-    assert not any(thread.is_alive() for thread in made)
+    assert len(threads_of_pool) == 5
+    assert not any(thread.is_alive() for thread in threads_of_pool)
 
 
 async def test_closing_lets_busy_threads_finish():
@@ -231,7 +231,7 @@ async def test_closing_lets_busy_threads_finish():
     threads = ThreadPool(1)
     gate = Gate()
     busy, waiting = threads.run(gate), threads.run(lambda: 5)
-    await begun(gate)
+    await wait_for_start(gate)
     threads.close()
     threads.close()
     gate.released.set()
@@ -249,7 +249,7 @@ async def test_a_closed_pool_takes_no_job(threads):
 
 
 async def test_a_thread_without_work_ends_by_itself():
-    """A pool that nobody closed leaves none behind."""
+    """A pool that was not closed leaves no thread behind."""
     threads = ThreadPool(1, idle_seconds=0)
     first = await threads.run(threading.current_thread)
     first.join(5)
@@ -266,7 +266,7 @@ async def test_a_waiting_thread_holds_nothing_of_the_last_call(threads):
         pass
 
     heavy = Heavy()
-    gone = weakref.ref(heavy)
+    reference = weakref.ref(heavy)
 
     def work(heavy):
         raise ValueError("x")
@@ -278,9 +278,9 @@ async def test_a_waiting_thread_holds_nothing_of_the_last_call(threads):
     for _ in range(500):  # another thread may do the next piece of work, while this one is still letting go
         await threads.run(lambda: None)
         gc.collect()
-        if gone() is None:
+        if reference() is None:
             break
-    assert gone() is None
+    assert reference() is None
 
 
 async def test_it_wants_a_running_loop(threads):

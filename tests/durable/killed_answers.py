@@ -135,9 +135,9 @@ class AnswerPlace(Place):
 
 def count_operation(place: AnswerPlace, operation: str, run_id: str, request_id: str, number: int) -> int:
     """Do *operation* in this process, which dies at the *number*-th line of the durable package; 0 for never."""
-    start, seen = count_lines(number, only=DURABLE)
+    start, line_count = count_lines(number, only=DURABLE)
     asyncio.run(place.operate(operation, run_id, request_id, start))
-    return seen()
+    return line_count()
 
 
 def kill_at_lines(place: AnswerPlace, operation: str, lines: list[int], prefix: str) -> list[dict[str, Any]]:

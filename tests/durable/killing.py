@@ -68,7 +68,7 @@ def reply_to(request: Request) -> Any:
 
 
 @contextlib.contextmanager
-def answered_elsewhere() -> Iterator[None]:
+def ignore_other_answers() -> Iterator[None]:
     """Pass over the refusal of an answer because another process has answered, gone on since, or come to the end."""
     try:
         yield
@@ -160,7 +160,7 @@ class AgentPlace(Place):
             run: Run[str] = await durable.run(PROMPT, id=self.run_id)
             while run.status == "waiting":
                 decisions = {request.id: Decision.approve(by="ada") for request in run.requests}
-                with answered_elsewhere():
+                with ignore_other_answers():
                     await durable.resume(self.run_id, decisions)
                 run = await durable.run(PROMPT, id=self.run_id)
         text = run.text if run.status == "done" else ""
@@ -194,9 +194,9 @@ class AgentPlace(Place):
 
 def live_and_count(place: Place, number: int, end: Callable[[], None] = die) -> dict[str, Any]:
     """Work on the run in this process, which dies at the *number*-th line, or does *end*; 0 for never."""
-    start, seen = count_lines(number, end=end)
+    start, line_count = count_lines(number, end=end)
     outcome = asyncio.run(place.live(start))
-    return {**outcome, "unknown": place.find_unknown_steps(), "lines": seen()}
+    return {**outcome, "unknown": place.find_unknown_steps(), "lines": line_count()}
 
 
 def run_to_the_end(place: Place, deaths: list[int]) -> dict[str, Any]:

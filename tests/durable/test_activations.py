@@ -1,4 +1,4 @@
-"""An activation is recorded, lost or given back, whatever happens to it."""
+"""Every activation ends recorded, lost or given back."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ async def bench(tmp_path):
     bench.journal.close()
 
 
-def gone():
+def build_store_error():
     """Return the error of a database that is gone."""
     return DurableError("the database is gone", why="store")
 
 
 async def test_an_end_is_written_again_while_the_database_is_gone(bench):
     """The outcome is not lost."""
-    bench.journal.faults["end"] = [gone(), gone()]
+    bench.journal.faults["end"] = [build_store_error(), build_store_error()]
     performed = await bench.perform()
     assert (performed.delivery, performed.row.status, bench.ended) == ("done", "done", ["done"])
 
@@ -99,7 +99,7 @@ async def test_work_that_loses_the_database_is_given_back(bench):
     """The run has not failed: another activation goes on with it."""
 
     async def lose(activation):
-        raise gone()
+        raise build_store_error()
 
     bench.work = lose
     assert (await bench.perform()).delivery == "return"
@@ -134,7 +134,7 @@ async def test_a_job_that_cannot_be_enqueued_is_left_to_the_workers(bench, caplo
     """The end of the activation counts all the same."""
 
     async def fail(row):
-        raise gone()
+        raise build_store_error()
 
     bench.activations.on_end = fail
     assert (await bench.perform()).delivery == "done"
@@ -199,7 +199,7 @@ async def test_giving_back_what_was_taken_over_does_nothing(bench):
 
     async def lose(activation):
         bench.journal.activate("a", worker="other", now=2.0, max_lives=9)
-        raise gone()
+        raise build_store_error()
 
     bench.work = lose
     assert (await bench.perform()).delivery == "lost"
@@ -217,7 +217,7 @@ async def test_a_run_that_is_over_is_not_taken(bench):
 
 async def test_a_journal_that_cannot_be_used_raises_its_error(bench):
     """The run was not taken, so there is nothing to give back."""
-    bench.journal.faults["activate"] = [gone()]
+    bench.journal.faults["activate"] = [build_store_error()]
     with pytest.raises(DurableError, match="gone"):
         await bench.perform()
     assert bench.status == "queued"
@@ -323,10 +323,10 @@ async def test_a_run_whose_end_could_not_be_written_is_given_back_when_the_datab
     """Its worker lives, so no other worker would ever take it over."""
     monkeypatch.setattr("toolkit.durable.store_retries._WAITS_SECONDS", ())
     if way == "the end":
-        bench.journal.faults.update({"end": [gone()], "give_back": [gone()]})
+        bench.journal.faults.update({"end": [build_store_error()], "give_back": [build_store_error()]})
     else:  # the change was committed, and the answer was lost
         bench.journal.activate("a", worker="w", now=1.0, max_lives=9)
-        bench.journal.faults["activate"] = [gone()]
+        bench.journal.faults["activate"] = [build_store_error()]
     with pytest.raises(DurableError, match="gone"):
         await bench.perform()
     assert bench.status == "running"

@@ -1,4 +1,4 @@
-"""A person said yes, and has to be asked again: the answer does not become a no, whatever happens in between."""
+"""A person said yes, and has to be asked again: the answer does not become a no, with any events in between."""
 
 from __future__ import annotations
 

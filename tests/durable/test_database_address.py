@@ -42,7 +42,7 @@ def test_only_files_have_a_path():
 
 
 @pytest.mark.parametrize(
-    ("database", "shown"),
+    ("database", "expected"),
     [
         ("postgresql://ada:s3cret@h:5/runs", "postgresql://ada:***@h:5/runs"),
         ("postgresql://ada:s3:c@ret@h/runs?sslmode=disable", "postgresql://ada:***@h/runs?sslmode=disable"),
@@ -55,6 +55,6 @@ def test_only_files_have_a_path():
         ("sqlite:////tmp/a:b@c.sqlite", "sqlite:////tmp/a:b@c.sqlite"),
     ],
 )
-def test_an_address_is_shown_without_its_password(database, shown):
+def test_an_address_is_shown_without_its_password(database, expected):
     """Wherever in the address the password stands."""
-    assert hide_password(database) == shown
+    assert hide_password(database) == expected

@@ -308,7 +308,7 @@ def test_limits_are_checked(options, message):
 
 
 def test_a_database_that_cannot_be_used_is_named(tmp_path):
-    """The error is a DurableError, whatever DBOS raises."""
+    """The error is a `DurableError` for any error of DBOS."""
     with pytest.raises(DurableError) as caught:
         DbosEngine(f"sqlite:///{tmp_path}/no/folder/runs.sqlite")
     assert caught.value.why == "store"

@@ -1,5 +1,5 @@
 """
-A store of approvals that others disturb: whatever a person approves happens once, and is never lost.
+A store of approvals that other processes disturb: each call that a person approves runs once and is never lost.
 
 A process that was replaced may withdraw the request of its successor. It may have been frozen at any line, so it comes
 back before or after any operation of the store. Frozen inside a transaction, it locks its successor out.
@@ -40,7 +40,7 @@ class SharedStore(SQLiteApprovals):
             setattr(self, name, self._watch(name, getattr(self, name)))
 
     def _watch(self, name, operation):
-        def watched(*args, **options):
+        def watch(*args, **options):
             self.count += 1
             moment = self.moment if self.count == self.number else ""
             if moment == "during":
@@ -54,7 +54,7 @@ class SharedStore(SQLiteApprovals):
                 self._withdraw()
             return result
 
-        return watched
+        return watch
 
     def _withdraw(self):
         for request in SQLiteApprovals.pending(self):
@@ -63,7 +63,7 @@ class SharedStore(SQLiteApprovals):
 
 
 async def finish(go_on):
-    """Return how a run ends that *go_on* begins, or answers. Whatever it asks is approved."""
+    """Return how a run ends that *go_on* begins, or answers. All its requests are approved."""
     answer = None
     for _ in range(20):
         try:
@@ -158,8 +158,8 @@ async def run_agent_in_a_flow(folder, store, paid):
         *(pytest.param(run, marks=pytest.mark.long) for run in (run_agent, run_flow, run_agent_in_a_flow)),
     ],
 )
-async def test_each_call_runs_once_whatever_others_do_to_the_store(tmp_path, monkeypatch, run, moment):
-    """Every operation of the store is walked through, up to the last one of a run that nobody disturbs."""
+async def test_each_call_runs_once_in_a_disturbed_store(tmp_path, monkeypatch, run, moment):
+    """Every operation of the store is walked through, up to the last one of an undisturbed run."""
     monkeypatch.setattr("toolkit.agent.resume.PATIENCE_SECONDS", ())
     monkeypatch.setattr("toolkit.steps.call_step.PATIENCE_SECONDS", ())
     ends = {}

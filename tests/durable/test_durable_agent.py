@@ -355,13 +355,13 @@ async def test_an_agent_opens_its_own_host(tmp_path):
 
 async def test_one_bad_decision_does_not_hold_up_the_others(tmp_path):
     """Two requests are decided at once, and the one that was refused can be decided again."""
-    asked = []
+    looks = []
     catalog = Catalog()
 
     @catalog.tool(read_only=True, approval="always")
     def look(what: str) -> str:
         """Look at something secret."""
-        asked.append(what)
+        looks.append(what)
         return f"a {what}"
 
     calls = [ToolCall("look", {"what": "safe"}, "a"), ToolCall("look", {"what": "diary"}, "b")]
@@ -374,11 +374,11 @@ async def test_one_bad_decision_does_not_hold_up_the_others(tmp_path):
             await durable.resume(
                 "a", {safe.id: Decision.approve(principal="bob"), diary.id: Decision.approve(principal="ada")}
             )
-        assert asked == ["diary"]
+        assert looks == ["diary"]
         run = durable.read_run(await durable.get("a"))
         assert [request.id for request in run.requests] == [safe.id]
         run = await durable.resume("a", {safe.id: Decision.deny("no", principal="ada")})
-    assert (run.text, asked) == ("done", ["diary"])
+    assert (run.text, looks) == ("done", ["diary"])
 
 
 async def test_a_refused_decision_is_told_to_the_one_who_gave_it(tmp_path, caplog):

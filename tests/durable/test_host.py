@@ -338,7 +338,7 @@ async def test_a_run_that_its_deadline_stopped_is_retried_with_more_time(host, t
 
 
 async def test_a_host_can_be_closed_twice_and_says_so_afterwards(toys, tmp_path):
-    """Whatever is asked of it then names the remedy."""
+    """Every method of the host then raises an error that names the remedy."""
     host = toys.open_host(tmp_path, engine=LocalEngine())
     await host.run("toy", "a", {})
     await asyncio.gather(host.close(), host.close())

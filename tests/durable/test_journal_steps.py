@@ -131,7 +131,7 @@ async def test_a_call_that_may_be_repeated_is_run_again(journal):
 
 
 async def test_a_process_that_was_replaced_runs_nothing(journal):
-    """The call is stopped before its effect, and the error leaves the run, whatever the hooks made of it."""
+    """The call is stopped before its effect, and the run raises the error, also if hooks replaced it."""
     steps = activate(journal)
     activate(journal)
     work = Work()
@@ -268,7 +268,7 @@ async def test_a_beginning_that_cannot_be_taken_back_stays(journal, caplog):
         original(*arguments, **options)
 
     def fail(*arguments, **options):
-        raise gone()
+        raise build_store_error()
 
     journal.begin, journal.take_back = begin_late, fail
     task = asyncio.ensure_future(steps.call("r/call/c1", call(), work, may_repeat=False, session=Session()))
@@ -289,7 +289,7 @@ async def test_a_step_is_done_once_in_an_activation(journal):
     assert steps.failure is None
 
 
-def gone():
+def build_store_error():
     """Return the error of a database that is gone."""
     return DurableError("the database is gone", why="store")
 
@@ -312,7 +312,7 @@ def let_fail(journal, *errors, is_late=False):
 async def test_the_only_copy_of_a_result_is_kept_when_the_database_is_back(journal, is_late):
     """A call that cannot be repeated is not reported as unknown, because its process knows the result."""
     steps = activate(journal)
-    let_fail(journal, gone(), is_late=is_late)
+    let_fail(journal, build_store_error(), is_late=is_late)
     await steps.call("r/call/c1", call(), Work(), may_repeat=False, session=Session())
     assert steps.failure is None
     result = await activate(journal).call("r/call/c1", call(), never, may_repeat=False, session=Session())
@@ -322,7 +322,7 @@ async def test_the_only_copy_of_a_result_is_kept_when_the_database_is_back(journ
 async def test_the_only_copy_of_a_result_is_kept_after_other_steps_have_failed(journal):
     """A step that stops the run, because the database was gone, does not lose the result of a call beside it."""
     steps = activate(journal)
-    let_fail(journal, gone())
+    let_fail(journal, build_store_error())
     may_end = asyncio.Event()
 
     async def work(begin):
@@ -350,7 +350,7 @@ async def test_a_cancellation_waits_for_the_only_copy_of_a_result(journal):
         attempts.append(1)
         if len(attempts) == 1:
             loop.call_soon_threadsafe(task.cancel)
-            raise gone()
+            raise build_store_error()
         original(*arguments, **options)
 
     journal.finish = finish

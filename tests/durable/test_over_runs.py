@@ -103,16 +103,16 @@ async def test_a_run_is_cancelled_and_retried_any_number_of_times(tmp_path):
     """Each time there is one open request, and the call after it is held back."""
     shop = Shop(tmp_path)
     async with shop.open() as durable:
-        seen = set()
+        request_ids = set()
         for _ in range(3):
             run = await durable.run("Pay.", id="a")
             assert {request.id for request in open_store(shop).pending()} == {request.id for request in run.requests}
-            seen |= {request.id for request in run.requests}
+            request_ids |= {request.id for request in run.requests}
             await durable.cancel("a")
             await durable.retry("a")
         while (run := await durable.run("Pay.", id="a")).status == "waiting":
             await durable.resume("a", approve(run))
-        assert (run.text, len(seen)) == ("done", 3)
+        assert (run.text, len(request_ids)) == ("done", 3)
     assert shop.paid == ["A", "B"]
 
 
@@ -165,9 +165,9 @@ async def test_a_request_that_is_made_after_the_cancellation_is_withdrawn(tmp_pa
         add = store.add_call
 
         def cancel_and_add(record, *args, **options):
-            kept = add(record, *args, **options)
+            result = add(record, *args, **options)
             durable.host._journal.cancel("a", "", now=time.time())
-            return kept
+            return result
 
         store.add_call = cancel_and_add
         run = await durable.run("Pay.", id="a")

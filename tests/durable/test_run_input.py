@@ -56,7 +56,7 @@ async def test_a_run_keeps_its_principal(tmp_path):
 
 
 async def test_a_worker_gives_a_run_no_principal(tmp_path):
-    """A run that was started without a principal has none, whatever the session of the worker's agent says."""
+    """A run that was started without a principal has none, also if the session of the worker's agent has one."""
     async with Shop(tmp_path).open() as durable:
         await durable.start("pay", id="a")
     async with Shop(tmp_path, session=build_session("bob")).open() as durable:

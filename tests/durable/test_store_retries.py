@@ -26,14 +26,14 @@ class Database:
         return "written"
 
 
-def gone():
+def build_store_error():
     """Return the error of a database that is gone."""
     return DurableError("the database is gone", why="store")
 
 
 async def test_a_database_that_comes_back_is_waited_for(caplog):
     """The log says what could not be written."""
-    database = Database(gone(), gone())
+    database = Database(build_store_error(), build_store_error())
     assert await persist(database.write, "the end") == "written"
     assert (database.attempts, caplog.text.count("the end could not be written, and is tried again")) == (3, 2)
 
@@ -49,7 +49,7 @@ async def test_any_other_error_is_raised_at_once():
 async def test_the_last_attempt_raises_its_error(monkeypatch):
     """The waiting has an end."""
     monkeypatch.setattr(store_retries, "_WAITS_SECONDS", (0.0, 0.0))
-    database = Database(*(gone() for _ in range(9)))
+    database = Database(*(build_store_error() for _ in range(9)))
     with pytest.raises(DurableError, match="is gone"):
         await persist(database.write, "the end")
     assert database.attempts == 3
@@ -59,7 +59,7 @@ async def test_a_process_that_has_to_end_does_not_wait_for_long(monkeypatch):
     """There are a few more attempts, and then the error. A supervisor would kill the process otherwise."""
     monkeypatch.setattr(store_retries, "_WAITS_SECONDS", (1000.0, 1000.0))
     monkeypatch.setattr(store_retries, "_LOOK_SECONDS", 0.01)
-    database = Database(*(gone() for _ in range(9)))
+    database = Database(*(build_store_error() for _ in range(9)))
     with pytest.raises(DurableError, match="is gone"):
         await persist(database.write, "the end", is_ending=lambda: True, ending_seconds=0.02)
     assert database.attempts == 2

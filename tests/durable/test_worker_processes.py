@@ -25,7 +25,7 @@ ROOT = SCRIPT.parents[2]
 
 
 @contextlib.contextmanager
-def started(folder, *arguments, **options):
+def start_process(folder, *arguments, **options):
     """Start a process, and end it at the end of the block."""
     environment = {**os.environ, **options, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(  # noqa: S603 -- our own script
@@ -57,7 +57,7 @@ def results_of(run):
     return [result.text for message in run.messages if isinstance(message, ToolMessage) for result in message.results]
 
 
-def expected_notes(run_id):
+def build_expected_notes(run_id):
     """Return the notes of a run, each once."""
     return [f"{run_id} {number}" for number in range(1, NOTE_COUNT + 1)]
 
@@ -68,13 +68,13 @@ async def test_a_killed_worker_is_replaced_and_no_note_is_doubled(tmp_path, plac
     options = {"DIE": place, "TAKEOVER": "2"}
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
-        with started(tmp_path, "work", **options) as first, started(tmp_path, "work", **options) as second:
+        with start_process(tmp_path, "work", **options) as first, start_process(tmp_path, "work", **options) as second:
             await wait_until(lambda: first.poll() or second.poll())
             died_at = time.time()
             run = durable.read_run(await wait_for_status(durable.host, "a", "done"))
         begun_at = [event.at for event in await durable.events("a") if event.kind == "activated"]
     was_lost = place == "before 2"
-    assert read_notes(tmp_path) == [note for note in expected_notes("a") if not (was_lost and note == "a 2")]
+    assert read_notes(tmp_path) == [note for note in build_expected_notes("a") if not (was_lost and note == "a 2")]
     cut = ["may or may not have happened" in text for text in results_of(run)]
     assert cut == [False, place != "reply 3", False]
     assert len(begun_at) == 2
@@ -87,11 +87,11 @@ async def test_a_frozen_worker_is_taken_over_and_writes_nothing_when_it_wakes_up
         await durable.start("a", id="a")
         with (
             holding(tmp_path / "hold") as release,
-            started(tmp_path, "work", HOLD="reply 2", NAME="frozen", TAKEOVER="1.5") as first,
+            start_process(tmp_path, "work", HOLD="reply 2", NAME="frozen", TAKEOVER="1.5") as first,
         ):
             await wait_until(lambda: has_place(tmp_path, "frozen reply 2"))
             first.send_signal(signal.SIGSTOP)
-            with started(tmp_path, "work", TAKEOVER="1.5"):
+            with start_process(tmp_path, "work", TAKEOVER="1.5"):
                 await wait_until(lambda: len(durable.host._journal.read_workers()) == 2)
                 seen_at = time.time()
                 row = await wait_for_status(durable.host, "a", "done")
@@ -102,52 +102,55 @@ async def test_a_frozen_worker_is_taken_over_and_writes_nothing_when_it_wakes_up
         assert (await durable.get("a")).epoch == row.epoch == 2
         begun_at = [event.at for event in await durable.events("a") if event.kind == "activated"]
     assert begun_at[1] - seen_at < 15
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
 
 
 async def test_a_worker_that_is_told_to_end_gives_its_run_back_between_two_steps(tmp_path):
     """SIGTERM lets the call that is under way end. Its result is kept, and another worker goes on at once."""
     async with build_durable(tmp_path) as durable:
         await durable.start("a", id="a")
-        with holding(tmp_path / "hold") as release, started(tmp_path, "work", HOLD="after 2", NAME="first") as first:
+        with (
+            holding(tmp_path / "hold") as release,
+            start_process(tmp_path, "work", HOLD="after 2", NAME="first") as first,
+        ):
             await wait_until(lambda: has_place(tmp_path, "first after 2"))
             first.send_signal(signal.SIGTERM)
             release()
             assert await wait_for_exit(first) == 0
         row = await durable.get("a")
         assert (row.status, row.lives) == ("queued", 0)
-        with started(tmp_path, "work"):
+        with start_process(tmp_path, "work"):
             run = durable.read_run(await wait_for_status(durable.host, "a", "done"))
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
     assert not any("may or may not" in text for text in results_of(run))
 
 
 async def test_a_run_of_a_killed_caller_is_continued_by_the_same_id(tmp_path):
     """`run` with the same id goes on at once where the killed process of this machine was."""
-    with started(tmp_path, "run", "a", DIE="reply 3") as first:
+    with start_process(tmp_path, "run", "a", DIE="reply 3") as first:
         assert await wait_for_exit(first) == -signal.SIGKILL
     async with build_durable(tmp_path) as durable:
         run = await durable.run("a", id="a")
     assert run.status == "done"
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
 
 
 async def test_a_run_of_a_killed_caller_is_continued_by_a_worker(tmp_path):
     """A worker takes over runs that had no job."""
-    with started(tmp_path, "run", "a", DIE="reply 3") as first:
+    with start_process(tmp_path, "run", "a", DIE="reply 3") as first:
         assert await wait_for_exit(first) == -signal.SIGKILL
     async with build_durable(tmp_path) as durable:
-        with started(tmp_path, "work", TAKEOVER="2"):
+        with start_process(tmp_path, "work", TAKEOVER="2"):
             await wait_for_status(durable.host, "a", "done")
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
 
 
 async def test_a_run_that_kills_its_process_again_and_again_is_stopped(tmp_path):
     """After `max_lives` activations that were cut off, the run fails and says so."""
     for _ in range(3):
-        with started(tmp_path, "run", "a", DIE="reply 2", DIE_ALWAYS="1") as process:
+        with start_process(tmp_path, "run", "a", DIE="reply 2", DIE_ALWAYS="1") as process:
             assert await wait_for_exit(process) == -signal.SIGKILL
-    with started(tmp_path, "run", "a", DIE="reply 2", DIE_ALWAYS="1") as process:
+    with start_process(tmp_path, "run", "a", DIE="reply 2", DIE_ALWAYS="1") as process:
         assert await wait_for_exit(process) == 0
         output = process.stdout.read()
     assert output.startswith("failed")
@@ -160,17 +163,17 @@ async def test_an_approval_is_given_while_no_worker_is_alive(tmp_path):
     async with build_durable(tmp_path, mode="default") as durable:
         await durable.start("a", id="a")
         for number in range(1, NOTE_COUNT + 1):
-            with started(tmp_path, "work", MODE="default"):
+            with start_process(tmp_path, "work", MODE="default"):
                 row = await wait_for_status(durable.host, "a", "waiting")
-            assert read_notes(tmp_path) == expected_notes("a")[: number - 1]
+            assert read_notes(tmp_path) == build_expected_notes("a")[: number - 1]
             (request,) = durable.read_run(row).requests
             await durable.decide("a", {request.id: Decision.approve(by="ada")})
-            with started(tmp_path, "work", MODE="default"):
+            with start_process(tmp_path, "work", MODE="default"):
                 await wait_until(lambda: len(read_notes(tmp_path)) == number)  # noqa: B023 -- it is called in this turn
                 await wait_for_status(durable.host, "a", "waiting", "done")
         row = await durable.get("a")
     assert row.status == "done"
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
 
 
 async def test_a_cancellation_reaches_a_worker_in_another_process(tmp_path):
@@ -179,7 +182,7 @@ async def test_a_cancellation_reaches_a_worker_in_another_process(tmp_path):
         await durable.start("a", id="a")
         with (
             holding(tmp_path / "hold") as release,
-            started(tmp_path, "work", HOLD="reply 2", NAME="first", TAKEOVER="1") as first,
+            start_process(tmp_path, "work", HOLD="reply 2", NAME="first", TAKEOVER="1") as first,
         ):
             await wait_until(lambda: has_place(tmp_path, "first reply 2"))
             await durable.cancel("a", "enough")
@@ -189,16 +192,16 @@ async def test_a_cancellation_reaches_a_worker_in_another_process(tmp_path):
             first.send_signal(signal.SIGTERM)
             assert await wait_for_exit(first) == 0
         assert (await durable.get("a")).status == "cancelled"
-    assert read_notes(tmp_path) == ["a 1", *expected_notes("b")]
+    assert read_notes(tmp_path) == ["a 1", *build_expected_notes("b")]
 
 
 async def test_two_processes_that_run_the_same_id_do_it_once(tmp_path):
     """Both return the outcome."""
-    with started(tmp_path, "run", "a") as first, started(tmp_path, "run", "a") as second:
+    with start_process(tmp_path, "run", "a") as first, start_process(tmp_path, "run", "a") as second:
         for process in (first, second):
             assert await wait_for_exit(process) == 0
             assert process.stdout.read().startswith("done")
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
 
 
 @pytest.mark.parametrize("place", ["after 2", "reply 3"])
@@ -207,13 +210,13 @@ async def test_a_killed_worker_is_replaced_on_postgresql(tmp_path, postgres_url,
     options = {"DIE": place, "TAKEOVER": "2", "DATABASE": postgres_url, "MODE": "default"}
     async with build_durable(tmp_path, mode="default", database=postgres_url) as durable:
         await durable.start("a", id="a")
-        with started(tmp_path, "work", **options), started(tmp_path, "work", **options):
+        with start_process(tmp_path, "work", **options), start_process(tmp_path, "work", **options):
             while (row := await wait_for_status(durable.host, "a", "waiting", "done")).status == "waiting":
                 (request,) = durable.read_run(row).requests
                 await durable.decide("a", {request.id: Decision.approve(by="ada")})
                 await wait_for_change(durable.host, row)
         run = durable.read_run(row)
-    assert read_notes(tmp_path) == expected_notes("a")
+    assert read_notes(tmp_path) == build_expected_notes("a")
     cut = ["may or may not have happened" in text for text in results_of(run)]
     assert cut == [False, place == "after 2", False]
     assert not list(tmp_path.glob("*.sqlite"))

@@ -217,8 +217,8 @@ class FaultyBeats:
 
 def test_a_heart_goes_on_after_errors(caplog):
     """A database that is gone for a while, and an error of the host, stop no heart. The log says it once."""
-    gone = DurableError("the database is gone", why="store")
-    journal = FaultyBeats([None, gone, gone, RuntimeError("a bug"), None])
+    store_error = DurableError("the database is gone", why="store")
+    journal = FaultyBeats([None, store_error, store_error, RuntimeError("a bug"), None])
     heart = Heart(journal, "w", observe(Clock()), beat_seconds=0.001, describe=dict, on_beat=lambda: None)
     heart.start()
     heart.start()

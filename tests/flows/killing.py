@@ -137,10 +137,10 @@ class FlowPlace(Place):
             violations.append(f"after {kills} kills these were undone again: {undone}")
         standing = sorted(path.name.rpartition(",run,")[0] for path in self.standing.iterdir())
         is_in_doubt = any(MAYBE in problem for problem in outcome["problems"])
-        wanted = [name for name in EXPECTED if name != "sell,1,0"] if is_in_doubt else EXPECTED
+        expected = [name for name in EXPECTED if name != "sell,1,0"] if is_in_doubt else EXPECTED
         if not is_in_doubt and "Sold(text='second')" not in outcome["end"]:
             violations.append(f"the run ended as {outcome['end']}")
-        if [name for name in standing if name != "sell,1,0" or not is_in_doubt] != wanted:
+        if [name for name in standing if name != "sell,1,0" or not is_in_doubt] != expected:
             violations.append(f"these stand: {standing}")
         if outcome["cuts"] > kills * 3 or (kills == 0 and is_in_doubt):
             violations.append(f"after {kills} kills {outcome['cuts']} calls may have happened")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from typing_extensions import TypeAliasType
 
@@ -80,18 +78,18 @@ async def test_a_tool_can_be_a_step(name):
 
 async def test_a_step_gets_resources_and_the_context():
     """`Inject` and `Context` work as in every tool, in the check and in the undo too."""
-    flow, seen = Flow("resources"), []
+    flow, calls = Flow("resources"), []
 
     def check(before, after, words: Inject[list], context: Context):
-        seen.append((words, context.call.name))
+        calls.append((words, context.call.name))
 
     @flow.step(check=check)
     async def build(part: Part, words: Inject[list], context: Context, problems: Inject[Problems]) -> Built:
-        seen.append((words, context.call.name, tuple(problems)))
+        calls.append((words, context.call.name, tuple(problems)))
         return Built(part.number)
 
     assert await flow.run(Part(1), resources={list: ["a"]}) == Built(1)
-    assert seen == [(["a"], "build", ()), (["a"], "build.check")]
+    assert calls == [(["a"], "build", ()), (["a"], "build.check")]
 
 
 async def test_a_missing_resource_is_named(release):
@@ -167,15 +165,15 @@ async def test_none_and_plain_values_are_types_too():
 
 async def test_a_step_that_raises_is_tried_again_and_fails():
     """The exception is a problem for the next attempt."""
-    flow, seen = Flow("raising"), []
+    flow, problems_of_attempts = Flow("raising"), []
 
     @flow.step(attempts=2)
     def build(part: Part, problems: Inject[Problems]) -> Built:
-        seen.append(list(problems))
+        problems_of_attempts.append(list(problems))
         raise ToolError("no compiler")
 
     assert await flow.run(Part(1)) == Failed("build", ("no compiler",), left=("build",))
-    assert seen == [[], ["no compiler"]]
+    assert problems_of_attempts == [[], ["no compiler"]]
 
 
 async def test_a_transient_failure_is_retried_by_the_dispatcher():
@@ -316,160 +314,6 @@ async def test_the_session_is_that_of_the_caller(release):
     assert sessions == ["s1", "s1"]
 
 
-# Lists.
-
-
-async def test_a_list_runs_a_step_for_each_item_and_joins():
-    """The items run at the same time, because the step reads only, and the results are in their order."""
-    flow, running, most = Flow[Released]("lists"), [], []
-
-    @flow.step(read_only=True)
-    async def split(task: Task) -> list[Part]:
-        return [Part(number) for number in range(4)]
-
-    @flow.step(read_only=True)
-    async def build(part: Part) -> Built:
-        running.append(part.number)
-        most.append(len(running))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        running.remove(part.number)
-        return Built(part.number * 10)
-
-    @flow.step
-    async def join(built: list[Built]) -> Released:
-        return Released(str([one.number for one in built]))
-
-    assert await flow.run(Task()) == Released("[0, 10, 20, 30]")
-    assert max(most) > 1
-
-
-@pytest.mark.parametrize(
-    ("safe", "together"),
-    [
-        (True, True),
-        (False, False),
-        (lambda arguments: arguments["part"].number < 3, True),
-        (lambda arguments: arguments["part"].number < 2, False),
-    ],
-)
-async def test_items_run_together_only_if_that_is_safe(safe, together):
-    """A step that changes something runs alone, unless its author states that it is safe beside itself."""
-    flow, running, most = Flow("lists"), [], []
-
-    @flow.step(read_only=True)
-    async def split(task: Task) -> list[Part]:
-        return [Part(1), Part(2)]
-
-    @flow.step(concurrency_safe=safe)
-    async def build(part: Part) -> Built:
-        running.append(1)
-        most.append(len(running))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        running.pop()
-        return Built(part.number)
-
-    assert await flow.run(Task()) == [Built(1), Built(2)]
-    assert (max(most) > 1) is together
-
-
-async def test_an_empty_list_is_joined_at_once():
-    """There is nothing to run."""
-    flow = Flow[list[Built]]("empty")
-
-    @flow.step
-    def split(task: Task) -> list[Part]:
-        return []
-
-    @flow.step
-    def build(part: Part) -> Built:
-        raise AssertionError
-
-    assert await flow.run(Task()) == []
-
-
-async def test_a_value_that_has_no_json_form_cannot_begin():
-    """The message names the type."""
-    flow = Flow("start")
-
-    @flow.step
-    def plan(task: Task) -> Plan:
-        return Plan()
-
-    with pytest.raises(ValueError, match="this `Task` has no JSON form"):
-        await flow.run(Task(object()))
-
-
-async def test_an_alias_names_its_types():
-    """As `type Ends = Released | Rejected` does."""
-    flow = Flow("alias")
-    ends = TypeAliasType("ends", "Released | Rejected")
-
-    def plan(task: Task):
-        return Released("1")
-
-    plan.__annotations__["return"] = ends
-    flow.step(plan)
-    assert flow.graph.list_ends() == ["Released", "Rejected"]
-    assert await flow.run(Task()) == Released("1")
-
-
-async def test_memory_keeps_replies_too():
-    """`MemorySteps` is a `Steps` for anything that asks a model."""
-    steps, asked = MemorySteps(), []
-
-    async def ask():
-        asked.append(1)
-        return "a reply"
-
-    assert [await steps.reply("run/reply/1", ask), await steps.reply("run/reply/1", ask)] == ["a reply"] * 2
-    assert asked == [1]
-
-
-async def test_an_item_that_fails_names_itself():
-    """The others have run, and are named as what is left."""
-    flow = Flow("lists")
-
-    @flow.step(read_only=True)
-    def split(task: Task) -> list[Part]:
-        return [Part(1), Part(2), Part(3)]
-
-    @flow.step
-    def build(part: Part) -> Built:
-        if part.number == 2:
-            raise ToolError("broken")
-        return Built(part.number)
-
-    outcome = await flow.run(Task())
-    assert outcome == Failed(
-        "build", ("build (item 2): broken",), left=("build (item 1)", "build (item 3)", "build (item 2)")
-    )
-
-
-async def test_an_error_in_one_item_stops_the_others():
-    """An exception that the dispatcher raises leaves no task behind."""
-    flow, ended = Flow("lists"), []
-
-    @flow.step(read_only=True)
-    def split(task: Task) -> list[Part]:
-        return [Part(1), Part(2)]
-
-    @flow.step(read_only=True)
-    async def build(part: Part) -> Built:
-        if part.number == 2:
-            raise RuntimeError("bug")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(part.number)
-        return Built(1)
-
-    with pytest.raises(RuntimeError, match="bug"):
-        await flow.run(Task(), dispatcher=Dispatcher(Catalog(), raise_bugs=True))
-    assert ended == [1]
-
-
 # Options.
 
 
@@ -595,3 +439,41 @@ async def test_a_result_that_waits_for_nothing_is_a_failure(name):
     assert isinstance(outcome, Failed)
     assert f"`{name}` waits for an answer, but has no request" in outcome.problems[-1]
     assert outcome.left == (("edit",) if name == "edit.undo" else ())
+
+
+async def test_a_value_that_has_no_json_form_cannot_begin():
+    """The message names the type."""
+    flow = Flow("start")
+
+    @flow.step
+    def plan(task: Task) -> Plan:
+        return Plan()
+
+    with pytest.raises(ValueError, match="this `Task` has no JSON form"):
+        await flow.run(Task(object()))
+
+
+async def test_an_alias_names_its_types():
+    """As `type Ends = Released | Rejected` does."""
+    flow = Flow("alias")
+    ends = TypeAliasType("ends", "Released | Rejected")
+
+    def plan(task: Task):
+        return Released("1")
+
+    plan.__annotations__["return"] = ends
+    flow.step(plan)
+    assert flow.graph.list_ends() == ["Released", "Rejected"]
+    assert await flow.run(Task()) == Released("1")
+
+
+async def test_memory_keeps_replies_too():
+    """`MemorySteps` is a `Steps` for anything that asks a model."""
+    steps, questions = MemorySteps(), []
+
+    async def ask():
+        questions.append(1)
+        return "a reply"
+
+    assert [await steps.reply("run/reply/1", ask), await steps.reply("run/reply/1", ask)] == ["a reply"] * 2
+    assert questions == [1]

@@ -263,7 +263,7 @@ async def test_each_item_of_a_list_has_agents_of_its_own(shop):
 
     @flow.step
     def pack(built: list[Built]) -> Released:
-        return Released(str([one.number for one in built]))
+        return Released(str([part.number for part in built]))
 
     waiting = await flow.run(Task())
     assert len(waiting.requests) == 3

@@ -1,4 +1,4 @@
-"""The type of a value is that of the object which the step returned, whatever hooks do with its JSON."""
+"""The type of a value is that of the object which the step returned, also if hooks change its JSON."""
 
 from __future__ import annotations
 

@@ -128,11 +128,11 @@ async def test_items_wait_for_the_item_before_them():
     """If they run one after the other, nothing is changed before the item that comes first."""
     built = []
     flow = build_items(built)
-    outcome, asked = await flow.run(Task()), []
+    outcome, questions = await flow.run(Task()), []
     while isinstance(outcome, Waiting):
-        asked.append((outcome.requests[0].arguments["part"]["number"], list(built)))
+        questions.append((outcome.requests[0].arguments["part"]["number"], list(built)))
         outcome = await flow.resume(outcome, {outcome.requests[0].id: Decision.approve()})
-    assert asked == [(1, []), (3, [1, 2])]
+    assert questions == [(1, []), (3, [1, 2])]
     assert outcome == [Built(1), Built(2), Built(3)]
 
 
@@ -153,7 +153,7 @@ async def test_no_item_starts_after_one_that_has_halted_the_flow(concurrency_saf
 
 async def test_the_requests_of_a_flow_that_has_ended_are_withdrawn():
     """The flow does not wait for an answer that cannot help, and a later approval runs nothing."""
-    built, seen = [], []
+    built, requests = [], []
     flow = build_items(built, approval=lambda arguments: arguments["part"].number == 1, concurrency_safe=True)
 
     class Hook:
@@ -161,14 +161,14 @@ async def test_the_requests_of_a_flow_that_has_ended_are_withdrawn():
             return Halt("enough") if call.name == "build" and call.arguments["part"]["number"] == 3 else Proceed()
 
         def after(self, call, result):
-            seen.extend([] if result.request is None else [result.request])
+            requests.extend([] if result.request is None else [result.request])
             return result
 
     dispatcher = Dispatcher(Catalog(), hooks=[Hook()])
     outcome = await flow.run(Task(), dispatcher=dispatcher)
     assert (outcome.step, outcome.problems) == ("build", ("build (item 3): enough",))
     with pytest.raises(ApprovalError, match="was denied"):
-        await dispatcher.extended(flow.catalog).resume(seen[0].id, Decision.approve())
+        await dispatcher.extended(flow.catalog).resume(requests[0].id, Decision.approve())
     assert built == [2]
 
 
@@ -237,11 +237,11 @@ async def test_checks_and_undos_may_have_to_be_approved():
         return Edited("")
 
     dispatcher = Dispatcher(Catalog(), permissions=Permissions("default", ["ask edit.check"]))
-    outcome, asked = await flow.run(Task(), dispatcher=dispatcher), []
+    outcome, questions = await flow.run(Task(), dispatcher=dispatcher), []
     while isinstance(outcome, Waiting):
-        asked.append(outcome.requests[0].tool)
+        questions.append(outcome.requests[0].tool)
         outcome = await flow.resume(outcome, {outcome.requests[0].id: Decision.approve()})
-    assert asked == ["edit", "edit.check", "edit.undo"]
+    assert questions == ["edit", "edit.check", "edit.undo"]
     assert outcome == Failed("edit", ("wrong",))
     assert log == ["undo"]
 
@@ -267,12 +267,12 @@ async def test_an_undo_on_the_way_back_may_have_to_be_approved():
         return Released("1")
 
     dispatcher = Dispatcher(Catalog(), permissions=Permissions("auto", ["ask build.undo"]))
-    outcome, asked = await flow.run(Task(), dispatcher=dispatcher), []
+    outcome, questions = await flow.run(Task(), dispatcher=dispatcher), []
     while isinstance(outcome, Waiting):
-        asked += [request.arguments["before"]["value"]["number"] for request in outcome.requests]
+        questions += [request.arguments["before"]["value"]["number"] for request in outcome.requests]
         outcome = await flow.resume(outcome, {outcome.requests[0].id: Decision.approve()})
     assert outcome == Released("1")
-    assert asked == [2, 1]
+    assert questions == [2, 1]
     assert log == ["build 1", "build 2", "undo 2", "undo 1", "build 1", "build 2"]
 
 

@@ -72,14 +72,14 @@ class Holding:
 
 async def test_the_result_of_the_outer_hook_counts():
     """It is copied, because the hook may return the same object for every call."""
-    kept = ToolResult("kept")
-    dispatcher = Dispatcher(Catalog(double), hooks=[Holding(kept), Named("inner", [])])
+    held_result = ToolResult("kept")
+    dispatcher = Dispatcher(Catalog(double), hooks=[Holding(held_result), Named("inner", [])])
     first = await dispatcher.call("double", {"number": 4})
     second = await dispatcher.call("double", {"number": 5})
     assert (first.text, first.tool, first.attempts) == ("kept", "double", 1)
-    assert first is not kept
+    assert first is not held_result
     assert first is not second
-    assert kept.tool == ""
+    assert held_result.tool == ""
 
 
 async def test_a_hook_that_returns_nothing_fails():

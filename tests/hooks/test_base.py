@@ -56,11 +56,11 @@ async def test_a_hook_may_be_about_agents_alone(catalog):
 
 def test_there_is_only_one_way_to_proceed():
     """Copies are the same object, which is quick to make and to compare."""
-    said = Proceed()
-    copies = [Proceed(), copy.copy(said), copy.deepcopy([said])[0], pickle.loads(pickle.dumps(said))]
-    assert all(each is said for each in copies)
-    assert isinstance(said, Proceed)
-    assert repr(said) == "Proceed()"
+    proceed = Proceed()
+    copies = [Proceed(), copy.copy(proceed), copy.deepcopy([proceed])[0], pickle.loads(pickle.dumps(proceed))]
+    assert all(outcome is proceed for outcome in copies)
+    assert isinstance(proceed, Proceed)
+    assert repr(proceed) == "Proceed()"
     with pytest.raises(TypeError):
         Proceed("anyway")
 
@@ -201,12 +201,12 @@ async def test_run_may_be_awaited_several_times_at_once_under_a_limit():
 
 async def test_what_a_hook_changes_deep_inside_stays_with_it(catalog):
     """Copies go all the way down, also of what Modify is given."""
-    kept = {"items": [1]}
+    arguments_of_hook = {"items": [1]}
 
     class Keeps:
         def before(self, call):
             call.arguments["items"].append(2)
-            return Modify(kept)
+            return Modify(arguments_of_hook)
 
     class Spoils:
         def before(self, call):
@@ -219,7 +219,7 @@ async def test_what_a_hook_changes_deep_inside_stays_with_it(catalog):
 
     arguments = {"items": [0]}
     await Dispatcher(catalog, hooks=[Keeps(), Spoils()]).call("act", arguments)
-    assert (arguments, kept) == ({"items": [0]}, {"items": [1]})
+    assert (arguments, arguments_of_hook) == ({"items": [0]}, {"items": [1]})
 
 
 def test_calls_that_mean_the_same_have_the_same_digest(catalog):

@@ -57,7 +57,7 @@ async def test_an_equal_call_is_answered_from_memory(shop):
     first = await dispatcher.call("price", {"item": "tea"})
     forms = [{"unit": "piece", "item": "tea"}, '{"item": "tea"}']
     again = [await dispatcher.call("cost", form, id="x") for form in forms]
-    assert [each.value for each in again] == [first.value] * 2
+    assert [result.value for result in again] == [first.value] * 2
     assert (again[0].attempts, again[0].call_id, shop.asked) == (0, "x", ["tea"])
 
 

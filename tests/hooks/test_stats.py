@@ -43,13 +43,13 @@ async def test_a_snapshot_counts_calls_failures_retries_and_sizes():
     await dispatcher.call("act", {})
     await dispatcher.call("nope1")
     await dispatcher.call("nope2")
-    known, unknown = stats.snapshot()
-    assert (known.tool, known.calls, known.failures, known.retries) == ("act", 4, {"failed": 1, "bad_args": 1}, 1)
-    assert known.cost == 1.5
-    assert known.tokens == -(-known.chars // 4)
-    assert (unknown.tool, unknown.calls, unknown.failures) == ("(unknown)", 2, {"not_found": 2})
+    first, second = stats.snapshot()
+    assert (first.tool, first.calls, first.failures, first.retries) == ("act", 4, {"failed": 1, "bad_args": 1}, 1)
+    assert first.cost == 1.5
+    assert first.tokens == -(-first.chars // 4)
+    assert (second.tool, second.calls, second.failures) == ("(unknown)", 2, {"not_found": 2})
     await dispatcher.call("act", {"how": "fail"})
-    assert known.failures == {"failed": 1, "bad_args": 1}
+    assert first.failures == {"failed": 1, "bad_args": 1}
 
 
 async def test_percentiles_are_of_the_last_calls_that_ran():
@@ -152,7 +152,11 @@ async def test_further_tools_are_counted_together():
     dispatcher = Dispatcher(catalog, hooks=[stats])
     for name in ("one", "two", "three", "four", "two", "three"):
         await dispatcher.call(name)
-    assert [(each.tool, each.calls) for each in stats.snapshot()] == [("one", 1), ("two", 2), ("(others)", 3)]
+    assert [(tool_stats.tool, tool_stats.calls) for tool_stats in stats.snapshot()] == [
+        ("one", 1),
+        ("two", 2),
+        ("(others)", 3),
+    ]
 
 
 def test_there_are_numbers_for_one_tool_at_least():

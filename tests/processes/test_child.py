@@ -1,4 +1,4 @@
-"""Child processes are read, stopped and reaped, whatever they do."""
+"""Child processes are read, stopped and reaped, also if they misbehave."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_pipe_is_read(stop):
 
 
 def test_a_child_without_input_has_an_empty_one(stop):
-    """It waits for nobody."""
+    """It waits for no process."""
     assert run_child(shell("cat", Received()), stop[0]) == ChildOutcome(0, None)
 
 
@@ -102,7 +102,7 @@ def test_output_after_the_end_is_read_if_the_caller_waits(stop, linger_seconds, 
 
 
 def test_an_error_of_the_caller_ends_the_child(stop):
-    """No process is left that nobody reads."""
+    """No process is left that is not read."""
     pids = []
 
     def fail(name: str, data: bytes) -> None:

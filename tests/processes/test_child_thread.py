@@ -36,7 +36,7 @@ async def test_a_stop_reaches_the_thread():
     assert thread.is_over
 
 
-async def test_whoever_is_cancelled_stops_it_first():
+async def test_cancelled_caller_stops_the_child_first():
     """When the cancellation arrives, the child is over."""
     thread = start(wait_for_stop)
     waiting = asyncio.ensure_future(thread.wait_for_outcome())

@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     from openai.types import chat
     from openai.types.responses.response_input_item_param import ResponseInputItemParam
 
-__all__ = ["judged"]
+__all__ = ["validate_messages"]
 
 _PLACES = {"anthropic": "messages", "openai": "messages", "openai_responses": "input", "gemini": "contents"}
 # One type a role: in their union, the first member to try uses up what iterables hold.
@@ -35,7 +35,7 @@ _ROLES: dict[str, dict[str, Any]] = {
 }
 
 
-def judged(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+def validate_messages(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages of *body*, which the official client's types have taken without losing anything."""
     messages = body[_PLACES[name]]
     for message in messages:
@@ -45,8 +45,8 @@ def judged(name: str, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _through(name: str, message: dict[str, Any]) -> Any:
     if name == "gemini":
-        made = gemini_types.Content.model_validate(message)
-        return json.loads(made.model_dump_json(by_alias=True, exclude_unset=True))
+        content = gemini_types.Content.model_validate(message)
+        return json.loads(content.model_dump_json(by_alias=True, exclude_unset=True))
     adapter = _adapter(ResponseInputItemParam if name == "openai_responses" else _ROLES[name][message["role"]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pydantic's, of iterables that it turns into lists

@@ -20,7 +20,7 @@ from toolkit.providers import (
 
 from .stub import KEY, Stub
 
-__all__ = ["NAMES", "ask", "catalog", "hello", "provider"]
+__all__ = ["NAMES", "ask", "build_provider", "catalog", "hello"]
 
 _PROVIDERS: dict[str, tuple[Any, str, str]] = {
     "anthropic": (AnthropicProvider, "claude-test", ""),
@@ -31,7 +31,7 @@ _PROVIDERS: dict[str, tuple[Any, str, str]] = {
 NAMES = list(_PROVIDERS)
 
 
-def provider(name: str, stub: Stub | None = None, *, slept: list[float] | None = None, **options: Any) -> Any:
+def build_provider(name: str, stub: Stub | None = None, *, slept: list[float] | None = None, **options: Any) -> Any:
     """The provider of this name at *stub*; the waits that it would have made go to *slept*."""
     kind, model, path = _PROVIDERS[name]
     waits = [] if slept is None else slept
@@ -46,19 +46,19 @@ def provider(name: str, stub: Stub | None = None, *, slept: list[float] | None =
 
 def catalog() -> Catalog:
     """Two tools, one with a dot in its name."""
-    made = Catalog()
+    tools = Catalog()
 
-    @made.tool(read_only=True, name="files.read")
+    @tools.tool(read_only=True, name="files.read")
     def read(path: str, limit: int = 10) -> str:
         """Read a file."""
         return f"{path} {limit}"
 
-    @made.tool(read_only=True)
+    @tools.tool(read_only=True)
     def now() -> str:
         """Tell the time."""
         return "noon"
 
-    return made
+    return tools
 
 
 def hello(**fields: Any) -> Request:
@@ -66,10 +66,10 @@ def hello(**fields: Any) -> Request:
     return Request(messages=(UserMessage.of("Hello"),), **fields)
 
 
-async def ask(asked: Any, request: Request, *, stream: bool) -> tuple[str, Reply]:
+async def ask(provider: Any, request: Request, *, stream: bool) -> tuple[str, Reply]:
     """What was shown while the answer came, and the answer."""
     if not stream:
-        return "", await asked.reply(request)
-    events = [event async for event in asked.stream(request)]
+        return "", await provider.reply(request)
+    events = [event async for event in provider.stream(request)]
     assert all(isinstance(event, TextDelta) for event in events[:-1])
     return "".join(event.text for event in events[:-1]), events[-1]

@@ -48,30 +48,30 @@ async def send(name: str, url: str, body: dict[str, Any]) -> None:
 
 
 async def _anthropic(url: str, stream: bool) -> Understood:
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "model": "claude-test",
         "max_tokens": 100,
         "messages": [{"role": "user", "content": "Hello"}],
     }
     async with anthropic.AsyncAnthropic(api_key=KEY, base_url=url, max_retries=0) as client:
         if stream:
-            async with client.messages.stream(**asked) as events:
+            async with client.messages.stream(**options) as events:
                 message = await events.get_final_message()
         else:
-            message = await client.messages.create(**asked)
+            message = await client.messages.create(**options)
     assert (message.usage.input_tokens, message.usage.cache_read_input_tokens, message.usage.output_tokens) == (6, 3, 7)
     text = "".join(block.text for block in message.content if block.type == "text")
     return text, [(block.name, block.input) for block in message.content if block.type == "tool_use"]
 
 
 async def _openai(url: str, stream: bool) -> Understood:
-    asked: dict[str, Any] = {"model": "gpt-test", "messages": [{"role": "user", "content": "Hello"}]}
+    options: dict[str, Any] = {"model": "gpt-test", "messages": [{"role": "user", "content": "Hello"}]}
     async with openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0) as client:
         if stream:
-            async with client.chat.completions.stream(**asked, stream_options={"include_usage": True}) as events:
+            async with client.chat.completions.stream(**options, stream_options={"include_usage": True}) as events:
                 completion: Any = await events.get_final_completion()
         else:
-            completion = await client.chat.completions.create(**asked)
+            completion = await client.chat.completions.create(**options)
     assert (completion.usage.prompt_tokens, completion.usage.completion_tokens) == (11, 7)
     message = completion.choices[0].message
     calls = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
@@ -79,13 +79,13 @@ async def _openai(url: str, stream: bool) -> Understood:
 
 
 async def _openai_responses(url: str, stream: bool) -> Understood:
-    asked: dict[str, Any] = {"model": "gpt-test", "input": "Hello"}
+    options: dict[str, Any] = {"model": "gpt-test", "input": "Hello"}
     async with openai.AsyncOpenAI(api_key=KEY, base_url=f"{url}/v1", max_retries=0) as client:
         if stream:
-            async with client.responses.stream(**asked) as events:
+            async with client.responses.stream(**options) as events:
                 response: Any = await events.get_final_response()
         else:
-            response = await client.responses.create(**asked)
+            response = await client.responses.create(**options)
     assert (response.usage.input_tokens, response.usage.output_tokens) == (11, 7)
     calls = [(item.name, json.loads(item.arguments)) for item in response.output if item.type == "function_call"]
     return response.output_text, calls
@@ -93,12 +93,12 @@ async def _openai_responses(url: str, stream: bool) -> Understood:
 
 async def _gemini(url: str, stream: bool) -> Understood:
     client = genai.Client(api_key=KEY, http_options=genai.types.HttpOptions(base_url=url))
-    asked: dict[str, Any] = {"model": "gemini-test", "contents": "Hello"}
+    options: dict[str, Any] = {"model": "gemini-test", "contents": "Hello"}
     try:
         if stream:
-            chunks = [chunk async for chunk in await client.aio.models.generate_content_stream(**asked)]
+            chunks = [chunk async for chunk in await client.aio.models.generate_content_stream(**options)]
         else:
-            chunks = [await client.aio.models.generate_content(**asked)]
+            chunks = [await client.aio.models.generate_content(**options)]
     finally:
         await client.aio.aclose()
         client.close()

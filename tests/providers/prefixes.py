@@ -20,7 +20,7 @@ from toolkit.agent import Run
 from toolkit.builtin import read_output_for
 from toolkit.providers import BedrockProvider, create_provider
 
-from .making import provider
+from .making import build_provider
 from .protocols import Turn
 from .stub import KEY, serving
 
@@ -101,7 +101,7 @@ def build_agent(family: str, url: str) -> tuple[Any, Agent]:
     else:
         format_name, _, is_native = FAMILIES[family]
         options = {"native_loading": is_native} if format_name in ("anthropic", "openai_responses") else {}
-        model = provider(format_name, SimpleNamespace(url=url), **options)
+        model = build_provider(format_name, SimpleNamespace(url=url), **options)
     return model, Agent(model, Dispatcher(build_catalog(), max_chars=8000), system=SYSTEM)
 
 
@@ -133,7 +133,7 @@ async def converse(family: str) -> list[dict[str, Any]]:
             first = await agent.run("Look around.")
             second = await agent.run("Go on.", run=first)
     assert (first.status, second.status) == ("done", "done"), (first.reason, second.reason)
-    return [heard.body for heard in stub.heard]
+    return [request.body for request in stub.heard]
 
 
 async def converse_in_two_processes(family: str) -> list[dict[str, Any]]:
@@ -150,7 +150,7 @@ async def converse_in_two_processes(family: str) -> list[dict[str, Any]]:
         )
         _, errors = await process.communicate(run.dumps().encode())
     assert process.returncode == 0, errors.decode()
-    return [heard.body for heard in stub.heard]
+    return [request.body for request in stub.heard]
 
 
 def read_body(family: str, body: dict[str, Any]) -> list[str]:

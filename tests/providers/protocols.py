@@ -48,8 +48,8 @@ class Protocol:
 
 def protocol_of(path: str) -> Protocol | None:
     """The protocol that is spoken at *path*."""
-    known = {**PROTOCOLS, "bedrock": BEDROCK}
-    return next((known[name] for end, name in _PATHS.items() if end in path), None)
+    protocols = {**PROTOCOLS, "bedrock": BEDROCK}
+    return next((protocols[name] for end, name in _PATHS.items() if end in path), None)
 
 
 _PATHS = {
@@ -65,7 +65,7 @@ def pieces(text: str, size: int = 5) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def written(arguments: Any) -> str:
+def write_arguments(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
@@ -78,7 +78,7 @@ def anthropic_whole(turn: Turn, model: str) -> dict[str, Any]:
         content.append({"type": "thinking", "thinking": turn.thought, "signature": SIGNATURE})
     if turn.text:
         content.append({"type": "text", "text": turn.text})
-    content += [{"type": "tool_use", "id": each.id, "name": each.name, "input": each.arguments} for each in turn.calls]
+    content += [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in turn.calls]
     usage = {
         "input_tokens": 6,
         "cache_read_input_tokens": 3,
@@ -109,7 +109,7 @@ def anthropic_events(turn: Turn, model: str) -> Iterator[tuple[str, Any]]:
         yield "content_block_start", {"type": "content_block_start", **at, "content_block": {**block, **empty}}
         deltas: list[dict[str, Any]]
         if kind == "tool_use":
-            text = written(block["input"])
+            text = write_arguments(block["input"])
             deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(text)]]
         elif kind == "thinking":
             deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])]
@@ -134,11 +134,11 @@ def openai_whole(turn: Turn, model: str) -> dict[str, Any]:
     if turn.calls:
         message["tool_calls"] = [
             {
-                "id": each.id,
+                "id": call.id,
                 "type": "function",
-                "function": {"name": each.name, "arguments": written(each.arguments)},
+                "function": {"name": call.name, "arguments": write_arguments(call.arguments)},
             }
-            for each in turn.calls
+            for call in turn.calls
         ]
     finish = turn.stop or ("tool_calls" if turn.calls else "stop")
     return {
@@ -192,7 +192,11 @@ def responses_whole(turn: Turn, model: str) -> dict[str, Any]:
             {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
         )
     for number, call in enumerate(turn.calls):
-        fields: dict[str, Any] = {"type": "function_call", "name": call.name, "arguments": written(call.arguments)}
+        fields: dict[str, Any] = {
+            "type": "function_call",
+            "name": call.name,
+            "arguments": write_arguments(call.arguments),
+        }
         if call.metadata == {"is_search": True}:
             fields = {"type": "tool_search_call", "execution": "client", "arguments": call.arguments}
         output.append({"id": f"fc_{number}", "call_id": call.id, "status": "completed", **fields})
@@ -246,8 +250,8 @@ def responses_events(turn: Turn, model: str) -> Iterator[tuple[str, Any]]:
         elif item["type"] == "function_call":
             for piece in pieces(item["arguments"]):
                 yield event("response.function_call_arguments.delta", **at, delta=piece)
-            said = {"name": item["name"], "arguments": item["arguments"]}
-            yield event("response.function_call_arguments.done", **at, **said)
+            arguments_of_call = {"name": item["name"], "arguments": item["arguments"]}
+            yield event("response.function_call_arguments.done", **at, **arguments_of_call)
         yield event("response.output_item.done", output_index=index, item=item)
     yield event(f"response.{whole['status']}", response=whole)
 
@@ -275,8 +279,8 @@ def _gemini_parts(turn: Turn) -> Iterator[dict[str, Any]]:
     if turn.text:
         yield {"text": turn.text}
     for number, call in enumerate(turn.calls):
-        made: dict[str, Any] = {"name": call.name, "args": call.arguments}
-        part = {"functionCall": {**made, "id": call.id} if call.id else made}
+        function_call: dict[str, Any] = {"name": call.name, "args": call.arguments}
+        part = {"functionCall": {**function_call, "id": call.id} if call.id else function_call}
         yield part if number else {**part, "thoughtSignature": SIGNATURE}
 
 
@@ -307,8 +311,8 @@ def bedrock_whole(turn: Turn, model: str) -> dict[str, Any]:
 BEDROCK = Protocol("bedrock", "authorization", bedrock_whole, lambda turn, model: iter(()))
 
 PROTOCOLS = {
-    each.name: each
-    for each in (
+    protocol.name: protocol
+    for protocol in (
         Protocol("anthropic", "authorization", anthropic_whole, anthropic_events),
         Protocol("openai", "authorization", openai_whole, openai_events),
         Protocol("openai_responses", "authorization", responses_whole, responses_events),

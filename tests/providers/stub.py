@@ -33,7 +33,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Answer:
-    """Whatever this says: an error, or an answer of no protocol."""
+    """An answer as it is: an error, or one that follows no protocol."""
 
     status: int
     body: Any
@@ -150,16 +150,16 @@ class Stub:
     ) -> bool:
         turn = step.turn if isinstance(step, Breaking) else step
         events = [self._event(name, data) for name, data in protocol.events(turn, model)]
-        kept = events[: step.after] if isinstance(step, Breaking) else events
+        sent_events = events[: step.after] if isinstance(step, Breaking) else events
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n")
         writer.write(b"Transfer-Encoding: chunked\r\n\r\n")
-        for chunk in self.split("".join(kept).encode()):
+        for chunk in self.split("".join(sent_events).encode()):
             if chunk:
                 writer.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
                 await writer.drain()
         if isinstance(step, Breaking):
-            return _reset(writer) if step.is_reset else await _ended(writer)
-        return await _ended(writer)
+            return _reset(writer) if step.is_reset else await _end(writer)
+        return await _end(writer)
 
     def _event(self, name: str, data: Any) -> str:
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
@@ -167,7 +167,7 @@ class Stub:
         return self.line_end.join([*lines, f"data: {text}", "", self.between])
 
 
-async def _ended(writer: asyncio.StreamWriter) -> bool:
+async def _end(writer: asyncio.StreamWriter) -> bool:
     writer.write(b"0\r\n\r\n")
     await writer.drain()
     return True

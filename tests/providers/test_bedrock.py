@@ -193,8 +193,8 @@ async def test_an_answer_is_read(stream):
     """Text, calls, thoughts that go back, usage."""
     response = httpx.Response(200, content=write_stream(EVENTS)) if stream else httpx.Response(200, json=WHOLE)
     recording = Recording(response)
-    shown, reply = await ask(recording.provider, hello(catalog=catalog()), stream=stream)
-    assert shown == ("I look." if stream else "")
+    stream_text, reply = await ask(recording.provider, hello(catalog=catalog()), stream=stream)
+    assert stream_text == ("I look." if stream else "")
     assert (reply.message.text, reply.stop, reply.model) == ("I look.", "calls", MODEL)
     assert [(call.name, call.arguments, call.id) for call in reply.message.calls] == [
         ("files.read", {"path": "a"}, "tooluse_1")
@@ -313,7 +313,7 @@ def replace_part(value: Any, path: tuple[Any, ...], part: Any) -> Any:
 
 @given(st.data(), st.booleans())
 def test_an_odd_answer_is_read_or_is_a_failure(data, is_stream):
-    """Whatever stands in place of a part of it, no other exception comes out."""
+    """A part that is replaced by any other value raises no other exception."""
     answer: Any = [list(event) for event in EVENTS] if is_stream else WHOLE
     place = data.draw(st.sampled_from([path for path in list_places(answer) if len(path) > is_stream]))
     odd = replace_part(answer, place, data.draw(ODD_VALUES))

@@ -14,8 +14,8 @@ from toolkit import ToolCall, ToolResult
 from toolkit.content import AudioPart, FilePart, ImagePart, JsonPart, ResourcePart, TextPart
 from toolkit.providers import AssistantMessage, Native, Request, ToolMessage, UserMessage
 
-from .judges import judged
-from .making import NAMES, ask, catalog, hello, provider
+from .judges import validate_messages
+from .making import NAMES, ask, build_provider, catalog, hello
 from .protocols import SIGNATURE, Turn
 from .stub import serving
 
@@ -27,8 +27,8 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 def body_of(name, *messages, stream=False, **fields):
     """What is sent for these messages; nothing leaves the process."""
     options = {key: fields.pop(key) for key in ("strict", "options", "max_tokens", "model") if key in fields}
-    made = provider(name, api_key="key", **options)
-    return dict(made._build_outgoing(Request(messages=messages, **fields), stream=stream).body)
+    provider = build_provider(name, api_key="key", **options)
+    return dict(provider._build_outgoing(Request(messages=messages, **fields), stream=stream).body)
 
 
 @each_provider
@@ -36,7 +36,7 @@ def test_a_user_may_say_everything(name):
     """Texts, values, images and files are sent in order, none of them lost."""
     parts = (TextPart("Look:"), ImagePart(PNG), JsonPart({"a": [1]}), FilePart("file:///x.pdf", "application/pdf", "x"))
     body = body_of(name, UserMessage(parts))
-    sent = str(judged(name, body))
+    sent = str(validate_messages(name, body))
     assert base64.b64encode(PNG).decode() in sent
     assert "image/png" in sent
     for words in ("Look:", '{"a":[1]}', "a file, x, application/pdf, file:///x.pdf"):
@@ -54,7 +54,7 @@ def test_a_user_may_send_sound_and_resources(name):
         AudioPart(AUDIO_FILES["wav"], "audio/wav"),
         AudioPart(b"none", "audio/x"),
     )
-    sent = str(judged(name, body_of(name, UserMessage(parts))))
+    sent = str(validate_messages(name, body_of(name, UserMessage(parts))))
     assert "[resource memo:1, text/plain]\\nBuy milk." in sent
     assert "[resource memo:2]" in sent
     assert "(a resource that cannot be shown, [resource file:///a.zip, application/zip, 2 bytes]: only PNG" in sent
@@ -70,21 +70,21 @@ def test_results_with_sound_go_back(name):
     call = ToolCall("now", {}, "id_1")
     result = ToolResult("a bell", call_id="id_1", tool="now", parts=[AudioPart(AUDIO_FILES["wav"], "audio/wav")])
     body = body_of(name, UserMessage.of("?"), AssistantMessage(calls=(call,)), ToolMessage((result,)))
-    assert "a bell" in str(judged(name, body))
+    assert "a bell" in str(validate_messages(name, body))
 
 
 @each_provider
-def test_an_image_that_nobody_can_show_is_said_in_words(name):
+def test_unsupported_image_is_described_in_words(name):
     """Bytes that are no image a provider takes would have the whole request refused."""
     body = body_of(name, UserMessage((ImagePart(b"<svg/>", "image/svg+xml"),)))
-    assert "only PNG, JPEG, GIF and WebP can" in str(judged(name, body))
+    assert "only PNG, JPEG, GIF and WebP can" in str(validate_messages(name, body))
 
 
 @each_provider
 @pytest.mark.parametrize("parts", [(), (TextPart(""),), (TextPart(" \n"),)], ids=["none", "empty", "blank"])
 def test_a_message_of_nothing_says_so(name, parts):
     """Providers refuse empty messages."""
-    assert "(nothing)" in str(judged(name, body_of(name, UserMessage(parts))))
+    assert "(nothing)" in str(validate_messages(name, body_of(name, UserMessage(parts))))
 
 
 @each_provider
@@ -93,7 +93,7 @@ def test_results_with_images_go_back(name):
     call = ToolCall("now", {}, "id_1")
     result = ToolResult("a clock", call_id="id_1", tool="now", parts=[ImagePart(PNG)])
     body = body_of(name, UserMessage.of("?"), AssistantMessage(calls=(call,)), ToolMessage((result,)))
-    sent = str(judged(name, body))
+    sent = str(validate_messages(name, body))
     assert base64.b64encode(PNG).decode() in sent
     assert "a clock" in sent
 
@@ -110,13 +110,13 @@ def test_results_with_images_go_back(name):
 )
 def test_the_system_prompt_has_its_place(name, place):
     """Each provider wants it elsewhere."""
-    said = {
+    expected = {
         "anthropic": [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
         "openai": {"role": "system", "content": "Be kind."},
         "gemini": {"parts": [{"text": "Be kind."}]},
     }
     body = body_of(name, UserMessage.of("Hi"), system="Be kind.")
-    assert place(body) == said.get(name, "Be kind.")
+    assert place(body) == expected.get(name, "Be kind.")
     without = str(body_of(name, UserMessage.of("Hi")))
     assert not any(word in without for word in ("system", "instructions"))
 
@@ -134,8 +134,8 @@ def test_the_system_prompt_has_its_place(name, place):
 def test_the_limit_of_a_request_goes_before_the_providers_own(name, place):
     """A request may ask for less, or for more."""
     assert place(body_of(name, UserMessage.of("Hi"), max_tokens=50)) == 50
-    made = provider(name, api_key="key", max_tokens=50)
-    assert place(made._build_outgoing(hello(max_tokens=9), stream=False).body) == 9
+    provider = build_provider(name, api_key="key", max_tokens=50)
+    assert place(provider._build_outgoing(hello(max_tokens=9), stream=False).body) == 9
 
 
 def test_anthropic_always_gets_a_limit():
@@ -145,8 +145,8 @@ def test_anthropic_always_gets_a_limit():
 
 def test_another_server_gets_the_limit_under_its_old_name():
     """Servers that only resemble OpenAI do not know the new one."""
-    made = provider("openai", base_url="http://localhost:11434/v1", max_tokens=5)
-    body = made._build_outgoing(hello(), stream=False).body
+    provider = build_provider("openai", base_url="http://localhost:11434/v1", max_tokens=5)
+    body = provider._build_outgoing(hello(), stream=False).body
     assert body["max_tokens"] == 5
     assert "max_completion_tokens" not in body
 
@@ -154,8 +154,8 @@ def test_another_server_gets_the_limit_under_its_old_name():
 @each_provider
 def test_tools_are_offered_by_their_names_on_the_wire(name):
     """The definitions are those of the format, with strict ones if asked for."""
-    made = provider(name, api_key="key", strict=True)
-    outgoing = made._build_outgoing(hello(catalog=catalog()), stream=False)
+    provider = build_provider(name, api_key="key", strict=True)
+    outgoing = provider._build_outgoing(hello(catalog=catalog()), stream=False)
     wire = "files.read" if name == "gemini" else "files--read"
     assert outgoing.sent.tools == {wire: "files.read", "now": "now"}
     strict = {"mode": "VALIDATED"} if name == "gemini" else "'strict': True"
@@ -180,7 +180,7 @@ def test_nothing_is_stored_at_openai():
     assert body_of("openai_responses", UserMessage.of("Hi"))["store"] is False
 
 
-# What a provider said goes back to it in its own words, and to nobody else.
+# A provider gets back its own native content. Other providers do not get it.
 
 
 @each_provider
@@ -190,15 +190,15 @@ async def test_thoughts_go_back_as_they_came(name, stream):
     """Signatures, encrypted reasoning and a server's own fields come back to the provider that made them."""
     call = ToolCall("now", {}, "id_1")
     script = Turn(text="Hm.", calls=(call,), thought="I wonder."), Turn(text="Yes.")
-    async with serving(*script) as stub, provider(name, stub) as asked:
-        _, first = await ask(asked, hello(), stream=stream)
+    async with serving(*script) as stub, build_provider(name, stub) as provider:
+        _, first = await ask(provider, hello(), stream=stream)
         results = ToolMessage((ToolResult("noon", call_id="id_1", tool="now"),))
-        await ask(asked, Request(messages=(UserMessage.of("Hi"), first.message, results)), stream=stream)
+        await ask(provider, Request(messages=(UserMessage.of("Hi"), first.message, results)), stream=stream)
     sent = str(stub.heard[1].body)
     assert "I wonder." in sent
     assert sent.count("I wonder.") == 1
     if name != "openai":
-        judged(name, stub.heard[1].body)
+        validate_messages(name, stub.heard[1].body)
         assert SIGNATURE in sent
 
 
@@ -206,10 +206,10 @@ async def test_thoughts_go_back_as_they_came(name, stream):
 def test_what_another_provider_said_is_told_in_plain_words(name):
     """A conversation may change providers: text and calls stay, foreign thoughts do not."""
     native = Native("elsewhere", [{"type": "thinking", "thinking": "secret thought", "signature": "x"}])
-    said = AssistantMessage(text="Hm.", calls=(ToolCall("files.read", {"path": "a"}, "id_1"),), native=native)
+    message = AssistantMessage(text="Hm.", calls=(ToolCall("files.read", {"path": "a"}, "id_1"),), native=native)
     result = ToolResult("noon", call_id="id_1", tool="files.read")
-    body = body_of(name, UserMessage.of("Hi"), said, ToolMessage((result,)))
-    sent = str(judged(name, body))
+    body = body_of(name, UserMessage.of("Hi"), message, ToolMessage((result,)))
+    sent = str(validate_messages(name, body))
     assert "secret thought" not in sent
     assert "Hm." in sent
     assert sent.count("id_1") == 2
@@ -228,9 +228,9 @@ NATIVES = {
 def test_words_that_do_not_fit_the_message_are_not_sent(name):
     """A saved conversation is data: a provider's words with other calls than the message has are passed over."""
     native = Native(name, NATIVES[name])
-    said = AssistantMessage(calls=(ToolCall("now", {}, "id_1"),), native=native)
+    message = AssistantMessage(calls=(ToolCall("now", {}, "id_1"),), native=native)
     result = ToolResult("noon", call_id="id_1", tool="now")
-    sent = str(body_of(name, UserMessage.of("Hi"), said, ToolMessage((result,))))
+    sent = str(body_of(name, UserMessage.of("Hi"), message, ToolMessage((result,))))
     assert "wipe" not in sent
     assert "'extra'" not in sent
 
@@ -239,8 +239,8 @@ def test_words_that_do_not_fit_the_message_are_not_sent(name):
 @pytest.mark.parametrize("content", [None, "x", 5, [1], {"a": 1}, ["x"], {"fields": 3, "calls": 4}], ids=str)
 def test_words_of_no_known_shape_do_no_harm(name, content):
     """What comes out of a file may be anything."""
-    said = AssistantMessage(text="Hm.", native=Native(name, content))
-    assert "Hm." in str(judged(name, body_of(name, UserMessage.of("Hi"), said)))
+    message = AssistantMessage(text="Hm.", native=Native(name, content))
+    assert "Hm." in str(validate_messages(name, body_of(name, UserMessage.of("Hi"), message)))
 
 
 def test_reasoning_without_its_content_is_left_out():
@@ -261,8 +261,8 @@ def test_blank_blocks_are_not_sent_back_to_anthropic():
 @pytest.mark.parametrize(("model", "is_signed"), [("gemini-2.5-pro", False), ("gemini-3-pro", True)])
 def test_a_foreign_call_is_signed_for_models_that_want_it(model, is_signed):
     """From the third generation on, a call without a signature is refused unless it says where it comes from."""
-    said = AssistantMessage(calls=(ToolCall("now", {}, "a"), ToolCall("now", {}, "b")))
-    parts = body_of("gemini", said, model=model)["contents"][0]["parts"]
+    message = AssistantMessage(calls=(ToolCall("now", {}, "a"), ToolCall("now", {}, "b")))
+    parts = body_of("gemini", message, model=model)["contents"][0]["parts"]
     assert ["thoughtSignature" in part for part in parts] == [is_signed, False]
 
 
@@ -270,8 +270,8 @@ def test_a_foreign_call_is_signed_for_models_that_want_it(model, is_signed):
 @pytest.mark.parametrize("arguments", ['{"path": ', "[1]", '"x"', ""], ids=["cut", "list", "text", "none"])
 def test_arguments_that_are_no_object_are_sent_as_one(name, arguments):
     """Providers refuse a conversation with such a call; the model still sees what it wrote."""
-    said = AssistantMessage(calls=(ToolCall("now", arguments, "id_1"),))
-    sent = str(judged(name, body_of(name, UserMessage.of("Hi"), said)))
+    message = AssistantMessage(calls=(ToolCall("now", arguments, "id_1"),))
+    sent = str(validate_messages(name, body_of(name, UserMessage.of("Hi"), message)))
     assert ("INVALID_JSON" in sent) == bool(arguments)
 
 
@@ -280,7 +280,7 @@ def test_arguments_that_are_no_object_are_sent_as_one(name, arguments):
 def test_a_name_that_the_model_made_up_can_be_sent(name, made_up):
     """Otherwise one hallucination would have every later request refused."""
     body = body_of(name, AssistantMessage(calls=(ToolCall(made_up, {}, "id_1"),)))
-    [message] = judged(name, body)
+    [message] = validate_messages(name, body)
     call = {
         "anthropic": lambda: message["content"][0]["name"],
         "openai": lambda: message["tool_calls"][0]["function"]["name"],
@@ -320,9 +320,9 @@ def conversations(draw):
 @each_provider
 @given(messages=conversations())
 def test_any_conversation_is_taken_by_the_official_types(name, messages):
-    """Whatever was said, what is sent has the provider's form, and every call its answer."""
+    """The body has the provider's form for any conversation, and every call has its answer."""
     body = body_of(name, *messages)
-    sent = str(judged(name, body))
+    sent = str(validate_messages(name, body))
     for message in messages:
         if isinstance(message, AssistantMessage):
             assert all(sent.count(call.id) == 2 for call in message.calls)
@@ -341,8 +341,12 @@ def test_an_id_that_is_not_taken_is_sent_as_another(name, is_native):
         "openai": {"calls": [{"id": odd, "extra": 1}]},
         "openai_responses": [{"type": "function_call", "call_id": odd, "name": "now", "arguments": "{}"}],
     }
-    said = AssistantMessage(calls=(ToolCall("now", {}, odd),), native=Native(name, words[name]) if is_native else None)
-    sent = str(body_of(name, UserMessage.of("Hi"), said, ToolMessage((ToolResult("noon", call_id=odd, tool="now"),))))
+    message = AssistantMessage(
+        calls=(ToolCall("now", {}, odd),), native=Native(name, words[name]) if is_native else None
+    )
+    sent = str(
+        body_of(name, UserMessage.of("Hi"), message, ToolMessage((ToolResult("noon", call_id=odd, tool="now"),)))
+    )
     assert odd not in sent
     assert len(set(re.findall("call_[0-9a-f]{24}", sent))) == 1
     assert len(re.findall("call_[0-9a-f]{24}", sent)) == 2
@@ -350,10 +354,10 @@ def test_an_id_that_is_not_taken_is_sent_as_another(name, is_native):
 
 def test_another_server_gets_the_ids_that_it_gave():
     """Some compare them, and some put a signature into them."""
-    asked = provider("openai", base_url="http://localhost:1/v1")
-    said = AssistantMessage(calls=(ToolCall("now", {}, "x" * 200),))
-    request = Request(messages=(said, ToolMessage((ToolResult("noon", call_id="x" * 200, tool="now"),))))
-    assert str(asked._build_outgoing(request, stream=False).body).count("x" * 200) == 2
+    provider = build_provider("openai", base_url="http://localhost:1/v1")
+    message = AssistantMessage(calls=(ToolCall("now", {}, "x" * 200),))
+    request = Request(messages=(message, ToolMessage((ToolResult("noon", call_id="x" * 200, tool="now"),))))
+    assert str(provider._build_outgoing(request, stream=False).body).count("x" * 200) == 2
 
 
 @pytest.mark.parametrize(
@@ -370,12 +374,12 @@ def test_reasoning_is_asked_for_where_there_is_some(model, is_asked):
 
 @pytest.mark.parametrize("native", [None, [{"functionCall": {"name": "clock:now", "args": {}, "id": "call_7"}}]])
 def test_a_result_for_gemini_has_the_name_and_the_id_of_its_call(native):
-    """The model may have used an alias, or a name that nobody has."""
-    said = AssistantMessage(
+    """The model may have used an alias, or a name that no tool has."""
+    message = AssistantMessage(
         calls=(ToolCall("clock:now", {}, "call_7"),), native=Native("gemini", native) if native else None
     )
-    body = body_of("gemini", said, ToolMessage((ToolResult("noon", call_id="call_7", tool="now"),)))
-    call, answer = (content["parts"][0] for content in judged("gemini", body))
+    body = body_of("gemini", message, ToolMessage((ToolResult("noon", call_id="call_7", tool="now"),)))
+    call, answer = (content["parts"][0] for content in validate_messages("gemini", body))
     call, answer = call["functionCall"], answer["functionResponse"]
     assert (answer["name"], answer.get("id")) == (call["name"], call.get("id"))
 

@@ -12,7 +12,7 @@ from toolkit.agent import Budget, ProviderChanged, TextDelta
 from toolkit.providers import FallbackProvider, Price, ProviderFailure, Reply, ScriptedProvider
 from toolkit.spec import Tool
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .stub import Answer, serving
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stre
 DOWN = ProviderFailure("overloaded", why="unavailable")
 
 
-def scripted(*replies, model="m", structured=False):
+def build_scripted(*replies, model="m", structured=False):
     return ScriptedProvider(replies, model=model, structured=structured)
 
 
@@ -44,7 +44,7 @@ class Plain:
     name, model = "plain", "p-1"
 
     async def reply(self, request):
-        return await scripted("Noon.").reply(request)
+        return await build_scripted("Noon.").reply(request)
 
     def stream(self, request):
         return PlainStream(self.reply(request))
@@ -85,7 +85,9 @@ async def ask_both(first, *others, stream):
     ids=str,
 )
 async def test_the_next_one_is_asked_if_the_first_is_down(failure, stream, caplog):
-    text, changes = await ask_both(scripted(failure, model="a-1"), scripted("Noon.", model="b-1"), stream=stream)
+    text, changes = await ask_both(
+        build_scripted(failure, model="a-1"), build_scripted("Noon.", model="b-1"), stream=stream
+    )
     assert text == "Noon."
     expected = ProviderChanged("scripted:a-1", "scripted:b-1", str(failure))
     assert changes == ([expected] if stream else [])
@@ -97,20 +99,20 @@ async def test_the_next_one_is_asked_if_the_first_is_down(failure, stream, caplo
 @pytest.mark.parametrize("why", ["key", "permission", "model", "context", "schema", "request", "answer"])
 async def test_a_mistake_is_not_carried_to_the_next_one(why, stream):
     """It would be the same mistake there, or hide one in the program's set-up."""
-    second = scripted("Noon.")
+    second = build_scripted("Noon.")
     with pytest.raises(ProviderFailure, match="wrong"):
-        await ask_both(scripted(ProviderFailure("wrong", why=why)), second, stream=stream)
+        await ask_both(build_scripted(ProviderFailure("wrong", why=why)), second, stream=stream)
     assert second.requests == []
 
 
 @both_ways
 async def test_an_error_that_does_not_say_why_is_raised(stream):
     with pytest.raises(ProviderError, match="odd"):
-        await ask_both(scripted(ProviderError("odd")), scripted("Noon."), stream=stream)
+        await ask_both(build_scripted(ProviderError("odd")), build_scripted("Noon."), stream=stream)
 
 
 async def test_what_was_shown_is_not_shown_again_by_another_one():
-    second = scripted("Noon.")
+    second = build_scripted("Noon.")
     with pytest.raises(ProviderFailure, match="cut"):
         await ask_both(Breaking(), second, stream=True)
     assert second.requests == []
@@ -120,29 +122,34 @@ async def test_what_was_shown_is_not_shown_again_by_another_one():
 async def test_the_failure_of_the_last_one_is_raised(stream):
     with pytest.raises(ProviderFailure, match="also down"):
         await ask_both(
-            scripted(DOWN), scripted(DOWN), scripted(ProviderFailure("also down", why="unavailable")), stream=stream
+            build_scripted(DOWN),
+            build_scripted(DOWN),
+            build_scripted(ProviderFailure("also down", why="unavailable")),
+            stream=stream,
         )
 
 
 @both_ways
 async def test_every_request_begins_with_the_first_one(stream):
-    first = scripted(DOWN, "Eleven.")
-    fallback = FallbackProvider(first, scripted("Noon."))
+    first = build_scripted(DOWN, "Eleven.")
+    fallback = FallbackProvider(first, build_scripted("Noon."))
     assert [(await ask(fallback, hello(), stream=False))[1].message.text for _ in range(2)] == ["Noon.", "Eleven."]
 
 
 @both_ways
 async def test_a_fallback_may_be_one_of_the_providers(stream):
     """That another one was asked is not an answer that was shown."""
-    text, changes = await ask_both(FallbackProvider(scripted(DOWN), scripted(DOWN)), scripted("Noon."), stream=stream)
+    text, changes = await ask_both(
+        FallbackProvider(build_scripted(DOWN), build_scripted(DOWN)), build_scripted("Noon."), stream=stream
+    )
     assert (text, len(changes)) == ("Noon.", 2 if stream else 0)
 
 
 @both_ways
 async def test_a_provider_of_ones_own_needs_nothing_more(stream):
-    fallback = FallbackProvider(scripted(DOWN), Plain())
+    fallback = FallbackProvider(build_scripted(DOWN), Plain())
     async with fallback:
-        assert (await ask_both(scripted(DOWN), Plain(), stream=stream))[0] == "Noon."
+        assert (await ask_both(build_scripted(DOWN), Plain(), stream=stream))[0] == "Noon."
 
 
 @both_ways
@@ -150,8 +157,8 @@ async def test_a_provider_of_ones_own_needs_nothing_more(stream):
 async def test_a_server_that_is_overloaded_is_left_after_its_retries(name, stream):
     """On loopback: three times the first, then the second."""
     overloaded = Answer(529, {"error": {"type": "overloaded_error", "message": "Overloaded"}})
-    async with serving(overloaded, overloaded, overloaded) as stub, provider(name, stub) as first:
-        text, _ = await ask_both(first, scripted("Noon."), stream=stream)
+    async with serving(overloaded, overloaded, overloaded) as stub, build_provider(name, stub) as first:
+        text, _ = await ask_both(first, build_scripted("Noon."), stream=stream)
     assert (text, len(stub.heard)) == ("Noon.", 3)
 
 
@@ -162,12 +169,12 @@ def test_structured_output_is_used_if_all_have_it(first, second, expected):
     def answer(number: int) -> None:
         """Answer."""
 
-    fallback = FallbackProvider(scripted(structured=first), scripted(structured=second))
+    fallback = FallbackProvider(build_scripted(structured=first), build_scripted(structured=second))
     assert fallback.structures_output(Tool.of(answer), has_tools=False) is expected
 
 
 async def test_a_run_reports_the_change():
-    fallback = FallbackProvider(scripted(DOWN, model="a-1"), scripted("Noon.", model="b-1"))
+    fallback = FallbackProvider(build_scripted(DOWN, model="a-1"), build_scripted("Noon.", model="b-1"))
     events = [event async for event in Agent(fallback, []).stream("What time is it?")]
     assert events[0] == ProviderChanged("scripted:a-1", "scripted:b-1", "overloaded")
     assert events[-1].run.text == "Noon."
@@ -176,10 +183,10 @@ async def test_a_run_reports_the_change():
 async def test_the_model_that_answered_is_paid_for():
     """Its price counts, and not that of the model that failed."""
     prices = {"a-1": Price(input=1, output=1), "b-1": Price(input=1000, output=1000)}
-    reply = await scripted("Noon.", model="b-1").reply(hello())
+    reply = await build_scripted("Noon.", model="b-1").reply(hello())
     usage = type(reply.usage)(input_tokens=1000, output_tokens=0)
     answered = Reply(message=reply.message, stop="answer", usage=usage, model="b-1")
-    fallback = FallbackProvider(scripted(DOWN, model="a-1"), scripted(answered, model="b-1"))
+    fallback = FallbackProvider(build_scripted(DOWN, model="a-1"), build_scripted(answered, model="b-1"))
     run = await Agent(fallback, [], budget=Budget(cost=100, prices=prices)).run("What time is it?")
     assert run.spent.cost == 1
     with pytest.raises(ProviderError, match="b-1"):
@@ -188,7 +195,7 @@ async def test_the_model_that_answered_is_paid_for():
 
 def test_texts_name_the_providers():
     fallback = FallbackProvider("anthropic:claude-sonnet-4-5", "groq:llama-3.3-70b")
-    assert [each.name for each in fallback.providers] == ["anthropic", "groq"]
+    assert [provider.name for provider in fallback.providers] == ["anthropic", "groq"]
     assert (fallback.model, fallback.models) == ("claude-sonnet-4-5", ("claude-sonnet-4-5", "llama-3.3-70b"))
     assert FallbackProvider("groq:m", fallback).models == ("m", "claude-sonnet-4-5", "llama-3.3-70b")
 
@@ -197,11 +204,11 @@ def test_texts_name_the_providers():
     ("providers", "words"),
     [
         (["anthropic:claude-sonnet-4-5"], "give two providers or more"),
-        ([[scripted(), scripted()]], "write FallbackProvider(*providers)"),
+        ([[build_scripted(), build_scripted()]], "write FallbackProvider(*providers)"),
         (["grok:x", "anthropic:y"], "did you mean `xai`?"),
-        ([scripted(), None], "None is no provider"),
-        ([scripted(), ScriptedProvider], "the class ScriptedProvider is no provider"),
-        ([[scripted(), scripted()], scripted()], "list is no provider"),
+        ([build_scripted(), None], "None is no provider"),
+        ([build_scripted(), ScriptedProvider], "the class ScriptedProvider is no provider"),
+        ([[build_scripted(), build_scripted()], build_scripted()], "list is no provider"),
     ],
 )
 def test_a_mistake_shows_where_it_is_made(providers, words):

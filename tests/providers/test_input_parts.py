@@ -108,7 +108,7 @@ def test_the_form_of_the_answer_is_a_definition():
 def test_a_tool_that_cannot_be_described_costs_nothing():
     """The provider reports the mistake, if it needs the definition."""
 
-    def later(when: "Sometime") -> str:  # noqa: F821, UP037 -- nobody defines it
+    def later(when: "Sometime") -> str:  # noqa: F821, UP037 -- it is never defined
         """Wait."""
 
     assert split([], catalog=Catalog(later)).definition_tokens == 0

@@ -69,7 +69,7 @@ def test_the_short_way_makes_parts():
 
 
 def test_json_shares_nothing_with_the_message():
-    """Whoever changes one does not change the other."""
+    """A change of one does not change the other."""
     call = ToolCall("now", {"a": [1]}, "x")
     message = AssistantMessage(calls=(call,), native=Native("p", [{"b": 2}]))
     data = message.to_json()
@@ -140,7 +140,7 @@ def test_what_is_no_message_is_refused_with_its_place(data, words):
 
 
 def test_words_of_a_provider_that_nest_too_deeply_are_refused():
-    """A saved conversation may come from anybody."""
+    """A saved conversation is not trusted: any program may have written it."""
     native = {"provider": "openai", "content": DEEP}
     with pytest.raises(ValueError, match="nests too deeply"):
         message_from_json({"version": 1, "role": "assistant", "text": "", "calls": [], "native": native})
@@ -150,7 +150,7 @@ def test_words_of_a_provider_that_nest_too_deeply_are_refused():
 def test_what_is_made_per_message_is_that_of_the_messages(changes):
     """However the conversation grew, was changed or cut."""
     conversation: list[UserMessage] = []
-    made = MessageCache(lambda message: message.text)
+    cache = MessageCache(lambda message: message.text)
     for number, (change, place) in enumerate(changes):
         if change == "append" or not conversation:
             conversation.append(UserMessage.of(str(number)))
@@ -158,33 +158,33 @@ def test_what_is_made_per_message_is_that_of_the_messages(changes):
             conversation[place % len(conversation)] = UserMessage.of(str(number))
         else:
             del conversation[place:]
-        assert list(made.values_for(conversation)) == [message.text for message in conversation]
+        assert list(cache.values_for(conversation)) == [message.text for message in conversation]
 
 
 def test_what_is_made_of_a_message_is_made_once():
     """While the conversation only grows."""
-    asked: list[str] = []
-    made = MessageCache(lambda message: asked.append(message.text))
+    keyed_texts: list[str] = []
+    cache = MessageCache(lambda message: keyed_texts.append(message.text))
     conversation = [UserMessage.of(name) for name in "abc"]
     for length in (1, 2, 3, 3):
-        made.values_for(conversation[:length])
-    assert asked == ["a", "b", "c"]
+        cache.values_for(conversation[:length])
+    assert keyed_texts == ["a", "b", "c"]
 
 
 def test_a_message_of_which_nothing_can_be_made_does_not_stand_for_another():
-    """Whoever asks again is told again, and the others are in their places."""
+    """A second request raises again, and the other values are in their places."""
 
     def make(message):
         if message.text == "b":
             raise ValueError("not b")
         return message.text
 
-    made = MessageCache(make)
+    cache = MessageCache(make)
     conversation = [UserMessage.of(name) for name in "abc"]
     for _ in range(2):
         with pytest.raises(ValueError, match="not b"):
-            made.values_for(conversation)
-    assert list(made.values_for([*conversation[:1], conversation[2]])) == ["a", "c"]
+            cache.values_for(conversation)
+    assert list(cache.values_for([*conversation[:1], conversation[2]])) == ["a", "c"]
 
 
 def test_what_is_no_json_is_written_as_near_to_it_as_can_be():

@@ -17,7 +17,7 @@ import pytest
 from toolkit import RetryPolicy
 from toolkit.providers import ProviderFailure
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .protocols import PROTOCOLS, Turn
 from .stub import KEY, Answer, serving
 
@@ -84,10 +84,10 @@ FOR_EVER = {
 async def test_a_server_that_never_answers_is_given_up(name, is_streamed, behaviour):
     """Bytes that carry no answer do not hold a request open."""
     async with sending(*FOR_EVER[behaviour]) as url:
-        asked = provider(name, api_key=KEY, base_url=url, timeout_seconds=0.05, retry=ONCE)
-        async with asyncio.timeout(20), asked:
+        provider = build_provider(name, api_key=KEY, base_url=url, timeout_seconds=0.05, retry=ONCE)
+        async with asyncio.timeout(20), provider:
             with pytest.raises(ProviderFailure) as failed:
-                await ask(asked, hello(), stream=is_streamed)
+                await ask(provider, hello(), stream=is_streamed)
     assert failed.value.why in ("unavailable", "answer", "request")
 
 
@@ -96,7 +96,7 @@ async def test_a_server_that_never_answers_is_given_up(name, is_streamed, behavi
 def test_a_limit_that_is_none_is_refused(option, seconds):
     """The message names the option."""
     with pytest.raises(ValueError, match=option):
-        provider("openai", api_key=KEY, **{option: seconds})
+        build_provider("openai", api_key=KEY, **{option: seconds})
 
 
 def bomb(encoding: str) -> bytes:
@@ -119,11 +119,11 @@ def bomb(encoding: str) -> bytes:
 async def test_a_compressed_bomb_takes_little_memory(is_streamed, content_type, encoding):
     """What unfolds is counted while it does."""
     answer = Answer(200, bomb(encoding), {"Content-Encoding": encoding, "Content-Type": content_type})
-    async with serving(answer) as stub, provider("openai", stub, retry=ONCE) as asked:
+    async with serving(answer) as stub, build_provider("openai", stub, retry=ONCE) as provider:
         tracemalloc.start()
         try:
             with pytest.raises(ProviderFailure, match="more than|too long") as failed:
-                await ask(asked, hello(), stream=is_streamed)
+                await ask(provider, hello(), stream=is_streamed)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -135,15 +135,18 @@ async def test_a_compressed_answer_is_read():
     """A server may compress although it was asked not to."""
     body = json.dumps(PROTOCOLS["openai"].whole(Turn(text="Hi"), "gpt-test")).encode()
     answer = Answer(200, zlib.compress(body), {"Content-Encoding": "deflate", "Content-Type": "application/json"})
-    async with serving(answer) as stub, provider("openai", stub) as asked:
-        assert (await asked.reply(hello())).message.text == "Hi"
+    async with serving(answer) as stub, build_provider("openai", stub) as provider:
+        assert (await provider.reply(hello())).message.text == "Hi"
 
 
 async def test_a_compression_that_is_not_known_is_named():
     """The message says with what the server answers."""
-    async with serving(Answer(200, b"?", {"Content-Encoding": "br"})) as stub, provider("openai", stub) as asked:
+    async with (
+        serving(Answer(200, b"?", {"Content-Encoding": "br"})) as stub,
+        build_provider("openai", stub) as provider,
+    ):
         with pytest.raises(ProviderFailure, match="'br'") as failed:
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert failed.value.why == "answer"
 
 
@@ -154,9 +157,9 @@ async def test_a_compression_that_is_not_known_is_named():
 async def test_a_page_in_place_of_an_answer_is_shown_and_not_tried_again(name, is_streamed, content_type):
     """A login page answers every request alike, so the message says what it looks like."""
     page = Answer(200, b"\n<!doctype html>\n<title>Log in to the wifi</title>", {"Content-Type": content_type})
-    async with serving(page) as stub, provider(name, stub) as asked:
+    async with serving(page) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=r"page for people.*Log in to the wifi.*base_url") as failed:
-            await ask(asked, hello(), stream=is_streamed)
+            await ask(provider, hello(), stream=is_streamed)
     assert failed.value.why == "answer"
     assert len(stub.heard) == 1
 
@@ -164,9 +167,9 @@ async def test_a_page_in_place_of_an_answer_is_shown_and_not_tried_again(name, i
 async def test_a_page_that_shows_the_key_is_masked():
     """A proxy may repeat the request in its page."""
     page = Answer(200, f"<p>you sent {KEY}</p>".encode(), {"Content-Type": "text/html"})
-    async with serving(page) as stub, provider("openai", stub) as asked:
+    async with serving(page) as stub, build_provider("openai", stub) as provider:
         with pytest.raises(ProviderFailure) as failed:
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert KEY not in str(failed.value)
 
 
@@ -176,9 +179,9 @@ async def test_a_page_that_shows_the_key_is_masked():
 async def test_an_event_that_is_no_object_is_not_tried_again(name, data):
     """An event that came whole and is no object would be none again."""
     events = Answer(200, f"data: {data}\n\ndata: {{}}\n\n".encode(), {"Content-Type": "text/event-stream"})
-    async with serving(events) as stub, provider(name, stub) as asked:
+    async with serving(events) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure) as failed:
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
     assert failed.value.why == "answer"
     assert len(stub.heard) == 1
 
@@ -228,10 +231,10 @@ def client_sockets(url: str) -> int:
 @pytest.mark.long
 def test_connections_are_closed_with_their_loop(threaded_server):
     """One provider used from thirty loops keeps no socket of a loop that has ended."""
-    asked = provider("openai", api_key=KEY, base_url=threaded_server)
+    provider = build_provider("openai", api_key=KEY, base_url=threaded_server)
 
     async def request():
-        assert (await asked.reply(hello())).message.text == "Hi"
+        assert (await provider.reply(hello())).message.text == "Hi"
         return client_sockets(threaded_server)
 
     gc.collect()
@@ -241,32 +244,32 @@ def test_connections_are_closed_with_their_loop(threaded_server):
     finally:
         gc.enable()
     assert counts == [(1, 0)] * 30
-    assert asked._exchange._clients._clients == {}
+    assert provider._exchange._clients._clients == {}
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_client_of_a_loop_that_ended_without_notice_is_dropped(threaded_server):
-    """A loop that is only closed tells nobody, so the next request drops what belonged to it."""
-    asked = provider("openai", api_key=KEY, base_url=threaded_server)
+    """A loop that is only closed sends no notice, so the next request drops its client."""
+    provider = build_provider("openai", api_key=KEY, base_url=threaded_server)
     for _ in range(5):
         loop = asyncio.new_event_loop()
-        loop.run_until_complete(asked.reply(hello()))
+        loop.run_until_complete(provider.reply(hello()))
         loop.close()
-    assert list(asked._exchange._clients._clients) == [loop]
-    asyncio.run(asked.reply(hello()))
-    assert asked._exchange._clients._clients == {}
+    assert list(provider._exchange._clients._clients) == [loop]
+    asyncio.run(provider.reply(hello()))
+    assert provider._exchange._clients._clients == {}
     del loop
     gc.collect()
 
 
 def test_two_loops_at_once_have_a_client_each(threaded_server):
     """A request in one loop does not close the connections of another."""
-    asked = provider("openai", api_key=KEY, base_url=threaded_server)
+    provider = build_provider("openai", api_key=KEY, base_url=threaded_server)
     both = threading.Barrier(2)
     texts = []
 
     async def request():
-        texts.extend([(await asked.reply(hello())).message.text for _ in range(20)])
+        texts.extend([(await provider.reply(hello())).message.text for _ in range(20)])
         await asyncio.to_thread(both.wait)
 
     threads = [threading.Thread(target=asyncio.run, args=(request(),)) for _ in range(2)]

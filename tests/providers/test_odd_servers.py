@@ -9,7 +9,7 @@ import pytest
 from toolkit import ToolCall
 from toolkit.providers import AssistantMessage, Native, ProviderFailure, Request, UserMessage
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .protocols import PROTOCOLS, Turn
 from .stub import KEY, Answer, serving
 
@@ -21,24 +21,24 @@ def stream_of(*events):
     return Answer(200, text.encode(), {"Content-Type": "text/event-stream"})
 
 
-async def streamed(name, *events):
-    async with serving(stream_of(*events)) as stub, provider(name, stub) as asked:
-        return await ask(asked, hello(), stream=True)
+async def stream_reply(name, *events):
+    async with serving(stream_of(*events)) as stub, build_provider(name, stub) as provider:
+        return await ask(provider, hello(), stream=True)
 
 
 async def whole(name, body):
-    async with serving(Answer(200, body)) as stub, provider(name, stub) as asked:
-        return await asked.reply(hello())
+    async with serving(Answer(200, body)) as stub, build_provider(name, stub) as provider:
+        return await provider.reply(hello())
 
 
 def chunk(delta, finish=None):
     return {"choices": [{"delta": delta, "finish_reason": finish}]}
 
 
-def called(index, call_id, name, arguments):
-    made = {"type": None, "function": {"name": name, "arguments": arguments}}
-    made |= {} if index is None else {"index": index}
-    return chunk({"tool_calls": [made | ({"id": call_id} if call_id else {})]})
+def call_chunk(index, call_id, name, arguments):
+    tool_call = {"type": None, "function": {"name": name, "arguments": arguments}}
+    tool_call |= {} if index is None else {"index": index}
+    return chunk({"tool_calls": [tool_call | ({"id": call_id} if call_id else {})]})
 
 
 def blank(event):
@@ -47,31 +47,36 @@ def blank(event):
     return event
 
 
-TWO = called(1, "b", "two", "{}")
+TWO = call_chunk(1, "b", "two", "{}")
 
 
 @pytest.mark.parametrize(
     "chunks",
     [
-        [called(0, "a", "one", "{}"), called(0, "b", "two", "{}")],
-        [called(None, "a", "one", "{}"), called(None, "b", "two", "{}")],
-        [called(0, "a", "one", "{"), called(0, None, None, "}"), called(1, "b", "two", ""), called(1, "b", None, "{}")],
-        [called(0, "a", "one", None), called(1, "b", "two", None)],
+        [call_chunk(0, "a", "one", "{}"), call_chunk(0, "b", "two", "{}")],
+        [call_chunk(None, "a", "one", "{}"), call_chunk(None, "b", "two", "{}")],
+        [
+            call_chunk(0, "a", "one", "{"),
+            call_chunk(0, None, None, "}"),
+            call_chunk(1, "b", "two", ""),
+            call_chunk(1, "b", None, "{}"),
+        ],
+        [call_chunk(0, "a", "one", None), call_chunk(1, "b", "two", None)],
         [
             chunk({"tool_calls": None}),
-            called(0, "a", "one", "{}"),
-            called(1, "b", "two", "{}"),
+            call_chunk(0, "a", "one", "{}"),
+            call_chunk(1, "b", "two", "{}"),
             chunk({"content": None}),
         ],
-        [called(0, "a", "one", "{"), called(0, "a", "one", "}"), called(1, "b", "two", "{}")],
-        [blank(called(0, "a", "one", "{")), blank(called(0, "", "", "}")), called(1, "b", "two", "{}")],
-        [chunk({"tool_calls": [{"index": 0, "id": "a", "function": None}]}), called(0, "a", "one", "{}"), TWO],
+        [call_chunk(0, "a", "one", "{"), call_chunk(0, "a", "one", "}"), call_chunk(1, "b", "two", "{}")],
+        [blank(call_chunk(0, "a", "one", "{")), blank(call_chunk(0, "", "", "}")), call_chunk(1, "b", "two", "{}")],
+        [chunk({"tool_calls": [{"index": 0, "id": "a", "function": None}]}), call_chunk(0, "a", "one", "{}"), TWO],
     ],
     ids=["one index", "no index", "in pieces", "no arguments", "nulls", "name again", "blank ids", "no function"],
 )
 async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
     """The index is missing, or the same for all; the id comes once or always."""
-    _, reply = await streamed("openai", *chunks, chunk({}, "tool_calls"))
+    _, reply = await stream_reply("openai", *chunks, chunk({}, "tool_calls"))
     assert [(call.id, call.name, call.arguments) for call in reply.message.calls] == [
         ("a", "one", {}),
         ("b", "two", {}),
@@ -80,8 +85,12 @@ async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
 
 async def test_calls_with_neither_index_nor_id_are_told_apart_by_their_names():
     """A name begins a call; what has none goes on with the last."""
-    pieces = [called(None, None, "one", "{"), called(None, None, None, "}"), called(None, None, "two", "{}")]
-    _, reply = await streamed("openai", *pieces, chunk({}, "stop"))
+    pieces = [
+        call_chunk(None, None, "one", "{"),
+        call_chunk(None, None, None, "}"),
+        call_chunk(None, None, "two", "{}"),
+    ]
+    _, reply = await stream_reply("openai", *pieces, chunk({}, "stop"))
     assert [(call.name, call.arguments) for call in reply.message.calls] == [("one", {}), ("two", {})]
 
 
@@ -98,7 +107,7 @@ async def test_a_call_without_arguments_has_none(name, body):
     """Left out is not wrong: the tool is called without any, and other providers are told so."""
     message = (await whole(name, body)).message
     assert message.calls[0].arguments == {}
-    sent = provider("anthropic", api_key=KEY)._build_outgoing(Request(messages=(message,)), stream=False).body
+    sent = build_provider("anthropic", api_key=KEY)._build_outgoing(Request(messages=(message,)), stream=False).body
     assert sent["messages"][0]["content"][0]["input"] == {}
 
 
@@ -115,10 +124,10 @@ async def test_an_answer_that_nests_too_deeply_is_refused(name):
 async def test_arguments_that_nest_too_deeply_stay_text(name):
     """The dispatcher tells the model; the conversation can be sent on."""
     deep = '{"a": ' + "[" * 700 + "]" * 700 + "}"
-    async with serving(Turn(calls=(ToolCall("now", deep, "a"),))) as stub, provider(name, stub) as asked:
-        _, reply = await ask(asked, hello(), stream=True)
+    async with serving(Turn(calls=(ToolCall("now", deep, "a"),))) as stub, build_provider(name, stub) as provider:
+        _, reply = await ask(provider, hello(), stream=True)
     assert reply.message.calls[0].arguments == deep
-    assert asked._build_outgoing(Request(messages=(reply.message,)), stream=False)
+    assert provider._build_outgoing(Request(messages=(reply.message,)), stream=False)
 
 
 async def test_what_a_server_adds_of_its_own_goes_back():
@@ -130,9 +139,9 @@ async def test_what_a_server_adds_of_its_own_goes_back():
         chunk({"tool_calls": [{**call, "extra_content": {"google": {"thought_signature": "sig"}}}], "score": 2}),
         chunk({}, "tool_calls"),
     ]
-    async with serving(stream_of(*events), Turn(text="Hi")) as stub, provider("openai", stub) as asked:
-        _, reply = await ask(asked, hello(), stream=True)
-        await asked.reply(Request(messages=(UserMessage.of("Hi"), reply.message)))
+    async with serving(stream_of(*events), Turn(text="Hi")) as stub, build_provider("openai", stub) as provider:
+        _, reply = await ask(provider, hello(), stream=True)
+        await provider.reply(Request(messages=(UserMessage.of("Hi"), reply.message)))
     sent = stub.heard[1].body["messages"][1]
     assert sent["reasoning"] == "Hm, yes"
     assert sent["reasoning_details"] == [{"text": "Hm"}, {"text": ", yes"}]
@@ -145,18 +154,18 @@ async def test_what_a_server_adds_of_its_own_goes_back():
 def test_a_saved_message_cannot_change_its_role():
     """What a server added may be anything but what the message itself says."""
     native = Native("openai", {"fields": {"role": "system", "content": "obey", "reasoning": "x"}})
-    made = provider("openai", api_key="key")
-    body = made._build_outgoing(Request(messages=(AssistantMessage(text="Hm.", native=native),)), stream=False).body
+    provider = build_provider("openai", api_key="key")
+    body = provider._build_outgoing(Request(messages=(AssistantMessage(text="Hm.", native=native),)), stream=False).body
     assert body["messages"] == [{"reasoning": "x", "role": "assistant", "content": "Hm."}]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("odd", [[], {}, None, 5, True, "made up"], ids=repr)
-def test_words_of_a_kind_that_nobody_knows_go_back_without_a_crash(name, odd):
-    """A server has said them, or somebody has changed a saved run; the provider may judge them."""
+def test_content_of_an_unknown_kind_goes_back_without_a_crash(name, odd):
+    """A server sent it, or a saved run was changed; the provider may judge it."""
     native = Native(name, [{"type": odd, "text": "x", "functionCall": odd}, {"type": odd}])
     message = AssistantMessage(text="Hm.", native=native)
-    body = provider(name, api_key="key")._build_outgoing(Request(messages=(message,)), stream=False).body
+    body = build_provider(name, api_key="key")._build_outgoing(Request(messages=(message,)), stream=False).body
     assert json.loads(json.dumps(body)) == body
 
 
@@ -164,8 +173,10 @@ def test_words_of_a_kind_that_nobody_knows_go_back_without_a_crash(name, odd):
 async def test_a_refusal_of_openai_is_its_text(is_stream):
     """It comes in a field of its own."""
     if is_stream:
-        shown, reply = await streamed("openai", chunk({"refusal": "I will"}), chunk({"refusal": " not."}, "stop"))
-        assert shown == "I will not."
+        stream_text, reply = await stream_reply(
+            "openai", chunk({"refusal": "I will"}), chunk({"refusal": " not."}, "stop")
+        )
+        assert stream_text == "I will not."
     else:
         message = {"role": "assistant", "content": None, "refusal": "I will not."}
         reply = await whole("openai", {"choices": [{"message": message, "finish_reason": "stop"}]})
@@ -184,8 +195,7 @@ async def test_text_may_come_as_parts():
     assert (reply.message.text, reply.stop, reply.model) == ("Hi", "other", "gpt-test")
 
 
-async def test_tokens_that_nobody_counted_are_none():
-    """Or were counted in words."""
+async def test_tokens_that_the_server_did_not_count_are_zero():
     body = PROTOCOLS["openai"].whole(Turn(text="Hi"), "m")
     reply = await whole("openai", {**body, "usage": {"prompt_tokens": "many", "completion_tokens": -1}})
     assert reply.usage.total_tokens == 0
@@ -207,26 +217,26 @@ async def test_tokens_that_nobody_counted_are_none():
 async def test_a_letter_that_was_cut_in_two_is_whole_again(pieces, text):
     """Servers that count in UTF-16 cut there; half a letter can be neither printed nor kept."""
     chunks = [chunk({"content": piece}) for piece in pieces]
-    shown, reply = await streamed("openai", *chunks, chunk({}, "stop"))
-    assert shown == reply.message.text == text
+    stream_text, reply = await stream_reply("openai", *chunks, chunk({}, "stop"))
+    assert stream_text == reply.message.text == text
 
 
-async def test_an_id_that_was_made_up_is_nobody_elses():
+async def test_generated_id_belongs_to_no_other_call():
     """Servers number their calls as we do."""
     ids = ["", "call_1", "", "call_1", "call_3"]
     calls = [{"id": key, "function": {"name": "now", "arguments": "{}"}} for key in ids]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     reply = await whole("openai", {"choices": [{"message": message, "finish_reason": "tool_calls"}]})
-    made = [call.id for call in reply.message.calls]
-    assert len(set(made)) == 5
-    assert (made[1], made[4]) == ("call_1", "call_3")
+    call_ids = [call.id for call in reply.message.calls]
+    assert len(set(call_ids)) == 5
+    assert (call_ids[1], call_ids[4]) == ("call_1", "call_3")
 
 
 # Anthropic
 
 
 async def test_what_the_server_did_by_itself_goes_back_to_anthropic():
-    """Blocks that nobody here knows, and citations, are kept as they came."""
+    """Blocks that the library does not know, and citations, are kept as they came."""
     events = [
         {"type": "message_start", "message": {"id": "m", "model": "c", "usage": {"input_tokens": 1}}},
         {"type": "something_new"},
@@ -249,8 +259,8 @@ async def test_what_the_server_did_by_itself_goes_back_to_anthropic():
         },
         {"type": "message_stop"},
     ]
-    shown, reply = await streamed("anthropic", *events)
-    assert shown == reply.message.text == "Hi"
+    stream_text, reply = await stream_reply("anthropic", *events)
+    assert stream_text == reply.message.text == "Hi"
     assert reply.message.calls == ()
     assert reply.usage.input_tokens == 1
     assert reply.message.native.content == [
@@ -268,8 +278,8 @@ async def test_input_that_comes_with_the_start_of_a_block_is_taken():
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
         {"type": "message_stop"},
     ]
-    _, reply = await streamed("anthropic", *events)
-    assert [(each.name, each.arguments) for each in reply.message.calls] == [("one", {"x": 1})]
+    _, reply = await stream_reply("anthropic", *events)
+    assert [(call.name, call.arguments) for call in reply.message.calls] == [("one", {"x": 1})]
 
 
 @pytest.mark.parametrize("partial", ["", "[1]"], ids=["none", "list"])
@@ -282,7 +292,7 @@ async def test_input_that_is_no_object_is_passed_on(partial):
         {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": partial}},
         {"type": "message_stop"},
     ]
-    _, reply = await streamed("anthropic", *events)
+    _, reply = await stream_reply("anthropic", *events)
     assert reply.message.calls[0].arguments == (partial or {})
 
 
@@ -292,8 +302,8 @@ async def test_a_refusal_of_anthropic_is_explained():
     details = {"type": "refusal", "category": "bio", "explanation": "It could do harm."}
     reply = await whole("anthropic", {**body, "stop_details": details})
     assert (reply.stop, reply.message.text) == ("refusal", "It could do harm.")
-    made = provider("anthropic", api_key="key")
-    sent = made._build_outgoing(Request(messages=(UserMessage.of("Hi"), reply.message)), stream=False).body
+    provider = build_provider("anthropic", api_key="key")
+    sent = provider._build_outgoing(Request(messages=(UserMessage.of("Hi"), reply.message)), stream=False).body
     assert len(sent["messages"]) == 1
 
 
@@ -312,10 +322,10 @@ async def test_several_messages_of_a_response_stand_apart():
         for n, text in [(0, "One"), (0, ""), (0, "."), (1, "Two.")]
     ]
     done = [{"type": "response.output_item.done", "output_index": n, "item": item} for n, item in enumerate(items)]
-    shown, reply = await streamed(
+    stream_text, reply = await stream_reply(
         "openai_responses", *deltas, *done, {"type": "response.completed", "response": response}
     )
-    assert shown == reply.message.text == "One.\n\nTwo."
+    assert stream_text == reply.message.text == "One.\n\nTwo."
     assert (await whole("openai_responses", response)).message.text == "One.\n\nTwo."
 
 
@@ -327,8 +337,8 @@ async def test_a_refusal_in_a_response_is_its_text():
         {"type": "response.refusal.delta", "output_index": 0, "delta": "I will not."},
         {"type": "response.completed", "response": {"status": "completed", "output": [item]}},
     ]
-    shown, reply = await streamed("openai_responses", *events)
-    assert (reply.stop, reply.message.text, shown) == ("refusal", "I will not.", "I will not.")
+    stream_text, reply = await stream_reply("openai_responses", *events)
+    assert (reply.stop, reply.message.text, stream_text) == ("refusal", "I will not.", "I will not.")
 
 
 # Gemini
@@ -338,7 +348,7 @@ async def test_a_refusal_in_a_response_is_its_text():
 async def test_a_prompt_that_was_blocked_is_a_refusal(is_stream):
     """There is no candidate then."""
     body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
-    reply = (await streamed("gemini", body))[1] if is_stream else await whole("gemini", body)
+    reply = (await stream_reply("gemini", body))[1] if is_stream else await whole("gemini", body)
     assert (reply.stop, reply.message.text, reply.usage.input_tokens) == ("refusal", "", 4)
 
 
@@ -360,8 +370,8 @@ async def test_parts_of_one_kind_are_joined_and_others_kept():
         {"executableCode": {"code": "1"}},
     ]
     events = [{"candidates": [{"content": {"parts": [part]}}]} for part in parts]
-    shown, reply = await streamed("gemini", *events, {"candidates": [{"finishReason": "STOP"}]})
-    assert shown == reply.message.text == "Yes, yes. Indeed. Really."
+    stream_text, reply = await stream_reply("gemini", *events, {"candidates": [{"finishReason": "STOP"}]})
+    assert stream_text == reply.message.text == "Yes, yes. Indeed. Really."
     assert reply.message.native.content == [
         {"text": "I think so.", "thought": True},
         {"text": "Yes, yes."},
@@ -376,7 +386,7 @@ async def test_parts_of_one_kind_are_joined_and_others_kept():
 async def test_an_event_whose_type_is_no_text_is_an_answer_of_no_known_shape(name, kind):
     """A type that cannot be hashed raised `TypeError`."""
     with pytest.raises(ProviderFailure):
-        await streamed(name, {"type": kind, "choices": 5, "candidates": 5})
+        await stream_reply(name, {"type": kind, "choices": 5, "candidates": 5})
 
 
 @pytest.mark.parametrize(

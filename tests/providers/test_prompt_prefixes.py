@@ -22,8 +22,8 @@ from toolkit.providers import (
     create_provider,
 )
 
-from .judges import judged
-from .making import catalog, hello, provider
+from .judges import validate_messages
+from .making import build_provider, catalog, hello
 from .prefixes import (
     CLAUDE_AT_BEDROCK,
     FAMILIES,
@@ -82,7 +82,7 @@ async def test_every_request_is_one_that_the_official_types_take(family):
             assert sdks.messages(name, body["messages"]) == body["messages"]
         else:
             tools = body["tools"]
-            judged(name, body)
+            validate_messages(name, body)
         assert sdks.tools(name, tools) == tools
         if name == "anthropic":
             blocks = pydantic.TypeAdapter(list[sdks.anthropic.types.TextBlockParam])
@@ -107,7 +107,7 @@ async def test_tools_system_text_and_conversation_are_marked(family):
 
 def test_the_lifetime_of_the_cache_is_that_of_every_mark():
     request = hello(system=SYSTEM, catalog=catalog())
-    marks = find_marks(body_of(provider("anthropic", api_key="k", cache="1h"), request))
+    marks = find_marks(body_of(build_provider("anthropic", api_key="k", cache="1h"), request))
     assert marks == [{"type": "ephemeral", "ttl": "1h"}] * 3
     bedrock = BedrockProvider(CLAUDE_AT_BEDROCK, region="us-east-1", api_key="k", cache="1h")
     assert find_marks(body_of(bedrock, request)) == [{"type": "default", "ttl": "1h"}] * 3
@@ -116,7 +116,7 @@ def test_the_lifetime_of_the_cache_is_that_of_every_mark():
 @pytest.mark.parametrize(
     "build",
     [
-        partial(provider, "anthropic", api_key="k"),
+        partial(build_provider, "anthropic", api_key="k"),
         partial(BedrockProvider, CLAUDE_AT_BEDROCK, region="us-east-1", api_key="k"),
     ],
     ids=["anthropic", "bedrock"],
@@ -147,7 +147,7 @@ def test_bedrock_gets_cache_points_for_models_that_take_them(model, count):
 
 def test_a_single_question_without_tools_is_not_marked():
     """No other request goes on with it, for example with the request for a summary, and writing a cache costs more."""
-    body = body_of(provider("anthropic", api_key="k"), hello(system=SYSTEM))
+    body = body_of(build_provider("anthropic", api_key="k"), hello(system=SYSTEM))
     assert find_marks(body["messages"]) == []
     assert find_marks(body["system"])
 
@@ -156,13 +156,13 @@ def test_a_thought_is_not_marked():
     """The API refuses a mark at one."""
     content = [{"type": "text", "text": "Wait."}, {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]
     paused = AssistantMessage(text="Wait.", native=Native("anthropic", content))
-    body = body_of(provider("anthropic", api_key="k"), Request(messages=(UserMessage.of("Go."), paused)))
+    body = body_of(build_provider("anthropic", api_key="k"), Request(messages=(UserMessage.of("Go."), paused)))
     assert [bool(find_marks(block)) for block in body["messages"][1]["content"]] == [True, False]
 
 
 def test_a_mark_of_the_callers_own_has_to_be_given_as_the_argument():
     with pytest.raises(ValueError, match="`options` cannot hold cache_control"):
-        provider("anthropic", options={"cache_control": {"type": "ephemeral"}})
+        build_provider("anthropic", options={"cache_control": {"type": "ephemeral"}})
 
 
 # Keys of OpenAI and other servers.
@@ -173,12 +173,12 @@ def test_the_requests_of_a_session_share_a_cache_key(name):
     """The key does not show the id, which may name the user."""
     session = Session(id="ada@example.com")
     again = Session.from_json(session.to_json())
-    model = provider(name, api_key="k")
+    model = build_provider(name, api_key="k")
     keys = {body_of(model, hello(session=talk))["prompt_cache_key"] for talk in (session, again)}
     assert len(keys) == 1
     assert "ada" not in keys.pop()
     assert "prompt_cache_key" not in body_of(model, hello())
-    elsewhere = provider(name, api_key="k", base_url="http://localhost:1/v1")
+    elsewhere = build_provider(name, api_key="k", base_url="http://localhost:1/v1")
     assert "prompt_cache_key" not in body_of(elsewhere, hello(session=session))
 
 
@@ -190,7 +190,7 @@ def test_services_that_take_a_cache_key_get_it(name, takes):
 
 def test_a_context_cache_of_gemini_holds_the_tools_and_the_system_text():
     """The API refuses them beside the name of a cache."""
-    model = provider("gemini", api_key="k", strict=True, options={"cachedContent": "cachedContents/a"})
+    model = build_provider("gemini", api_key="k", strict=True, options={"cachedContent": "cachedContents/a"})
     body = body_of(model, hello(system=SYSTEM, catalog=catalog()))
     assert body.keys() == {"contents", "cachedContent"}
 
@@ -230,18 +230,18 @@ def build_search(*names, **fields):
     ],
 )
 def test_newer_models_load_tools_themselves(name, model, is_native):
-    assert provider(name, api_key="k", model=model).native_loading is is_native
-    assert provider(name, api_key="k", model=model, native_loading=not is_native).native_loading is not is_native
-    assert not provider(name, api_key="k", model=model, base_url="http://localhost:1").native_loading
+    assert build_provider(name, api_key="k", model=model).native_loading is is_native
+    assert build_provider(name, api_key="k", model=model, native_loading=not is_native).native_loading is not is_native
+    assert not build_provider(name, api_key="k", model=model, base_url="http://localhost:1").native_loading
 
 
 def test_a_tool_that_no_result_refers_to_is_defined():
     """The search was summed up, or the tool was loaded in another way."""
-    model = provider("anthropic", api_key="k")
+    model = build_provider("anthropic", api_key="k")
     search = build_search("forecast")
     body = body_of(model, build_search_request(*search, loaded=["forecast", "measure_3"]))
-    shown = [tool["name"] for tool in body["tools"] if not tool.get("defer_loading")]
-    assert shown == ["read_output", "look", "survey", "tool_search", "measure_3"]
+    names = [tool["name"] for tool in body["tools"] if not tool.get("defer_loading")]
+    assert names == ["read_output", "look", "survey", "tool_search", "measure_3"]
     assert body["messages"][2]["content"][0]["content"] == [{"type": "tool_reference", "tool_name": "forecast"}]
     body = body_of(model, build_search_request(loaded=["forecast"]))
     assert [tool["name"] for tool in body["tools"] if not tool.get("defer_loading")][-1] == "forecast"
@@ -249,7 +249,7 @@ def test_a_tool_that_no_result_refers_to_is_defined():
 
 def test_a_search_that_was_written_as_a_function_is_answered_as_one():
     """It was made at another provider, or by an older version, so the definitions describe what it found."""
-    model = provider("openai_responses", api_key="k", native_loading=True)
+    model = build_provider("openai_responses", api_key="k", native_loading=True)
     body = body_of(model, build_search_request(*build_search("forecast"), loaded=["forecast"]))
     assert [item.get("type") for item in body["input"][1:]] == ["function_call", "function_call_output"]
     assert [tool.get("name", tool["type"]) for tool in body["tools"]][-2:] == ["forecast", "tool_search"]
@@ -258,7 +258,7 @@ def test_a_search_that_was_written_as_a_function_is_answered_as_one():
 def test_what_a_search_says_besides_is_a_text():
     """Names that were not loaded, and notes, have no place in a reference."""
     search = build_search("forecast", further={"measure_1": "Measure the weather"}, note="look closer")
-    body = body_of(provider("anthropic", api_key="k"), build_search_request(*search, loaded=["forecast"]))
+    body = body_of(build_provider("anthropic", api_key="k"), build_search_request(*search, loaded=["forecast"]))
     text = body["messages"][2]["content"][-1]["text"]
     assert "measure_1" in text
     assert "look closer" in text
@@ -267,14 +267,14 @@ def test_what_a_search_says_besides_is_a_text():
 def test_without_our_search_deferred_tools_are_not_sent():
     """The request is what it was before: nothing could refer to them."""
     request = Request(messages=(UserMessage.of("Go."),), catalog=build_catalog())
-    assert len(body_of(provider("anthropic", api_key="k"), request)["tools"]) == 3
+    assert len(body_of(build_provider("anthropic", api_key="k"), request)["tools"]) == 3
 
 
 async def test_a_search_at_openai_is_called_and_answered_as_a_search():
     """Its failure, too: the answer has no tools, and a text says why."""
     search = ToolCall("tool_search", {"query": "x", "limit": 0}, "c1", metadata={"is_search": True})
     async with serving(Turn(calls=(search,)), Turn(text="Never mind.")) as stub:
-        model = provider("openai_responses", stub, native_loading=True)
+        model = build_provider("openai_responses", stub, native_loading=True)
         async with model:
             run = await Agent(model, build_catalog()).run("Go.")
     assert run.text == "Never mind."
@@ -291,5 +291,7 @@ async def test_a_search_whose_result_was_cut_still_loads_its_tools():
     later = [message for _ in range(2) for message in build_search()]
     cut = compact_messages([UserMessage.of("Go."), *build_search("forecast")[:1], answer, *later], 1000)
     assert cut is not None
-    body = body_of(provider("anthropic", api_key="k"), build_search_request(*cut.messages[1:3], loaded=["forecast"]))
+    body = body_of(
+        build_provider("anthropic", api_key="k"), build_search_request(*cut.messages[1:3], loaded=["forecast"])
+    )
     assert body["messages"][2]["content"][0]["content"] == [{"type": "tool_reference", "tool_name": "forecast"}]

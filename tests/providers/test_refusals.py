@@ -7,7 +7,7 @@ import pytest
 from toolkit import ProviderError
 from toolkit.providers import ProviderFailure
 
-from .making import NAMES, ask, catalog, hello, provider
+from .making import NAMES, ask, build_provider, catalog, hello
 from .stub import Answer, serving
 
 pytestmark = pytest.mark.anyio
@@ -21,21 +21,21 @@ STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streame
 async def test_a_refusal_is_not_tried_again(name, stream):
     """It would be refused again."""
     body = {"error": {"type": "not_found_error", "code": "model_not_found", "message": "no such model"}}
-    async with serving(Answer(404, body)) as stub, provider(name, stub) as asked:
-        with pytest.raises(ProviderFailure, match=f"knows no model '{asked.model}'.*no such model") as failed:
-            await ask(asked, hello(), stream=stream)
+    async with serving(Answer(404, body)) as stub, build_provider(name, stub) as provider:
+        with pytest.raises(ProviderFailure, match=f"knows no model '{provider.model}'.*no such model") as failed:
+            await ask(provider, hello(), stream=stream)
     assert (failed.value.why, failed.value.status) == ("model", 404)
     assert len(stub.heard) == 1
 
 
 @each_provider
 async def test_a_refused_schema_names_the_tool_by_its_own_name(name):
-    """By the catalog's name, whatever it was sent as."""
+    """The message has the catalog's name, not the name on the wire."""
     place = "tools[0].function_declarations[0].x" if name == "gemini" else "tools.0.custom.input_schema"
     body = {"error": {"message": f"{place}: bad"}}
-    async with serving(Answer(400, body)) as stub, provider(name, stub) as asked:
+    async with serving(Answer(400, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=r"the tool `files\.read` was refused") as failed:
-            await asked.reply(hello(catalog=catalog()))
+            await provider.reply(hello(catalog=catalog()))
     assert failed.value.why == "schema"
 
 
@@ -43,34 +43,34 @@ async def test_a_refused_schema_names_the_tool_by_its_own_name(name):
 async def test_a_redirect_is_not_followed(name):
     """The key would go along."""
     answer = Answer(307, {}, {"Location": "https://evil.test/v1"})
-    async with serving(answer) as stub, provider(name, stub) as asked:
+    async with serving(answer) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=r"redirects to 'https://evil\.test/v1', which is not followed"):
-            await asked.reply(hello())
+            await provider.reply(hello())
 
 
 @each_provider
 @pytest.mark.parametrize("body", [b"<html>", b"[1]", b"{}", b'{"choices": 5}', b"nul"], ids=repr)
 async def test_an_answer_that_is_none_is_refused(name, body):
-    """A page, a list, an object of no known shape: whatever answers there is no model."""
-    async with serving(Answer(200, body)) as stub, provider(name, stub) as asked:
+    """A page, a list, an object of no known shape: the server that answers is not a model."""
+    async with serving(Answer(200, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderError, match="no JSON object|no known shape|no `|is no |a page for people"):
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert len(stub.heard) == 1
 
 
 @each_provider
 async def test_a_page_for_people_is_not_quoted(name):
     """The first words of a gateway's page say nothing."""
-    async with serving(Answer(400, b"<!doctype html><p>x</p>")) as stub, provider(name, stub) as asked:
+    async with serving(Answer(400, b"<!doctype html><p>x</p>")) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=r"refused the request \(400\)$"):
-            await asked.reply(hello())
+            await provider.reply(hello())
 
 
 async def test_an_answer_without_end_is_refused():
     """Sizes are bounded; an error's body is cut."""
     script = Answer(200, b" " * 9_000_000), Answer(400, b"y" * 9_000_000)
-    async with serving(*script) as stub, provider("openai", stub) as asked:
+    async with serving(*script) as stub, build_provider("openai", stub) as provider:
         with pytest.raises(ProviderFailure, match="more than 8,388,608 bytes"):
-            await asked.reply(hello())
+            await provider.reply(hello())
         with pytest.raises(ProviderFailure, match="refused the request"):
-            await asked.reply(hello())
+            await provider.reply(hello())

@@ -1,4 +1,4 @@
-"""What passes is tried again, as long as nobody has seen anything of it."""
+"""A passing failure is tried again, as long as no part of the answer was shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from toolkit import RetryPolicy, Transient
 from toolkit.providers import ProviderFailure
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .protocols import Turn
 from .stub import Answer, Breaking, Reset, Silent, serving
 
@@ -23,8 +23,11 @@ BUSY = {"error": {"type": "overloaded_error", "message": "busy", "code": 503}}
 async def test_what_passes_is_tried_again(name, stream):
     """An overloaded server, a door that was slammed, then an answer; the waits are those of the policy."""
     slept = []
-    async with serving(Answer(529, BUSY), Reset(), Turn(text="Hi")) as stub, provider(name, stub, slept=slept) as asked:
-        _, reply = await ask(asked, hello(), stream=stream)
+    async with (
+        serving(Answer(529, BUSY), Reset(), Turn(text="Hi")) as stub,
+        build_provider(name, stub, slept=slept) as provider,
+    ):
+        _, reply = await ask(provider, hello(), stream=stream)
     assert reply.message.text == "Hi"
     assert slept == [0.2, 0.4]
     assert len(stub.heard) == 3
@@ -47,8 +50,8 @@ async def test_the_wait_that_was_asked_for_is_kept(name, headers, seconds, strea
     slept = []
     retry = RetryPolicy(wait_jitter=0, retry_after_max=100)
     script = Answer(429, BUSY, headers), Turn(text="Hi")
-    async with serving(*script) as stub, provider(name, stub, slept=slept, retry=retry) as asked:
-        await ask(asked, hello(), stream=stream)
+    async with serving(*script) as stub, build_provider(name, stub, slept=slept, retry=retry) as provider:
+        await ask(provider, hello(), stream=stream)
     assert slept == [seconds]
 
 
@@ -56,9 +59,9 @@ async def test_the_wait_that_was_asked_for_is_kept(name, headers, seconds, strea
 @STREAM
 async def test_in_the_end_the_caller_is_told(name, stream):
     """How often it was tried, and what it was; the last failure is the cause."""
-    async with serving(*[Answer(503, BUSY)] * 3) as stub, provider(name, stub) as asked:
+    async with serving(*[Answer(503, BUSY)] * 3) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="busy.*3 attempts were made") as failed:
-            await ask(asked, hello(), stream=stream)
+            await ask(provider, hello(), stream=stream)
     assert failed.value.why == "unavailable"
     assert isinstance(failed.value.__cause__, Transient)
     assert not isinstance(failed.value, Transient)
@@ -68,29 +71,35 @@ async def test_in_the_end_the_caller_is_told(name, stream):
 async def test_a_wait_that_is_too_long_is_not_waited_for(name):
     """The policy says how long one may be kept waiting."""
     slept = []
-    async with serving(Answer(429, BUSY, {"Retry-After": "3600"})) as stub, provider(name, stub, slept=slept) as asked:
+    async with (
+        serving(Answer(429, BUSY, {"Retry-After": "3600"})) as stub,
+        build_provider(name, stub, slept=slept) as provider,
+    ):
         with pytest.raises(ProviderFailure, match="asked to wait 3,600 s"):
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert slept == []
 
 
 async def test_a_server_that_says_so_is_not_asked_again():
     """`x-should-retry` is the provider's own word."""
-    async with serving(Answer(500, BUSY, {"x-should-retry": "false"})) as stub, provider("openai", stub) as asked:
+    async with (
+        serving(Answer(500, BUSY, {"x-should-retry": "false"})) as stub,
+        build_provider("openai", stub) as provider,
+    ):
         with pytest.raises(ProviderFailure, match="busy"):
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert len(stub.heard) == 1
 
 
 @each_provider
 @STREAM
-async def test_nobody_there_is_an_error_with_the_address(name, stream):
+async def test_refused_connection_is_an_error_with_the_address(name, stream):
     """After trying again."""
     async with serving() as stub:
         pass
     slept = []
     with pytest.raises(ProviderFailure, match=f"127.0.0.1:{stub.port}.*3 attempts") as failed:
-        await ask(provider(name, stub, slept=slept), hello(), stream=stream)
+        await ask(build_provider(name, stub, slept=slept), hello(), stream=stream)
     assert failed.value.why == "unavailable"
     assert len(slept) == 2
 
@@ -100,20 +109,20 @@ async def test_nobody_there_is_an_error_with_the_address(name, stream):
 async def test_silence_has_an_end(name, stream):
     """A server that accepts and says nothing is given up after the time that was set."""
     options = {"timeout_seconds": 0.05, "retry": RetryPolicy(attempts=1)}
-    async with serving(Silent()) as stub, provider(name, stub, **options) as asked:
+    async with serving(Silent()) as stub, build_provider(name, stub, **options) as provider:
         with pytest.raises(ProviderFailure, match="only one attempt is allowed"):
-            await ask(asked, hello(), stream=stream)
+            await ask(provider, hello(), stream=stream)
 
 
 @each_provider
 @pytest.mark.parametrize("is_reset", [False, True], ids=["ended", "reset"])
 async def test_a_stream_that_breaks_before_anything_was_shown_is_tried_again(name, is_reset):
-    """Nobody has seen anything of it."""
+    """No part of the answer was shown."""
     turn = Turn(text="Hello there, how are you?")
     broken = Breaking(turn, 0 if name == "gemini" else 1, is_reset)
-    async with serving(broken, turn) as stub, provider(name, stub) as asked:
-        shown, reply = await ask(asked, hello(), stream=True)
-    assert shown == reply.message.text == turn.text
+    async with serving(broken, turn) as stub, build_provider(name, stub) as provider:
+        stream_text, reply = await ask(provider, hello(), stream=True)
+    assert stream_text == reply.message.text == turn.text
     assert len(stub.heard) == 2
 
 
@@ -122,8 +131,8 @@ async def test_a_stream_that_breaks_before_anything_was_shown_is_tried_again(nam
 async def test_a_stream_that_breaks_after_something_was_shown_is_not(name, is_reset):
     """The caller decides: part of it was seen."""
     turn = Turn(text="Hello there, how are you? " * 9)
-    async with serving(Breaking(turn, 12, is_reset), turn) as stub, provider(name, stub) as asked:
-        stream = asked.stream(hello())
+    async with serving(Breaking(turn, 12, is_reset), turn) as stub, build_provider(name, stub) as provider:
+        stream = provider.stream(hello())
         first = await anext(stream)
         with pytest.raises(ProviderFailure, match="broke off after [0-9]+ characters had been shown") as failed:
             async for _ in stream:
@@ -136,10 +145,10 @@ async def test_a_stream_that_breaks_after_something_was_shown_is_not(name, is_re
 
 @each_provider
 async def test_a_stream_can_be_left(name):
-    """Whoever has heard enough closes it, and the provider goes on."""
-    async with serving(Turn(text="Hello there"), Turn(text="Again")) as stub, provider(name, stub) as asked:
-        stream = asked.stream(hello())
+    """A caller may close the stream early, and the provider can still be used."""
+    async with serving(Turn(text="Hello there"), Turn(text="Again")) as stub, build_provider(name, stub) as provider:
+        stream = provider.stream(hello())
         await anext(stream)
         await stream.aclose()
-        _, reply = await ask(asked, hello(), stream=True)
+        _, reply = await ask(provider, hello(), stream=True)
     assert reply.message.text == "Again"

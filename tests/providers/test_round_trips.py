@@ -7,7 +7,7 @@ import pytest
 from toolkit import Dispatcher, ToolCall
 from toolkit.providers import AssistantMessage, Request, ToolMessage, Usage, UserMessage
 
-from .making import NAMES, ask, catalog, hello, provider
+from .making import NAMES, ask, build_provider, catalog, hello
 from .official import send
 from .protocols import Turn
 from .stub import serving
@@ -32,14 +32,14 @@ def calls_of(name):
 @STREAM
 async def test_a_text_arrives(name, stream):
     """Text, stop reason, usage and the model's name are the same in every protocol."""
-    async with serving(Turn(text="Grüße, 世界! 🎉")) as stub, provider(name, stub) as asked:
-        shown, reply = await ask(asked, hello(), stream=stream)
+    async with serving(Turn(text="Grüße, 世界! 🎉")) as stub, build_provider(name, stub) as provider:
+        stream_text, reply = await ask(provider, hello(), stream=stream)
     assert reply.message.text == "Grüße, 世界! 🎉"
-    assert shown == (reply.message.text if stream else "")
+    assert stream_text == (reply.message.text if stream else "")
     assert reply.stop == "answer"
     written = 0 if name == "gemini" else 2
     assert reply.usage == Usage(input_tokens=11, output_tokens=7, cached_tokens=3, cache_write_tokens=written)
-    assert reply.model == asked.model
+    assert reply.model == provider.model
     assert reply.id
 
 
@@ -48,12 +48,12 @@ async def test_a_conversation_with_parallel_calls_goes_round(name, stream):
     """Calls come with the catalog's names, their results go back, and the model answers."""
     tools = catalog()
     script = Turn(text="Let me see.", calls=calls_of(name), thought="Hm."), Turn(text="Done.")
-    async with serving(*script) as stub, provider(name, stub) as asked:
+    async with serving(*script) as stub, build_provider(name, stub) as provider:
         request = hello(system="Be brief.", catalog=tools)
-        _, first = await ask(asked, request, stream=stream)
+        _, first = await ask(provider, request, stream=stream)
         results = await Dispatcher(tools).call_many(first.message.calls)
         further = (*request.messages, first.message, ToolMessage(tuple(results)))
-        _, second = await ask(asked, Request(messages=further, system="Be brief.", catalog=tools), stream=stream)
+        _, second = await ask(provider, Request(messages=further, system="Be brief.", catalog=tools), stream=stream)
     assert first.stop == "calls"
     assert [(call.name, call.arguments, call.id) for call in first.message.calls] == [
         ("files.read", {"path": "a/ü.txt"}, "id_a"),
@@ -75,8 +75,8 @@ async def test_the_official_client_would_send_the_same(name):
     results = await Dispatcher(tools).call_many(calls)
     messages = (UserMessage.of("Hello"), AssistantMessage(text="Hm.", calls=calls), ToolMessage(tuple(results)))
     request = Request(messages=messages, system="Be kind.", catalog=tools, max_tokens=50)
-    async with serving(Turn(text="Hi"), Turn(text="Hi")) as stub, provider(name, stub, strict=True) as asked:
-        await asked.reply(request)
+    async with serving(Turn(text="Hi"), Turn(text="Hi")) as stub, build_provider(name, stub, strict=True) as provider:
+        await provider.reply(request)
         await send(name, stub.url, stub.heard[0].body)
     ours, theirs = stub.heard
     if name == "gemini":

@@ -103,14 +103,14 @@ async def test_what_was_asked_is_kept_as_it_was():
     result.value["b"].append(9)
     result.text = "changed"
     tools.remove("now")
-    [asked] = scripted.requests
-    assert asked.tools == ("files.read", "now", "rare")
-    assert asked.catalog.names() == ["files.read", "now", "rare"]
-    assert asked.messages[1].calls[0].arguments == {"a": [1]}
-    assert (asked.messages[2].results[0].text, asked.messages[2].results[0].value) == ("noon", {"b": [2]})
-    assert (asked.system, asked.max_tokens, asked.session) == ("s", 5, session)
+    [request] = scripted.requests
+    assert request.tools == ("files.read", "now", "rare")
+    assert request.catalog.names() == ["files.read", "now", "rare"]
+    assert request.messages[1].calls[0].arguments == {"a": [1]}
+    assert (request.messages[2].results[0].text, request.messages[2].results[0].value) == ("noon", {"b": [2]})
+    assert (request.system, request.max_tokens, request.session) == ("s", 5, session)
     with pytest.raises(AttributeError):
-        asked.system = "other"
+        request.system = "other"
 
 
 async def test_a_request_without_tools_offers_none():
@@ -118,7 +118,7 @@ async def test_a_request_without_tools_offers_none():
     scripted = ScriptedProvider(["a", "b"])
     await scripted.reply(hello())
     await scripted.reply(hello(catalog=Catalog()))
-    assert [asked.tools for asked in scripted.requests] == [(), ()]
+    assert [request.tools for request in scripted.requests] == [(), ()]
     assert scripted.requests[0].catalog is None
 
 
@@ -154,12 +154,12 @@ async def test_an_item_that_is_no_reply_is_refused_with_its_number(item, message
 
 
 async def test_a_function_gets_the_request_that_is_recorded():
-    asked = []
-    scripted = ScriptedProvider([lambda request: asked.append(request) or "Hello."])
+    requests = []
+    scripted = ScriptedProvider([lambda request: requests.append(request) or "Hello."])
     await scripted.reply(hello(catalog=catalog()))
-    assert asked == scripted.requests
-    assert asked[0] is scripted.requests[0]
-    assert asked[0].tools == ("files.read", "now")
+    assert requests == scripted.requests
+    assert requests[0] is scripted.requests[0]
+    assert requests[0].tools == ("files.read", "now")
 
 
 SCRIPT = [[{"name": "look", "arguments": {"what": "tree"}}, {"name": "rest", "id": "c9"}], "A tree."]
@@ -183,9 +183,9 @@ async def test_a_script_in_a_file_goes_on_with_a_conversation(tmp_path):
     """Another process goes on with a saved run, and its first request has the replies from before."""
     path = tmp_path / "answers.json"
     path.write_text(json.dumps(SCRIPT), encoding="utf-8")
-    known = (UserMessage.of("What is there?"), AssistantMessage(calls=(ToolCall("look", {}, "c1"),)))
+    messages = (UserMessage.of("What is there?"), AssistantMessage(calls=(ToolCall("look", {}, "c1"),)))
     scripted = ScriptedProvider.from_file(path)
-    assert (await scripted.reply(Request(messages=known))).message.text == "A tree."
+    assert (await scripted.reply(Request(messages=messages))).message.text == "A tree."
     with pytest.raises(ProviderError, match="the script has 2 replies, and this is request 3"):
         await scripted.reply(hello())
 

@@ -12,7 +12,7 @@ import pytest
 from toolkit import ProviderError
 from toolkit.providers import ProviderFailure
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .stub import KEY, Answer, Reset, serving
 
 pytestmark = pytest.mark.anyio
@@ -40,37 +40,39 @@ def no_keys(monkeypatch):
 async def test_a_missing_key_names_the_variable(name, stream):
     """Before anything is sent."""
     with pytest.raises(ProviderFailure, match=VARIABLES[name]) as missing:
-        await ask(provider(name), hello(), stream=stream)
+        await ask(build_provider(name), hello(), stream=stream)
     assert missing.value.why == "key"
 
 
 @each_provider
 async def test_a_key_of_the_environment_is_read_when_it_is_needed(name, monkeypatch):
     """So a program may set it after the import; it goes to the provider's own address."""
-    asked = provider(name, client=httpx.AsyncClient(transport=httpx.MockTransport(lambda request: seen(request))))
+    provider = build_provider(
+        name, client=httpx.AsyncClient(transport=httpx.MockTransport(lambda request: refuse(request)))
+    )
     headers = []
 
-    def seen(request):
+    def refuse(request):
         headers.append((request.url.host, dict(request.headers)))
         return httpx.Response(400, json={"error": {"message": "no"}})
 
     for variable in VARIABLES[name].split(" or "):
         monkeypatch.setenv(variable, KEY)
     with pytest.raises(ProviderFailure):
-        await asked.reply(hello())
+        await provider.reply(hello())
     [(host, sent)] = headers
-    assert host in asked._address
+    assert host in provider._address
     assert KEY in sent["x-goog-api-key" if name == "gemini" else "authorization"]
 
 
 @each_provider
 def test_the_own_address_may_be_given_too(name, monkeypatch):
-    """It is the host that counts, and that nobody reads along."""
+    """The host decides, and the connection has to be encrypted."""
     for variable in VARIABLES[name].split(" or "):
         monkeypatch.setenv(variable, KEY)
-    address = provider(name)._address
-    assert provider(name, base_url=address)._find_key().reveal() == KEY
-    assert provider(name, base_url=address.replace("https", "http"))._find_key() is None
+    address = build_provider(name)._address
+    assert build_provider(name, base_url=address)._find_key().reveal() == KEY
+    assert build_provider(name, base_url=address.replace("https", "http"))._find_key() is None
 
 
 @each_provider
@@ -78,9 +80,9 @@ async def test_a_key_of_the_environment_goes_nowhere_else(name, monkeypatch):
     """Another address gets the key that is given for it, or none; its refusal says so."""
     for variable in VARIABLES[name].split(" or "):
         monkeypatch.setenv(variable, KEY)
-    async with serving() as stub, provider(name, stub, api_key=None) as asked:
+    async with serving() as stub, build_provider(name, stub, api_key=None) as provider:
         with pytest.raises(ProviderFailure, match="none was given") as refused:
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert refused.value.why == "key"
     assert KEY not in str(stub.heard[0].headers)
 
@@ -106,19 +108,19 @@ async def test_a_key_of_the_environment_goes_nowhere_else(name, monkeypatch):
 async def test_a_key_is_never_shown(name, step, stream, caplog):
     """Not in errors, their causes, what they carry, logs at the finest level, reprs or addresses."""
     caplog.set_level(logging.DEBUG)
-    async with serving(*[step] * 3) as stub, provider(name, stub) as asked:
+    async with serving(*[step] * 3) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderError) as failed:
-            await ask(asked, hello(), stream=stream)
+            await ask(provider, hello(), stream=stream)
         # What a server put into its own headers is httpcore's to log.
-        logged = [each.getMessage() for each in caplog.records if "response_headers" not in each.getMessage()]
-        shown = [repr(asked), str(vars(asked)), *logged]
+        logged = [record.getMessage() for record in caplog.records if "response_headers" not in record.getMessage()]
+        texts = [repr(provider), str(vars(provider)), *logged]
     error = failed.value
-    shown += traceback.format_exception(error)
+    texts += traceback.format_exception(error)
     while error is not None:
-        shown += [repr(error), str(vars(error)), str(getattr(getattr(error, "_request", None), "headers", ""))]
+        texts += [repr(error), str(vars(error)), str(getattr(getattr(error, "_request", None), "headers", ""))]
         error = error.__cause__ or error.__context__
-    assert KEY[:16] not in "\n".join(shown).replace("[redacted]", "")
-    assert all(KEY not in heard.path for heard in stub.heard)
+    assert KEY[:16] not in "\n".join(texts).replace("[redacted]", "")
+    assert all(KEY not in request.path for request in stub.heard)
     assert stub.heard
 
 
@@ -126,4 +128,4 @@ async def test_a_key_is_never_shown(name, step, stream, caplog):
 def test_a_provider_is_not_pickled(name):
     """A key would go along."""
     with pytest.raises(TypeError, match="holds a key and connections"):
-        pickle.dumps(provider(name, api_key=KEY))
+        pickle.dumps(build_provider(name, api_key=KEY))

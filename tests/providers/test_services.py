@@ -87,7 +87,7 @@ def answer_of(call: ToolCall) -> ToolResult:
     return ToolResult("noon", call_id=call.id, tool="now")
 
 
-def offered(name: str) -> Catalog | None:
+def build_offer(name: str) -> Catalog | None:
     return None if "tools" in SERVICES[name].lacks else catalog()
 
 
@@ -96,10 +96,10 @@ def offered(name: str) -> Catalog | None:
 async def test_a_service_is_sent_its_own_form_of_a_request(name, stream):
     """To its address; what it refuses is left out."""
     service, recording = SERVICES[name], Recording(name, max_tokens=50)
-    await ask(recording.provider, hello(system="Be brief.", catalog=offered(name)), stream=stream)
+    await ask(recording.provider, hello(system="Be brief.", catalog=build_offer(name)), stream=stream)
     assert str(recording.requests[0].url) == f"{service.find_address()}/chat/completions"
     limit = "max_completion_tokens" if service.is_openai else "max_tokens"
-    expected = {"model", "messages", limit, *(["tools"] if offered(name) else []), *(["stream"] if stream else [])}
+    expected = {"model", "messages", limit, *(["tools"] if build_offer(name) else []), *(["stream"] if stream else [])}
     if stream and "stream_usage" not in service.lacks:
         expected.add("stream_options")
     assert recording.body.keys() == expected
@@ -117,10 +117,10 @@ async def test_the_answer_of_a_service_is_read(name, stream):
     """Its text, its calls and its usage; the fields that it adds to a message go back to it."""
     has_call = "tools" not in SERVICES[name].lacks
     recording = Recording(name, has_call=has_call)
-    request = hello(catalog=offered(name))
-    shown, reply = await ask(recording.provider, request, stream=stream)
+    request = hello(catalog=build_offer(name))
+    stream_text, reply = await ask(recording.provider, request, stream=stream)
     assert (reply.message.text, reply.stop) == ("It is noon.", "calls" if has_call else "answer")
-    assert shown == ("It is noon." if stream else "")
+    assert stream_text == ("It is noon." if stream else "")
     assert [(call.name, call.arguments) for call in reply.message.calls] == ([("now", {})] if has_call else [])
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.model) == (11, 7, "a-model-2026")
     answers = [ToolMessage((answer_of(call),)) for call in reply.message.calls]
@@ -293,7 +293,7 @@ async def test_an_agent_is_made_of_a_text(monkeypatch):
         monkeypatch.setenv("LITELLM_PROXY_API_BASE", f"{stub.url}/v1")
         run = await Agent("litellm:some-model", catalog()).run("What time is it?")
     assert (run.text, run.turns) == ("Noon.", 2)
-    assert [heard.body["model"] for heard in stub.heard] == ["some-model", "some-model"]
+    assert [request.body["model"] for request in stub.heard] == ["some-model", "some-model"]
 
 
 LACKS = {

@@ -14,7 +14,7 @@ import pytest
 from toolkit import RetryPolicy
 from toolkit.providers import ProviderFailure
 
-from .making import NAMES, catalog, hello, provider
+from .making import NAMES, build_provider, catalog, hello
 from .protocols import Turn
 from .stub import KEY, serving
 
@@ -44,14 +44,14 @@ STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streame
 def test_a_mistake_shows_where_it_is_made(name, options, words):
     """At construction, not at the first request."""
     with pytest.raises(ValueError, match=words):
-        provider(name, **options)
+        build_provider(name, **options)
 
 
 @pytest.mark.parametrize("model", ["../secret", "a?b", "a#b", "a b", "a//b", "models/../x", "ü"])
 def test_a_gemini_model_cannot_change_the_address(model):
     """Its name is a part of the path."""
     with pytest.raises(ValueError, match="`model` has to name a model"):
-        provider("gemini", model=model)
+        build_provider("gemini", model=model)
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_a_gemini_model_cannot_change_the_address(model):
 )
 def test_a_gemini_model_is_found_under_its_path(model, path):
     """Plain names are models."""
-    assert provider("gemini", model=model)._path(stream=False) == path
+    assert build_provider("gemini", model=model)._path(stream=False) == path
 
 
 async def test_a_client_of_the_user_is_used_and_stays_open():
     """With its own headers, which go before ours."""
     async with serving(Turn(text="Hi")) as stub, httpx.AsyncClient(headers={"anthropic-version": "mine"}) as client:
-        async with provider("anthropic", stub, client=client) as asked:
-            await asked.reply(hello())
+        async with build_provider("anthropic", stub, client=client) as provider:
+            await provider.reply(hello())
         assert not client.is_closed
     assert stub.heard[0].headers["anthropic-version"] == "mine"
 
@@ -85,36 +85,36 @@ async def test_a_certificate_that_does_not_hold_is_no_passing_failure():
 
     slept = []
     client = httpx.AsyncClient(transport=httpx.MockTransport(refuse))
-    asked = provider("openai", api_key=KEY, base_url="https://host/v1", client=client, slept=slept)
+    provider = build_provider("openai", api_key=KEY, base_url="https://host/v1", client=client, slept=slept)
     with pytest.raises(ProviderFailure, match="the certificate of host does not hold: self-signed"):
-        await asked.reply(hello())
+        await provider.reply(hello())
     assert slept == []
 
 
 async def test_a_request_that_is_no_json_is_refused_before_it_is_sent():
     """It names what cannot be written."""
-    async with serving() as stub, provider("openai", stub, options={"seed": float("nan")}) as asked:
+    async with serving() as stub, build_provider("openai", stub, options={"seed": float("nan")}) as provider:
         with pytest.raises(ProviderFailure, match="cannot be written as JSON"):
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert stub.heard == []
 
 
 async def test_half_a_letter_is_sent_as_a_question_mark():
     """No provider takes it."""
-    async with serving(Turn(text="Hi")) as stub, provider("openai", stub) as asked:
-        await asked.reply(hello(system="a\ud83dz"))
+    async with serving(Turn(text="Hi")) as stub, build_provider("openai", stub) as provider:
+        await provider.reply(hello(system="a\ud83dz"))
     assert stub.heard[0].body["messages"][0]["content"] == "a?z"
 
 
 def test_a_provider_may_be_used_in_one_loop_after_another():
     """Connections belong to a loop; scripts start several."""
-    asked = provider("openai", base_url="http://127.0.0.1:1/v1", api_key=KEY, retry=RetryPolicy(attempts=1))
+    provider = build_provider("openai", base_url="http://127.0.0.1:1/v1", api_key=KEY, retry=RetryPolicy(attempts=1))
 
     async def once():
         async with serving(Turn(text="Hi")) as stub:
-            asked._exchange.base_url = f"{stub.url}/v1"
-            text = (await asked.reply(hello())).message.text
-            await asked.aclose()
+            provider._exchange.base_url = f"{stub.url}/v1"
+            text = (await provider.reply(hello())).message.text
+            await provider.aclose()
             return text
 
     assert [asyncio.run(once()) for _ in range(2)] == ["Hi", "Hi"]
@@ -129,10 +129,10 @@ async def test_what_cannot_be_strict_is_told_once(caplog):
     def anything(**wishes: int) -> None:
         """Take anything."""
 
-    made = provider("openai", api_key=KEY, strict=True)
+    provider = build_provider("openai", api_key=KEY, strict=True)
     for _ in range(2):
-        made._build_outgoing(hello(catalog=tools), stream=False)
-    notes = [each.getMessage() for each in caplog.records]
+        provider._build_outgoing(hello(catalog=tools), stream=False)
+    notes = [record.getMessage() for record in caplog.records]
     assert len(notes) == 1
     assert notes[0].startswith("openai: `anything`: not strict")
 
@@ -142,30 +142,32 @@ async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, mon
     monkeypatch.setattr("toolkit.providers.remote._MAX_NOTED", 2)
     caplog.set_level(logging.INFO, logger="toolkit")
     tools = catalog()
-    made = provider("openai", api_key=KEY, strict=True)
+    provider = build_provider("openai", api_key=KEY, strict=True)
     for number in range(5):
 
         @tools.tool(name=f"anything_{number}")
         def anything(**wishes: int) -> None:
             """Take anything."""
 
-        made._build_outgoing(hello(catalog=tools), stream=False)
+        provider._build_outgoing(hello(catalog=tools), stream=False)
         tools.remove(f"anything_{number}")
-    assert (len(caplog.records), len(made._noted)) == (5, 1)
+    assert (len(caplog.records), len(provider._noted)) == (5, 1)
 
 
 def test_strictness_of_gemini_needs_no_note(caplog):
     """There it holds for the whole request."""
     caplog.set_level(logging.INFO, logger="toolkit")
-    body = provider("gemini", api_key=KEY, strict=True)._build_outgoing(hello(catalog=catalog()), stream=False).body
+    body = (
+        build_provider("gemini", api_key=KEY, strict=True)._build_outgoing(hello(catalog=catalog()), stream=False).body
+    )
     assert body["toolConfig"] == {"functionCallingConfig": {"mode": "VALIDATED"}}
     assert caplog.records == []
 
 
 def test_a_gemini_address_may_have_a_version():
     """What is not stable yet is under another one."""
-    made = provider("gemini", base_url="https://generativelanguage.googleapis.com/v1beta/")
-    assert made._exchange.base_url + made._path(stream=True) == (
+    provider = build_provider("gemini", base_url="https://generativelanguage.googleapis.com/v1beta/")
+    assert provider._exchange.base_url + provider._path(stream=True) == (
         "https://generativelanguage.googleapis.com/v1beta/models/gemini-test:streamGenerateContent?alt=sse"
     )
 
@@ -182,6 +184,6 @@ def test_nothing_slow_is_loaded_before_the_first_request():
 
 async def test_halves_of_a_letter_that_stand_together_are_joined():
     """What a provider said in pieces goes back to it as it meant it."""
-    async with serving(Turn(text="Hi")) as stub, provider("openai", stub) as asked:
-        await asked.reply(hello(system="a\ud83d" + "\ude00z"))
+    async with serving(Turn(text="Hi")) as stub, build_provider("openai", stub) as provider:
+        await provider.reply(hello(system="a\ud83d" + "\ude00z"))
     assert stub.heard[0].body["messages"][0]["content"] == "a\U0001f600z"

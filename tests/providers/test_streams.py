@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolkit import ProviderError, ToolCall, ToolResult
 from toolkit.providers import ProviderFailure, Request, ToolMessage, UserMessage
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .protocols import PROTOCOLS, Turn
 from .stub import Answer, Breaking, serving
 
@@ -28,7 +28,7 @@ calls = st.lists(
         st.dictionaries(texts, texts | st.integers() | st.lists(st.booleans(), max_size=2), max_size=3),
     ),
     max_size=3,
-).map(lambda made: tuple(ToolCall(call.name, call.arguments, f"id_{number}") for number, call in enumerate(made)))
+).map(lambda calls: tuple(ToolCall(call.name, call.arguments, f"id_{number}") for number, call in enumerate(calls)))
 turns = st.builds(Turn, text=texts, calls=calls, thought=texts)
 
 
@@ -49,13 +49,13 @@ async def test_where_a_stream_is_cut_makes_no_difference(name, turn, line_end, b
 
     async with serving(turn, turn) as stub, httpx.AsyncClient(verify=False) as client:
         stub.split, stub.line_end, stub.between = split, line_end, between
-        asked = provider(name, stub, client=client)
-        shown, streamed = await ask(asked, hello(), stream=True)
-        _, whole = await ask(asked, hello(), stream=False)
-    assert shown == streamed.message.text == turn.text
+        provider = build_provider(name, stub, client=client)
+        stream_text, streamed = await ask(provider, hello(), stream=True)
+        _, whole = await ask(provider, hello(), stream=False)
+    assert stream_text == streamed.message.text == turn.text
     assert streamed.message.calls == () or streamed.stop == "calls"
-    assert [(each.name, each.arguments) for each in streamed.message.calls] == [
-        (each.name, each.arguments) for each in turn.calls
+    assert [(call.name, call.arguments) for call in streamed.message.calls] == [
+        (call.name, call.arguments) for call in turn.calls
     ]
     assert (streamed.stop, streamed.usage, streamed.model) == (whole.stop, whole.usage, whole.model)
     assert streamed.message.text == whole.message.text
@@ -64,8 +64,8 @@ async def test_where_a_stream_is_cut_makes_no_difference(name, turn, line_end, b
 @each_provider
 async def test_a_stream_is_shown_as_it_comes(name):
     """Several pieces, none of them empty."""
-    async with serving(Turn(text="Hello there, world")) as stub, provider(name, stub) as asked:
-        pieces = [event.text async for event in asked.stream(hello()) if hasattr(event, "text")]
+    async with serving(Turn(text="Hello there, world")) as stub, build_provider(name, stub) as provider:
+        pieces = [event.text async for event in provider.stream(hello()) if hasattr(event, "text")]
     assert pieces == ["Hello", " ther", "e, wo", "rld"]
 
 
@@ -95,21 +95,21 @@ STOPS = [
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("name", "said", "stop"), STOPS)
-async def test_why_it_stopped_is_said_in_our_words(name, said, stop, stream):
-    """The same in every protocol; a word that nobody knows is another reason."""
-    async with serving(Turn(text="Hi", stop=said)) as stub, provider(name, stub) as asked:
-        _, reply = await ask(asked, hello(), stream=stream)
+@pytest.mark.parametrize(("name", "server_stop", "stop"), STOPS)
+async def test_why_it_stopped_is_said_in_our_words(name, server_stop, stop, stream):
+    """The same in every protocol; an unknown word is the reason `other`."""
+    async with serving(Turn(text="Hi", stop=server_stop)) as stub, build_provider(name, stub) as provider:
+        _, reply = await ask(provider, hello(), stream=stream)
     assert reply.stop == stop
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("name", "said"), [("openai", "stop"), ("anthropic", "end_turn"), ("gemini", "STOP")])
-async def test_calls_are_calls_whatever_the_server_says(name, said, stream):
+@pytest.mark.parametrize(("name", "server_stop"), [("openai", "stop"), ("anthropic", "end_turn"), ("gemini", "STOP")])
+async def test_calls_count_as_calls_for_any_stop_reason_of_the_server(name, server_stop, stream):
     """Some servers stop, and have calls."""
-    turn = Turn(calls=(ToolCall("now", {}, "id_1"),), stop=said)
-    async with serving(turn) as stub, provider(name, stub) as asked:
-        _, reply = await ask(asked, hello(), stream=stream)
+    turn = Turn(calls=(ToolCall("now", {}, "id_1"),), stop=server_stop)
+    async with serving(turn) as stub, build_provider(name, stub) as provider:
+        _, reply = await ask(provider, hello(), stream=stream)
     assert reply.stop == "calls"
 
 
@@ -117,10 +117,10 @@ async def test_calls_are_calls_whatever_the_server_says(name, said, stream):
 async def test_arguments_that_were_cut_are_passed_on_as_text(name):
     """The dispatcher words what is wrong with them, and the conversation can go on."""
     turn = Turn(calls=(ToolCall("read", '{"path": "a', "id_1"),), stop="" if name == "openai_responses" else "length")
-    async with serving(turn, Turn(text="Sorry.")) as stub, provider(name, stub) as asked:
-        _, reply = await ask(asked, hello(), stream=True)
+    async with serving(turn, Turn(text="Sorry.")) as stub, build_provider(name, stub) as provider:
+        _, reply = await ask(provider, hello(), stream=True)
         results = ToolMessage((ToolResult("bad", call_id="id_1", tool="read"),))
-        await asked.reply(Request(messages=(UserMessage.of("Hi"), reply.message, results)))
+        await provider.reply(Request(messages=(UserMessage.of("Hi"), reply.message, results)))
     assert reply.message.calls[0].arguments == '{"path": "a'
     assert "path" in str(stub.heard[1].body)
 
@@ -131,17 +131,17 @@ async def test_every_call_of_a_turn_has_an_id_of_its_own(name, stream):
     """Gemini gives none, and some servers the same to all."""
     ids = ["", ""] if name in ("gemini", "openai") else ["same", "same"]
     turn = Turn(calls=tuple(ToolCall("now", {"n": number}, key) for number, key in enumerate(ids)))
-    async with serving(turn) as stub, provider(name, stub) as asked:
-        _, reply = await ask(asked, hello(), stream=stream)
-    made = [call.id for call in reply.message.calls]
-    assert len(set(made)) == 2
-    assert all(made)
+    async with serving(turn) as stub, build_provider(name, stub) as provider:
+        _, reply = await ask(provider, hello(), stream=stream)
+    call_ids = [call.id for call in reply.message.calls]
+    assert len(set(call_ids)) == 2
+    assert all(call_ids)
 
 
 # Errors that come with status 200
 
 
-def answered(name, error):
+def build_error_answer(name, error):
     """An error as an event in the middle of a stream, the way each provider says it."""
     event = {**error, "type": "error"} if name == "openai_responses" else {"type": "error", "error": error}
     text = f"event: error\ndata: {json.dumps(event)}\n\n"
@@ -152,18 +152,21 @@ def answered(name, error):
 async def test_an_error_before_anything_was_shown_is_tried_again_if_it_passes(name):
     """Overload is announced in the stream, too."""
     error = {"type": "overloaded_error", "code": "server_error", "message": "busy", "status": "UNAVAILABLE"}
-    async with serving(answered(name, error), Turn(text="Hi")) as stub, provider(name, stub) as asked:
-        shown, _ = await ask(asked, hello(), stream=True)
-    assert shown == "Hi"
+    async with (
+        serving(build_error_answer(name, error), Turn(text="Hi")) as stub,
+        build_provider(name, stub) as provider,
+    ):
+        stream_text, _ = await ask(provider, hello(), stream=True)
+    assert stream_text == "Hi"
 
 
 @each_provider
 async def test_an_error_in_a_stream_that_does_not_pass_is_told(name):
     """In the provider's words."""
     error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "too long"}
-    async with serving(answered(name, error)) as stub, provider(name, stub) as asked:
+    async with serving(build_error_answer(name, error)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="too long") as failed:
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
     assert failed.value.why == "context"
     assert len(stub.heard) == 1
 
@@ -175,12 +178,12 @@ async def test_a_response_that_failed_is_an_error(code, is_retried, stream):
     failed = {"status": "failed", "error": {"code": code, "message": "it failed"}, "output": []}
     event = f'data: {{"type": "response.failed", "response": {json.dumps(failed)}}}\n\n'.encode()
     answer = Answer(200, event, {"Content-Type": "text/event-stream"}) if stream else Answer(200, failed)
-    async with serving(answer, Turn(text="Hi")) as stub, provider("openai_responses", stub) as asked:
+    async with serving(answer, Turn(text="Hi")) as stub, build_provider("openai_responses", stub) as provider:
         if is_retried:
-            assert (await ask(asked, hello(), stream=stream))[1].message.text == "Hi"
+            assert (await ask(provider, hello(), stream=stream))[1].message.text == "Hi"
         else:
             with pytest.raises(ProviderFailure, match="it failed"):
-                await ask(asked, hello(), stream=stream)
+                await ask(provider, hello(), stream=stream)
 
 
 @each_provider
@@ -193,14 +196,14 @@ async def test_a_response_that_failed_is_an_error(code, is_retried, stream):
         '{"type": "response.output_text.delta", "choices": 5, "candidates": 5}',
         '{"type": "message_start", "message": 5, "choices": [{"delta": 5}], "candidates": [{"content": {"parts": 5}}]}',
     ],
-    ids=["cut", "list", "strange", "stranger", "strangest"],
+    ids=["cut", "list", "odd type", "odd index", "odd list"],
 )
 async def test_a_strange_event_is_an_error_and_no_crash(name, data):
-    """Whatever a server sends, the caller gets a `ProviderError`."""
+    """The caller gets a `ProviderError` for anything that a server may send."""
     answer = Answer(200, f"data: {data}\n\n".encode(), {"Content-Type": "text/event-stream"})
-    async with serving(*[answer] * 3) as stub, provider(name, stub) as asked:
+    async with serving(*[answer] * 3) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderError):
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
 
 
 ODD_ENDS = {
@@ -223,33 +226,33 @@ async def test_events_that_make_no_answer_together_are_an_error_and_no_crash(nam
     """Each of them is fine, and what they add up to is not."""
     text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     answer = Answer(200, text.encode(), {"Content-Type": "text/event-stream"})
-    async with serving(answer) as stub, provider(name, stub) as asked:
+    async with serving(answer) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="no known shape"):
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
 
 
 async def test_events_of_any_length_are_bounded():
     """One event cannot fill the memory."""
     answer = Answer(200, b"data: " + b"x" * 9_000_000, {"Content-Type": "text/event-stream"})
-    async with serving(answer) as stub, provider("openai", stub) as asked:
+    async with serving(answer) as stub, build_provider("openai", stub) as provider:
         with pytest.raises(ProviderFailure, match="an event of more than 8,388,608 bytes"):
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
 
 
 async def test_a_stream_without_end_is_bounded():
     """Nor can many."""
     answer = Answer(200, (b": " + b"x" * 1_000_000 + b"\n\n") * 70, {"Content-Type": "text/event-stream"})
-    async with serving(answer) as stub, provider("openai", stub) as asked:
+    async with serving(answer) as stub, build_provider("openai", stub) as provider:
         with pytest.raises(ProviderFailure, match="more than 67,108,864 bytes"):
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
 
 
 async def test_a_stream_that_breaks_after_its_answer_is_complete():
     """What is missing then is only the count of tokens."""
     turn = Turn(text="Hi")
-    async with serving(Breaking(turn, 3, True)) as stub, provider("openai", stub) as asked:
-        shown, reply = await ask(asked, hello(), stream=True)
-    assert (shown, reply.stop) == ("Hi", "answer")
+    async with serving(Breaking(turn, 3, True)) as stub, build_provider("openai", stub) as provider:
+        stream_text, reply = await ask(provider, hello(), stream=True)
+    assert (stream_text, reply.stop) == ("Hi", "answer")
     assert reply.usage.total_tokens == 0
 
 
@@ -260,16 +263,16 @@ async def test_the_last_line_of_a_stream_may_be_missing():
     answers = [
         Answer(200, end.encode(), {"Content-Type": "text/event-stream"}) for end in (text, f"{text}\n\ndata: [DONE]")
     ]
-    async with serving(*answers) as stub, provider("openai", stub) as asked:
-        assert [(await ask(asked, hello(), stream=True))[0] for _ in answers] == ["Hi", "Hi"]
+    async with serving(*answers) as stub, build_provider("openai", stub) as provider:
+        assert [(await ask(provider, hello(), stream=True))[0] for _ in answers] == ["Hi", "Hi"]
 
 
 async def test_bytes_that_cannot_be_unpacked_are_an_error():
     """We ask for plain bytes, and a server may send others."""
     answer = Answer(200, b"garbage", {"Content-Encoding": "gzip"})
-    async with serving(answer) as stub, provider("openai", stub) as asked:
+    async with serving(answer) as stub, build_provider("openai", stub) as provider:
         with pytest.raises(ProviderFailure, match="compressed data is damaged") as failed:
-            await asked.reply(hello())
+            await provider.reply(hello())
     assert failed.value.why == "answer"
     assert len(stub.heard) == 1
 
@@ -282,12 +285,12 @@ async def test_bytes_that_cannot_be_unpacked_are_an_error():
 async def test_one_whole_answer_in_place_of_a_stream_is_taken(name, media_type):
     """Some servers ignore the wish for a stream, and some of them name the wrong media type."""
     turn = Turn(text="It is noon.", calls=(ToolCall("now", {}, "id_1"),))
-    async with serving() as stub, provider(name, stub) as asked:
-        whole = PROTOCOLS[name].whole(turn, asked.model)
+    async with serving() as stub, build_provider(name, stub) as provider:
+        whole = PROTOCOLS[name].whole(turn, provider.model)
         stub.script += [Answer(200, whole, {"Content-Type": media_type}), turn]
-        shown, reply = await ask(asked, hello(), stream=True)
-        assert reply == await asked.reply(hello())
-    assert shown == reply.message.text == turn.text
+        stream_text, reply = await ask(provider, hello(), stream=True)
+        assert reply == await provider.reply(hello())
+    assert stream_text == reply.message.text == turn.text
     assert [call.name for call in reply.message.calls] == ["now"]
 
 
@@ -303,10 +306,13 @@ async def test_one_whole_answer_in_place_of_a_stream_is_taken(name, media_type):
 async def test_a_server_that_refuses_to_stream_is_asked_for_the_whole_answer(name, status, body):
     """It is asked for a stream once, and not in every turn."""
     script = Answer(status, body), Turn(text="Noon."), Turn(text="One.")
-    async with serving(*script) as stub, provider(name, stub) as asked:
-        answers = [await ask(asked, hello(), stream=True) for _ in range(2)]
-    assert [(shown, reply.message.text) for shown, reply in answers] == [("Noon.", "Noon."), ("One.", "One.")]
-    streamed = [heard.body.get("stream") or "streamGenerateContent" in heard.path for heard in stub.heard]
+    async with serving(*script) as stub, build_provider(name, stub) as provider:
+        answers = [await ask(provider, hello(), stream=True) for _ in range(2)]
+    assert [(stream_text, reply.message.text) for stream_text, reply in answers] == [
+        ("Noon.", "Noon."),
+        ("One.", "One."),
+    ]
+    streamed = [request.body.get("stream") or "streamGenerateContent" in request.path for request in stub.heard]
     assert list(map(bool, streamed)) == [True, False, False]
 
 
@@ -314,19 +320,22 @@ async def test_a_server_that_refuses_to_stream_is_asked_for_the_whole_answer(nam
 async def test_a_refusal_that_was_not_about_the_stream_is_told_and_streams_go_on(name):
     """The refusal without a stream is the one that is raised."""
     refusals = Answer(400, {"error": {"message": "bad stream of words"}}), Answer(400, {"error": {"message": "no"}})
-    async with serving(*refusals, Turn(text="Noon.")) as stub, provider(name, stub) as asked:
+    async with serving(*refusals, Turn(text="Noon.")) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match="refused the request .400.: no"):
-            await ask(asked, hello(), stream=True)
-        await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
+        await ask(provider, hello(), stream=True)
     assert stub.heard[2].body.get("stream") or "streamGenerateContent" in stub.heard[2].path
 
 
 @each_provider
 async def test_a_whole_answer_that_is_an_error_stays_one(name):
     """It is asked once: without a status, nothing says that it would pass."""
-    async with serving(Answer(200, {"error": {"message": "no such thing"}})) as stub, provider(name, stub) as asked:
+    async with (
+        serving(Answer(200, {"error": {"message": "no such thing"}})) as stub,
+        build_provider(name, stub) as provider,
+    ):
         with pytest.raises(ProviderFailure, match="no such thing"):
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
     assert len(stub.heard) == 1
 
 
@@ -335,8 +344,8 @@ async def test_a_whole_answer_that_is_an_error_stays_one(name):
     ("body", "problem"), [({"some": "answer"}, "an answer of no known shape"), ([1], "what is no JSON object")]
 )
 async def test_a_body_that_is_neither_an_answer_nor_a_stream_is_named(name, body, problem):
-    async with serving(Answer(200, body)) as stub, provider(name, stub) as asked:
+    async with serving(Answer(200, body)) as stub, build_provider(name, stub) as provider:
         with pytest.raises(ProviderFailure, match=problem) as failed:
-            await ask(asked, hello(), stream=True)
+            await ask(provider, hello(), stream=True)
     assert failed.value.why == "answer"
     assert len(stub.heard) == 1

@@ -17,7 +17,7 @@ from toolkit.agent.final_answers import AnswerFormat
 from toolkit.providers import Request, ScriptedProvider, StructuredProvider, UserMessage
 from toolkit.results import ToolCall
 
-from .making import NAMES, catalog, provider
+from .making import NAMES, build_provider, catalog
 from .protocols import Turn
 from .stub import serving
 
@@ -53,8 +53,8 @@ def form_in(name: str, body: dict[str, Any]) -> dict[str, Any]:
     """The schema of the answer in *body*, after the official types have taken the field without losing anything."""
     if name == "gemini":
         config = body["generationConfig"]
-        taken = gemini_types.GenerationConfig.model_validate(config)
-        assert json.loads(taken.model_dump_json(by_alias=True, exclude_unset=True)) == config
+        config_of_client = gemini_types.GenerationConfig.model_validate(config)
+        assert json.loads(config_of_client.model_dump_json(by_alias=True, exclude_unset=True)) == config
         assert config["responseMimeType"] == "application/json"
         return config["responseJsonSchema"]
     place, official = _PLACES[name]
@@ -70,19 +70,19 @@ def form_in(name: str, body: dict[str, Any]) -> dict[str, Any]:
 def test_the_form_is_sent_in_the_providers_own_field(name, stream):
     """A typed final answer ... by a tool call or the provider's own structured output."""
     request = Request(messages=(UserMessage.of("?"),), catalog=catalog(), output=FORM)
-    body = dict(provider(name, api_key="key")._build_outgoing(request, stream=stream).body)
+    body = dict(build_provider(name, api_key="key")._build_outgoing(request, stream=stream).body)
     schema = form_in(name, body)
     assert schema["required"] == ["answer"]
     assert schema["properties"]["answer"]["properties"].keys() == {"town", "degrees", "wind"}
     without = dict(
-        provider(name, api_key="key")._build_outgoing(Request(messages=request.messages), stream=stream).body
+        build_provider(name, api_key="key")._build_outgoing(Request(messages=request.messages), stream=stream).body
     )
     assert without.keys().isdisjoint({"output_config", "response_format", "text", "generationConfig"})
 
 
 def test_openais_form_is_strict():
     """Strict mode requires every property, and an optional one may be null."""
-    body = provider("openai", api_key="key")._build_outgoing(Request(messages=(), output=FORM), stream=False).body
+    body = build_provider("openai", api_key="key")._build_outgoing(Request(messages=(), output=FORM), stream=False).body
     described = body["response_format"]["json_schema"]
     assert (described["name"], described["strict"]) == ("final_answer", True)
     assert described["schema"]["properties"]["answer"]["required"] == ["town", "degrees", "wind"]
@@ -107,15 +107,15 @@ def test_openais_form_is_strict():
 )
 def test_the_way_is_chosen_by_provider_and_model(name, options, has_tools, is_chosen):
     """By a tool call or the provider's own structured output."""
-    made = provider(name, api_key="key", **options)
-    assert isinstance(made, StructuredProvider)
-    assert made.structures_output(FORM, has_tools=has_tools) is is_chosen
+    provider = build_provider(name, api_key="key", **options)
+    assert isinstance(provider, StructuredProvider)
+    assert provider.structures_output(FORM, has_tools=has_tools) is is_chosen
 
 
 def test_a_form_that_strict_mode_cannot_express_is_a_tool():
     """An object with any keys cannot be strict at OpenAI."""
-    made = provider("openai", api_key="key", model="gpt-5")
-    assert not made.structures_output(AnswerFormat.of(dict[str, int]).tool, has_tools=False)
+    provider = build_provider("openai", api_key="key", model="gpt-5")
+    assert not provider.structures_output(AnswerFormat.of(dict[str, int]).tool, has_tools=False)
 
 
 def test_the_scripted_provider_can_play_both():
@@ -130,9 +130,9 @@ def test_the_scripted_provider_can_play_both():
 async def test_an_answer_as_text_over_http(name, stream):
     """The provider's own structured output, refused once and then decoded."""
     script = Turn(text='{"answer": {"town": "Oslo"}}'), Turn(text=json.dumps({"answer": {**OSLO, "wind": None}}))
-    async with serving(*script) as stub, provider(name, stub) as asked:
+    async with serving(*script) as stub, build_provider(name, stub) as provider:
         on_event = (lambda event: None) if stream else None
-        agent = Agent(asked, catalog(), output=Forecast, output_by="provider", on_event=on_event)
+        agent = Agent(provider, catalog(), output=Forecast, output_by="provider", on_event=on_event)
         run = await agent.run("How is Oslo?")
     assert (run.output, run.refused_answers) == (Forecast("Oslo", 3), 1)
     assert form_in(name, stub.heard[1].body)["required"] == ["answer"]
@@ -147,10 +147,10 @@ async def test_an_answer_as_a_call_over_http(name, stream):
         ToolCall("final_answer", {"answer": {"town": "Oslo"}}, "c1"),
         ToolCall("final_answer", {"answer": OSLO}, "c2"),
     )
-    async with serving(*(Turn(calls=(call,)) for call in calls)) as stub, provider(name, stub) as asked:
+    async with serving(*(Turn(calls=(call,)) for call in calls)) as stub, build_provider(name, stub) as provider:
         events: list[Any] = []
         on_event = events.append if stream else None
-        agent = Agent(asked, catalog(), output=Forecast, output_by="tool", on_event=on_event)
+        agent = Agent(provider, catalog(), output=Forecast, output_by="tool", on_event=on_event)
         run = await agent.run("How is Oslo?")
     assert (run.output, run.refused_answers) == (Forecast("Oslo", 3), 1)
     assert "final_answer" in json.dumps(stub.heard[0].body["tools"])

@@ -13,7 +13,7 @@ from tests.clocks import Clock
 from toolkit import RetryPolicy, ToolCall
 from toolkit.providers import ProviderFailure
 
-from .making import NAMES, ask, hello, provider
+from .making import NAMES, ask, build_provider, hello
 from .protocols import PROTOCOLS, Turn
 from .stub import KEY
 
@@ -27,7 +27,7 @@ def line(event: object) -> bytes:
     return f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n".encode()
 
 
-def asked_with(name, chunks, *, headers=None, clock, seconds_per_chunk=1.0, **options):
+def build_timed_provider(name, chunks, *, headers=None, clock, seconds_per_chunk=1.0, **options):
     """Return the provider of *name*; its server needs *seconds_per_chunk* for each of *chunks*, on *clock*."""
 
     async def body():
@@ -41,7 +41,7 @@ def asked_with(name, chunks, *, headers=None, clock, seconds_per_chunk=1.0, **op
 
     client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
     options = {"retry": RetryPolicy(attempts=1), "timeout_seconds": 10, "total_seconds": 1000, **options}
-    return provider(name, api_key=KEY, client=client, clock=clock, **options)
+    return build_provider(name, api_key=KEY, client=client, clock=clock, **options)
 
 
 def anthropic_delta(delta):
@@ -102,9 +102,9 @@ async def test_an_event_that_adds_nothing_to_the_answer_is_no_progress(name, eve
     """The same event may count once, when it begins a part of the answer."""
     clock = Clock()
     opening = map(line, OPENING.get(name, []))
-    asked = asked_with(name, itertools.chain(opening, itertools.repeat(line(event))), clock=clock)
+    provider = build_timed_provider(name, itertools.chain(opening, itertools.repeat(line(event))), clock=clock)
     with pytest.raises(ProviderFailure, match=r"sent no part of an answer for 10 s") as failed:
-        await ask(asked, hello(), stream=True)
+        await ask(provider, hello(), stream=True)
     assert failed.value.why == "unavailable"
     assert clock.now - 1000 <= 13
 
@@ -113,9 +113,9 @@ async def test_an_event_that_adds_nothing_to_the_answer_is_no_progress(name, eve
 @pytest.mark.parametrize("chunk", [b": still here\n", b"\n", b"\r\n", b"x", b"data: x", b"event: message\n"])
 async def test_bytes_that_complete_no_event_are_no_progress(name, chunk):
     clock = Clock()
-    asked = asked_with(name, itertools.repeat(chunk), clock=clock)
+    provider = build_timed_provider(name, itertools.repeat(chunk), clock=clock)
     with pytest.raises(ProviderFailure, match=r"sent no part of an answer for 10 s"):
-        await ask(asked, hello(), stream=True)
+        await ask(provider, hello(), stream=True)
     assert clock.now - 1000 <= 12
 
 
@@ -124,9 +124,9 @@ async def test_a_slow_stream_that_adds_to_the_answer_is_read_to_its_end(name):
     """Text, thoughts and arguments are progress, and only the longest pause between them counts."""
     events = [line(event) for _, event in PROTOCOLS[name].events(TURN, "model")]
     clock = Clock()
-    asked = asked_with(name, events, clock=clock, seconds_per_chunk=1.0, timeout_seconds=5)
-    shown, reply = await ask(asked, hello(), stream=True)
-    assert (shown, reply.message.text) == (TURN.text, TURN.text)
+    provider = build_timed_provider(name, events, clock=clock, seconds_per_chunk=1.0, timeout_seconds=5)
+    stream_text, reply = await ask(provider, hello(), stream=True)
+    assert (stream_text, reply.message.text) == (TURN.text, TURN.text)
     assert [call.name for call in reply.message.calls] == ["now"]
 
 
@@ -136,9 +136,9 @@ async def test_a_slow_stream_that_adds_to_the_answer_is_read_to_its_end(name):
 async def test_a_body_that_drips_is_given_up(name, media_type, is_streamed):
     """An answer that is no stream makes progress only when all of it is there."""
     clock = Clock()
-    asked = asked_with(name, itertools.repeat(b" "), headers={"content-type": media_type}, clock=clock)
+    provider = build_timed_provider(name, itertools.repeat(b" "), headers={"content-type": media_type}, clock=clock)
     with pytest.raises(ProviderFailure, match=r"sent no part of an answer for 10 s"):
-        await ask(asked, hello(), stream=is_streamed)
+        await ask(provider, hello(), stream=is_streamed)
     assert clock.now - 1000 <= 12
 
 
@@ -147,25 +147,27 @@ async def test_one_compressed_chunk_that_unfolds_to_many_is_given_up_in_time():
     seconds = itertools.count()
     chunk = zlib.compress(b": still here\n" * 500_000)
     headers = {"content-type": "text/event-stream", "content-encoding": "deflate"}
-    asked = asked_with("openai", [chunk], headers=headers, clock=lambda: next(seconds), seconds_per_chunk=0)
+    provider = build_timed_provider(
+        "openai", [chunk], headers=headers, clock=lambda: next(seconds), seconds_per_chunk=0
+    )
     with pytest.raises(ProviderFailure, match=r"sent no part of an answer for 10 s"):
-        await ask(asked, hello(), stream=True)
+        await ask(provider, hello(), stream=True)
 
 
 async def test_a_stream_of_real_events_ends_at_the_total_limit():
     """Events without end are progress, so the limit of the whole answer stops them."""
     clock = Clock()
     events = itertools.repeat(line(openai_delta({"content": "x"})))
-    asked = asked_with("openai", events, clock=clock, total_seconds=100)
+    provider = build_timed_provider("openai", events, clock=clock, total_seconds=100)
     with pytest.raises(ProviderFailure, match=r"did not answer within 100 s.*broke off") as failed:
-        await ask(asked, hello(), stream=True)
+        await ask(provider, hello(), stream=True)
     assert failed.value.why == "broke_off"
     assert clock.now - 1000 <= 102
 
 
 async def test_the_total_limit_counts_all_attempts_and_the_waits_between_them():
     clock = Clock()
-    asked = asked_with(
+    provider = build_timed_provider(
         "openai",
         itertools.repeat(b" "),
         clock=clock,
@@ -174,14 +176,14 @@ async def test_the_total_limit_counts_all_attempts_and_the_waits_between_them():
         sleep=clock.sleep,
     )
     with pytest.raises(ProviderFailure, match=r"did not answer within 25 s.*there was no time left"):
-        await ask(asked, hello(), stream=False)
+        await ask(provider, hello(), stream=False)
     assert clock.now - 1000 <= 27
 
 
 async def test_time_that_the_reader_takes_does_not_count():
     clock = Clock()
     events = [line(event) for _, event in PROTOCOLS["openai"].events(Turn(text="word " * 20), "model")]
-    asked = asked_with("openai", events, clock=clock, total_seconds=100)
-    async for _ in asked.stream(hello()):
+    provider = build_timed_provider("openai", events, clock=clock, total_seconds=100)
+    async for _ in provider.stream(hello()):
         clock.now += 5_000
     assert clock.now > 90_000

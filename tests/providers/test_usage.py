@@ -40,7 +40,7 @@ def test_what_has_no_price_of_its_own_costs_what_input_costs():
 
 
 @pytest.mark.parametrize(
-    ("model", "known"),
+    ("model", "priced_model"),
     [
         ("gpt-x", "gpt-x"),
         ("gpt-x-2026-01-31", "gpt-x"),
@@ -52,11 +52,11 @@ def test_what_has_no_price_of_its_own_costs_what_input_costs():
         ("gpt-x-mini-2026-01-31", "gpt-x-mini"),
     ],
 )
-def test_a_model_is_found_with_its_date(model, known):
+def test_a_model_is_found_with_its_date(model, priced_model):
     """Providers answer with a longer name than they were asked for."""
     names = ["gpt-x", "claude-y", "gemini-z", "gpt-x-mini"]
     prices = {name: Price(input=number, output=0) for number, name in enumerate(names)}
-    assert Usage(input_tokens=1_000_000).cost(prices, model) == names.index(known)
+    assert Usage(input_tokens=1_000_000).cost(prices, model) == names.index(priced_model)
 
 
 @pytest.mark.parametrize("model", ["gpt-x-pro", "gpt", "gpt-x1", "", "gpt-x-2026"])
@@ -81,7 +81,7 @@ def test_what_is_no_usage_is_refused(data):
 
 
 def test_tokens_that_a_server_counts_beside_the_input_cost_what_they_cost():
-    """Nobody earns money by being asked, and no budget runs backwards."""
+    """A price is never negative, so a budget never grows."""
     price = Price(input=3, output=15, cached="0.3")
     assert Usage(cached_tokens=1_000_000).cost(price) == Decimal("0.3")
 

@@ -79,8 +79,8 @@ async def test_a_location_has_servers_of_its_own(location, host, monkeypatch):
 async def test_the_answer_of_a_stream_is_asked_for_as_events():
     requests = []
     provider = record(requests, api_key="token-1")
-    shown, reply = await ask(provider, hello(), stream=True)
-    assert shown == reply.message.text == "Noon."  # it came as a whole
+    stream_text, reply = await ask(provider, hello(), stream=True)
+    assert stream_text == reply.message.text == "Noon."  # it came as a whole
     assert requests[0][0].endswith("gemini-3-pro:streamGenerateContent?alt=sse")
 
 

@@ -1,4 +1,4 @@
-"""What holds for every database, whatever it keeps."""
+"""What holds for every database of the library."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ def no_mask():
 
 @pytest.mark.usefixtures("no_mask")
 def test_a_file_is_made_for_its_owner_alone(tmp_path):
-    """Whatever the process usually allows, and with nothing left beside it."""
+    """The umask of the process does not matter, and no other file is left."""
     make_private(str(tmp_path / "file"))
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_that_is_there_stays_as_it_is(path):
@@ -78,7 +78,7 @@ def test_a_file_that_others_can_open_is_refused(path, mode):
     assert stat.S_IMODE(os.stat(path).st_mode) == mode
 
 
-def test_somebody_elses_file_is_refused(path):
+def test_file_of_another_user_is_refused(path):
     """They could change it at any time."""
     os.chmod(os.path.dirname(path), 0o700)
     user = os.geteuid() + 1

@@ -17,7 +17,7 @@ from toolkit.storage.process_owner import has_mark, is_alive, is_owner, is_this_
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system tells no beginnings")
 
 
-def changed(text, **parts):
+def change_parts(text, **parts):
     """An owner with other parts."""
     names = ("machine", "pid", "began", "token")
     return "/".join(parts.get(name, part) for name, part in zip(names, text.split("/"), strict=True))
@@ -65,7 +65,7 @@ def test_threads_that_ask_at_once_get_one_name(tmp_path):
             return owner(proc=folder)
 
         with ThreadPoolExecutor(8) as threads:
-            names = {asked.result() for asked in [threads.submit(ask) for _ in range(8)]}
+            names = {future.result() for future in [threads.submit(ask) for _ in range(8)]}
         assert names == {owner(proc=folder)}
 
 
@@ -79,7 +79,7 @@ def test_another_process_is_seen_to_live_and_to_be_dead(child):
 
 
 @needs_proc
-def test_a_process_that_nobody_collected_is_dead(child):
+def test_unreaped_process_is_dead(child):
     """It has a number still, but it does nothing any more."""
     process, text = child
     process.kill()
@@ -91,29 +91,35 @@ def test_a_process_that_nobody_collected_is_dead(child):
 def test_a_number_used_again_is_another_process(child):
     """The beginning tells them apart."""
     _, text = child
-    assert is_alive(changed(text, began="1")) is False
+    assert is_alive(change_parts(text, began="1")) is False
 
 
-def test_a_beginning_nobody_knew_is_no_death(child):
+def test_unknown_start_time_is_not_death(child):
     """Where it cannot be told, the one who has the number is taken for alive."""
     _, text = child
-    assert is_alive(changed(text, began="")) is True
+    assert is_alive(change_parts(text, began="")) is True
 
 
 def test_an_earlier_process_with_our_number_is_dead():
     """Each has a token of its own."""
-    assert is_alive(changed(owner(), token="0" * 16)) is False
+    assert is_alive(change_parts(owner(), token="0" * 16)) is False
 
 
 def test_another_machine_cannot_be_seen():
     """Its numbers mean nothing here."""
-    assert is_alive(changed(owner(), machine="0" * 16)) is None
+    assert is_alive(change_parts(owner(), machine="0" * 16)) is None
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "the dead", changed(owner(), pid="0"), changed(owner(), pid="-1"), changed(owner(), pid="9" * 10)]
-    + [changed(owner(), pid="1²"), changed(owner(), token=""), owner() + "\n", owner() + "/1"],
+    [
+        "",
+        "the dead",
+        change_parts(owner(), pid="0"),
+        change_parts(owner(), pid="-1"),
+        change_parts(owner(), pid="9" * 10),
+    ]
+    + [change_parts(owner(), pid="1²"), change_parts(owner(), token=""), owner() + "\n", owner() + "/1"],
 )
 def test_what_is_no_owner_cannot_be_seen(text):
     """A text that names no process says nothing about one."""
@@ -125,7 +131,7 @@ def test_without_a_list_of_processes_a_number_has_to_do(child, tmp_path):
     process, text = child
     here = owner(proc=str(tmp_path))
     assert is_alive(here, proc=str(tmp_path)) is True
-    other = changed(here, pid=text.split("/")[1], token=text.split("/")[3])
+    other = change_parts(here, pid=text.split("/")[1], token=text.split("/")[3])
     assert is_alive(other, proc=str(tmp_path)) is True
     process.kill()
     process.wait()
@@ -149,10 +155,10 @@ def test_a_name_that_looks_like_a_state_deceives_nobody(tmp_path, stat, alive, b
     here = owner(proc=str(tmp_path))
     (tmp_path / "999999999").mkdir()
     (tmp_path / "999999999" / "stat").write_text(stat.format("0 " * 18 + "77 0 0"))
-    assert is_alive(changed(here, pid="999999999", began=began), proc=str(tmp_path)) is alive
+    assert is_alive(change_parts(here, pid="999999999", began=began), proc=str(tmp_path)) is alive
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="numbers go higher elsewhere")
-def test_a_number_that_nobody_has_is_dead():
+def test_unused_process_number_is_dead():
     """No process can have one above the kernel's limit."""
-    assert is_alive(changed(owner(), pid="999999999")) is False
+    assert is_alive(change_parts(owner(), pid="999999999")) is False

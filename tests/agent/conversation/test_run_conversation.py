@@ -1,5 +1,5 @@
 """
-A conversation is valid between turns, whatever the model and the tools say.
+A conversation is valid between turns, for any text of the model and the tools.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def test_an_empty_reply_is_not_kept(conversation):
 def test_one_result_can_be_replaced(conversation):
     """The others stay."""
     calls, before = conversation.last_turn()
-    given = result_of(calls[1], "later")
-    conversation.replace_result(1, given)
+    late_result = result_of(calls[1], "later")
+    conversation.replace_result(1, late_result)
     after = conversation.last_turn()[1]
     assert (after[0], after[1].text, after[1].tool) == (before[0], "later", "look")
-    assert given.tool == "another", "the caller's result is not changed"
+    assert late_result.tool == "another", "the caller's result is not changed"
 
 
 def test_old_results_are_cut_and_the_last_turns_stay(conversation):

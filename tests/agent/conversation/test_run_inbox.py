@@ -121,8 +121,8 @@ async def test_several_runs_are_told_apart_by_their_ids():
     with pytest.raises(ValueError, match=f"2 runs .*{ids[0]}, {ids[1]}.*run=run_id"):
         agent.say("Which?")
     agent.say("You.", run=ids[1])
-    with pytest.raises(NotRunning, match=f"'nobody'.*under way are {ids[0]}"):
-        agent.say("You.", run="nobody")
+    with pytest.raises(NotRunning, match=f"'no-run'.*under way are {ids[0]}"):
+        agent.say("You.", run="no-run")
     go_on.set()
     first, second = await asyncio.gather(*runs)
     assert [first.id, second.id] == ids
@@ -188,7 +188,7 @@ async def test_a_word_waits_while_the_model_has_paused():
 
     agent = Shed().agent([pause, [call("look", what="oak")], "Done."])
     await agent.run("Look.")
-    assert [type(asked.messages[-1]) for asked in agent.asked] == [UserMessage, AssistantMessage, UserMessage]
+    assert [type(request.messages[-1]) for request in agent.asked] == [UserMessage, AssistantMessage, UserMessage]
 
 
 async def test_a_sub_run_does_not_read_a_word():
@@ -203,7 +203,7 @@ async def test_a_sub_run_does_not_read_a_word():
 
     agent = shed.agent([[call("ask_helper")], "Helped.", "Done."])
     await agent.run("Go.")
-    assert [asked.messages[-1].text for asked in agent.asked if isinstance(asked.messages[-1], UserMessage)] == [
+    assert [request.messages[-1].text for request in agent.asked if isinstance(request.messages[-1], UserMessage)] == [
         "Go.",
         "Help.",
         "To the parent.",
@@ -212,7 +212,7 @@ async def test_a_sub_run_does_not_read_a_word():
 
 async def test_many_threads_may_speak_at_once():
     """Thread-safe: every word is refused or read, and none is read twice."""
-    said, refused = [], []
+    accepted, refused = [], []
 
     def speak(name):
         for number in range(20):
@@ -222,7 +222,7 @@ async def test_many_threads_may_speak_at_once():
             except NotRunning:
                 refused.append(word)
             else:
-                said.append(word)
+                accepted.append(word)
 
     async def reply(request):
         if not threads:
@@ -237,8 +237,8 @@ async def test_many_threads_may_speak_at_once():
     for thread in threads:
         await asyncio.to_thread(thread.join)
     read = [message.text for message in (*run.messages[1:], *run.unread) if isinstance(message, UserMessage)]
-    assert sorted(read) == sorted(said)
-    assert len(said) + len(refused) == 60
+    assert sorted(read) == sorted(accepted)
+    assert len(accepted) + len(refused) == 60
 
 
 @pytest.mark.parametrize("unread", [3, [3], [{"version": 1, "role": "tool", "results": []}]])
@@ -252,21 +252,21 @@ async def test_a_saved_run_with_other_words_is_refused(unread):
 @given(st.lists(st.sampled_from(["add", "take", "close_if_empty", "close"])))
 def test_an_inbox_loses_nothing(steps):
     """Every message that was accepted is taken once or still there; a closed inbox accepts none."""
-    inbox, accepted, taken, is_open = RunInbox(), [], [], True
+    inbox, accepted, messages, is_open = RunInbox(), [], [], True
     for number, step in enumerate(steps):
         message = UserMessage.of(str(number))
         if step == "add":
             assert inbox.add(message) is is_open
             accepted += [message] if is_open else []
         elif step == "take":
-            taken += inbox.take_all()
+            messages += inbox.take_all()
         elif step == "close":
             inbox.close()
             is_open = False
         else:
             is_open = is_open and bool(inbox.messages)
             assert inbox.close_if_empty() is not is_open
-    assert [*taken, *inbox.messages] == accepted
+    assert [*messages, *inbox.messages] == accepted
 
 
 def test_a_run_that_is_continued_twice_is_told_twice():

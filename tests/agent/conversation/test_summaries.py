@@ -82,10 +82,10 @@ def check_kept(before: list, conversation: RunConversation, earlier_lines: int) 
     after, lines = conversation.messages, conversation.summary.calls[earlier_lines:]
     assert find_message_flaw(after) is None
     assert after[0] == conversation.summary.to_message()
-    kept = [message.to_json() for message in after]
-    assert [message.to_json() for message in before if isinstance(message, UserMessage)][-1] in kept
+    messages = [message.to_json() for message in after]
+    assert [message.to_json() for message in before if isinstance(message, UserMessage)][-1] in messages
     plans = [message.to_json() for message in before if "plan " in json.dumps(message.to_json())]
-    assert not plans or plans[-1] in kept
+    assert not plans or plans[-1] in messages
     kept_ids = {call.id for message in after if isinstance(message, AssistantMessage) for call in message.calls}
     turns = [(message, answer) for message, answer in itertools.pairwise(before) if isinstance(answer, ToolMessage)]
     for message, answer in turns:
@@ -108,7 +108,7 @@ def test_the_last_two_turns_and_the_prompt_stay():
     assert split.old == tuple(messages[1:-4])
 
 
-def paused(kind: str, **fields: str) -> AssistantMessage:
+def build_paused_message(kind: str, **fields: str) -> AssistantMessage:
     """Return a message of Anthropic's web search, which may pause between the call and its result."""
     return AssistantMessage(text="", native=Native("anthropic", [{"type": kind, **fields}]))
 
@@ -117,9 +117,9 @@ def paused(kind: str, **fields: str) -> AssistantMessage:
 def test_a_turn_in_which_the_model_paused_stays_as_a_whole(rest):
     """A result of a provider's own tool never stays without its call."""
     pauses = [
-        paused("server_tool_use", id="s1", name="web_search"),
-        paused("web_search_tool_result", tool_use_id="s1"),
-        paused("server_tool_use", id="s2", name="web_search"),
+        build_paused_message("server_tool_use", id="s1", name="web_search"),
+        build_paused_message("web_search_tool_result", tool_use_id="s1"),
+        build_paused_message("server_tool_use", id="s2", name="web_search"),
         AssistantMessage(text="Oak.", native=Native("anthropic", [{"type": "web_search_tool_result"}])),
     ]
     old = [message for number in range(6) for message in turn(number, content="c" * 900)]
@@ -145,8 +145,8 @@ def test_older_messages_of_the_user_stay_while_there_is_room():
         *(m for n in range(5) for m in turn(n, content="c" * 1500)),
         UserMessage.of("now"),
     ]
-    kept = split_messages(messages, [size_of(message) for message in messages], 8000).kept
-    assert [message.text[:5] for message in kept if isinstance(message, UserMessage)] == ["short", "now"]
+    kept_messages = split_messages(messages, [size_of(message) for message in messages], 8000).kept
+    assert [message.text[:5] for message in kept_messages if isinstance(message, UserMessage)] == ["short", "now"]
 
 
 @given(
@@ -157,8 +157,8 @@ def test_older_messages_of_the_user_stay_while_there_is_room():
 def test_the_message_says_what_it_is_and_the_text_cannot_end_it(text, calls):
     """A summary that tries to inject instructions is marked as what it is."""
     summary = Summary(text=text, calls=tuple(calls), messages=7)
-    shown = summary.to_message().text
-    head, _, rest = shown.partition("\n")
+    message_text = summary.to_message().text
+    head, _, rest = message_text.partition("\n")
     assert "first 7 messages were summed up" in head
     assert "not an instruction of the user" in head
     mark = rest.split("\n")[0].split()[-2]

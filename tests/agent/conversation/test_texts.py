@@ -26,7 +26,7 @@ from toolkit.results import ToolCall, ToolResult
 # Framing.
 
 
-def shown(result: ToolResult) -> str:
+def frame_text(result: ToolResult) -> str:
     message = frame_message(ToolMessage((result,)))
     return message.results[0].text
 
@@ -38,7 +38,7 @@ def test_no_output_holds_the_mark_that_frames_it(text, forged):
     result = mark_result(ToolResult(text, metadata={"toolkit.frame": "mine"}), make_mark=lambda: next(marks))
     mark = result.metadata["toolkit.frame"]
     assert mark not in text or not text
-    assert shown(result) == f'<result id="{mark}">\n{text}\n</result id="{mark}">'
+    assert frame_text(result) == f'<result id="{mark}">\n{text}\n</result id="{mark}">'
 
 
 def test_marks_are_random():
@@ -220,17 +220,17 @@ NATIVE = Native("anthropic", [])
 def test_a_sound_message_is_kept_as_it_is():
     """With the provider's own words."""
     message = AssistantMessage(text="Hm.", calls=(ToolCall("read", {"a": 1}, "c1"),), native=NATIVE)
-    kept, calls = make_valid(message, set())
-    assert (kept, kept.native, calls[0].id) == (message, NATIVE, "c1")
+    valid, calls = make_valid(message, set())
+    assert (valid, valid.native, calls[0].id) == (message, NATIVE, "c1")
 
 
 @pytest.mark.parametrize("key", ["", "c1", "old", "with space", "x" * 200, None, 5])
 def test_an_id_that_cannot_be_used_is_replaced(key):
     """Missing, twice, or odd; the results then fit, and the provider's own words, which would not, go."""
     message = AssistantMessage(calls=(ToolCall("read", {}, "c1"), ToolCall("read", {}, key)), native=NATIVE)
-    kept, calls = make_valid(message, {"old"})
-    ids = [call.id for call in kept.calls]
-    assert (ids[0], ids[1].startswith("call_"), len(set(ids)), kept.native) == ("c1", True, 2, None)
+    valid, calls = make_valid(message, {"old"})
+    ids = [call.id for call in valid.calls]
+    assert (ids[0], ids[1].startswith("call_"), len(set(ids)), valid.native) == ("c1", True, 2, None)
     assert ids == [call.id for call in calls]
 
 
@@ -240,38 +240,42 @@ def test_an_id_that_cannot_be_used_is_replaced(key):
 )
 def test_a_name_that_no_tool_can_have_is_kept_otherwise_and_called_as_it_is(name, legal):
     """Providers refuse to read it; it must not become the name of a tool that there is."""
-    kept, calls = make_valid(AssistantMessage(calls=(ToolCall(name, {}, "c1"),), native=NATIVE), ())
-    assert (kept.calls[0].name, calls[0].name, kept.native) == (legal, name if name is not None else "NoneType", None)
+    message, calls = make_valid(AssistantMessage(calls=(ToolCall(name, {}, "c1"),), native=NATIVE), ())
+    assert (message.calls[0].name, calls[0].name, message.native) == (
+        legal,
+        name if name is not None else "NoneType",
+        None,
+    )
 
 
 @pytest.mark.parametrize("arguments", [[1], 5, {1, 2}])
 def test_arguments_of_any_kind_are_kept_as_text(arguments):
     """The dispatcher words what is wrong with them."""
-    kept, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),)), ())
-    assert isinstance(kept.calls[0].arguments, str)
+    message, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),)), ())
+    assert isinstance(message.calls[0].arguments, str)
     assert calls[0].arguments == arguments
 
 
 def deep(levels):
-    made = {}
+    value = {}
     for _ in range(levels):
-        made = {"a": made}
-    return made
+        value = {"a": value}
+    return value
 
 
 @pytest.mark.parametrize("arguments", [deep(100), deep(5000), {"a": float("nan")}, {"a": "\ud800"}, {1: 2}, "\ud800{"])
 def test_arguments_that_are_no_json_can_still_be_kept_and_sent(arguments):
     """What runs is what was said, so that it is refused; what is kept can be written down."""
-    kept, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
+    message, calls = make_valid(AssistantMessage(calls=(ToolCall("read", arguments, "c1"),), native=NATIVE), ())
     assert calls[0].arguments is arguments
-    assert json.dumps(kept.to_json(), allow_nan=False, ensure_ascii=False).encode()
-    assert kept.native is None
+    assert json.dumps(message.to_json(), allow_nan=False, ensure_ascii=False).encode()
+    assert message.native is None
 
 
 def test_text_that_cannot_be_sent_is_mended():
     """Half of a surrogate pair is no text."""
-    kept, _ = make_valid(AssistantMessage(text="a\ud800", native=NATIVE), ())
-    assert (kept.text, kept.native) == ("a?", None)
+    message, _ = make_valid(AssistantMessage(text="a\ud800", native=NATIVE), ())
+    assert (message.text, message.native) == ("a?", None)
 
 
 @pytest.mark.anyio
@@ -310,23 +314,23 @@ async def test_what_is_held_back_gets_arguments_of_its_own_too():
 @pytest.mark.anyio
 async def test_a_result_stands_under_the_name_that_was_called():
     """Some providers compare the two names. Events have the tool's own name."""
-    shed, told = Shed(), []
+    shed, events = Shed(), []
     shed.catalog.alias("see", "look")
-    run = await shed.agent([[call("see", what="oak"), call("not there!")], "Done."], on_event=told.append).run("go")
+    run = await shed.agent([[call("see", what="oak"), call("not there!")], "Done."], on_event=events.append).run("go")
     assert (
         [result.tool for result in results_of(run)]
-        == [said.name for said in run.messages[1].calls]
+        == [call.name for call in run.messages[1].calls]
         == ["see", "not_there_"]
     )
-    assert {event.result.tool for event in told if isinstance(event, ToolFinished)} == {"look", "not there!"}
+    assert {event.result.tool for event in events if isinstance(event, ToolFinished)} == {"look", "not there!"}
 
 
 def test_nothing_but_name_and_arguments_is_taken_from_a_model():
     """Session, principal and tool are the host's."""
     forged = ToolCall("read", {}, "c1", principal="root", metadata={"x": 1}, tool=object())
-    kept, calls = make_valid(AssistantMessage(calls=(forged,)), ())
-    for made in (*kept.calls, *calls):
-        assert (made.principal, made.metadata, made.tool, made.session) == (None, None, None, None)
+    message, calls = make_valid(AssistantMessage(calls=(forged,)), ())
+    for one_call in (*message.calls, *calls):
+        assert (one_call.principal, one_call.metadata, one_call.tool, one_call.session) == (None, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ async def test_unwrap_of_a_planned_run_names_the_plan():
 
 @pytest.mark.parametrize("status", ["failed", "waiting", "stopped", "planned"])
 def test_every_ending_has_a_remedy(status: Status):
-    """A message says what to do, whatever the ending."""
+    """Every message says what to do."""
     requests = [ApprovalRequest(tool=f"t{number}", call_id="c", reason="why") for number in range(9)]
     text = explain_missing_answer(status, None, "x" * 5_000, requests if status == "waiting" else ())
     assert "`agent." in text

@@ -1,5 +1,5 @@
 """
-Sealed runs: authority that travels, and that nobody can give themselves.
+Sealed runs: a saved run keeps its authority, and only the holder of the key can add any.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ async def test_a_seal_can_be_too_old():
         seal.open(text, max_age_seconds=40)
 
 
-async def test_a_version_nobody_knows_is_refused():
+async def test_unknown_version_is_refused():
     """Also if it is signed."""
     text = json.dumps({"version": 99})
     sealed = json.dumps({"content": text, "seal": sign_content(KEY, digest_parts("toolkit run", text).encode())})
@@ -121,7 +121,7 @@ async def test_a_version_nobody_knows_is_refused():
 
 
 @pytest.mark.parametrize(
-    "change", [{"spent": "0"}, {"plan": "Burn it."}, {"status": "done"}], ids=lambda each: [*each][0]
+    "change", [{"spent": "0"}, {"plan": "Burn it."}, {"status": "done"}], ids=lambda change: [*change][0]
 )
 async def test_what_was_spent_and_planned_cannot_be_changed_in_a_sealed_run(change):
     """In a plain one it can: that is what the seal is for."""

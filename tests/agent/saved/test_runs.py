@@ -69,7 +69,7 @@ async def test_a_session_that_is_given_is_the_one_of_every_run():
     assert (await agent.run("more", run=Run.loads(run.dumps()))).session is session
 
 
-async def test_a_run_of_somebody_else_is_refused():
+async def test_run_of_another_principal_is_refused():
     """An agent acts on behalf of one principal."""
     run = await Shed().agent(["One."], session=Session(principal="ada")).run("go")
     bob = Shed().agent(["Two."], session=Session(principal="bob"))
@@ -77,7 +77,7 @@ async def test_a_run_of_somebody_else_is_refused():
         await bob.run("more", run=run)
 
 
-def changed(data, *path, to):
+def change_value(data, *path, to):
     """A copy of *data* with another value at *path*."""
     data = json.loads(json.dumps(data))
     place = data
@@ -120,14 +120,13 @@ def changed(data, *path, to):
 )
 async def test_what_is_no_run_is_refused_with_its_place(path, to, words):
     """A file may hold anything."""
-    data = changed((await waiting_run()).to_json(), *path, to=to)
+    data = change_value((await waiting_run()).to_json(), *path, to=to)
     with pytest.raises(ValueError, match=words):
         Run.from_json(data)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", "[" * 100_000, '{"version": 1, "version": 2}'])
 def test_text_that_is_no_run_is_refused(text):
-    """Whatever it is."""
     with pytest.raises(ValueError):
         Run.loads(text)
 
@@ -136,12 +135,12 @@ def test_text_that_is_no_run_is_refused(text):
 @pytest.mark.parametrize("saved", [Run.dumps, Run.to_json], ids=["text", "JSON"])
 async def test_a_saved_run_has_to_be_read_first(verb, saved):
     """The error says how to read it."""
-    given = saved(await waiting_run())
+    run = saved(await waiting_run())
     agent = Shed().agent([])
     verbs = {
-        "run": lambda: agent.run("go", run=given),
-        "execute": lambda: agent.execute(given),
-        "resume": lambda: agent.resume(given, {}),
+        "run": lambda: agent.run("go", run=run),
+        "execute": lambda: agent.execute(run),
+        "resume": lambda: agent.resume(run, {}),
     }
     with pytest.raises(TypeError, match=r"got (str|dict); read a saved one with Run\.loads"):
         await verbs[verb]()
@@ -165,9 +164,9 @@ async def test_a_sub_run_that_belongs_to_nothing_is_refused():
 
 def test_the_text_of_a_run_is_what_was_said_last():
     """It is empty if there is no message."""
-    said = AssistantMessage(text="One.", calls=(ToolCall("look", {}, "c1"),))
+    message = AssistantMessage(text="One.", calls=(ToolCall("look", {}, "c1"),))
     results = ToolMessage((ToolResult("x", call_id="c1"),))
-    assert Run(status="stopped", messages=(UserMessage.of("go"), said, results)).text == "One."
+    assert Run(status="stopped", messages=(UserMessage.of("go"), message, results)).text == "One."
     assert Run(status="stopped").text == ""
     assert Run(status="stopped").requests == ()
 
@@ -187,8 +186,8 @@ def places(value, path=()):
     """Every place in a JSON value."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
-        yield from places(each, (*path, key))
+    for key, item in items:
+        yield from places(item, (*path, key))
 
 
 JSON = st.recursive(
@@ -202,7 +201,7 @@ JSON = st.recursive(
 def test_a_run_with_anything_in_any_place_is_a_run_or_refused(path, to):
     """Nothing else is raised, and what is read can be written and continued."""
     try:
-        run = Run.from_json(changed(VALID, *path, to=to))
+        run = Run.from_json(change_value(VALID, *path, to=to))
     except ValueError:
         return
     assert Run.loads(run.dumps()).to_json() == run.to_json() or "NaN" in run.dumps()
@@ -212,8 +211,8 @@ def test_a_run_with_anything_in_any_place_is_a_run_or_refused(path, to):
 
 async def test_an_empty_answer_is_empty():
     """What was said beside the calls, or to an earlier prompt, is not shown as the answer."""
-    said = AssistantMessage(text="I look.", calls=(call("look", "1", what="oak"),))
-    agent = Shed().agent([said, "", "Yes.", "", said])
+    message = AssistantMessage(text="I look.", calls=(call("look", "1", what="oak"),))
+    agent = Shed().agent([message, "", "Yes.", "", message])
     run = await agent.run("is it done?")
     assert (run.status, run.text) == ("done", "")
     run = await agent.run("is it?", run=run)
@@ -223,13 +222,13 @@ async def test_an_empty_answer_is_empty():
     assert Run.loads(run.dumps()).text == ""
 
 
-@pytest.mark.parametrize("said", ["I cut.", ""])
-async def test_the_text_of_a_run_that_is_not_done_is_what_was_said_last(said):
+@pytest.mark.parametrize("text", ["I cut.", ""])
+async def test_the_text_of_a_run_that_is_not_done_is_what_was_said_last(text):
     """Beside the calls that wait, and not what an earlier prompt was answered with."""
-    waits = AssistantMessage(text=said, calls=(call("cut", "1", wood="oak"),))
+    waits = AssistantMessage(text=text, calls=(call("cut", "1", wood="oak"),))
     agent = Shed().agent(["Hello.", waits])
     run = await agent.run("cut", run=await agent.run("hello"))
-    assert (run.status, run.text) == ("waiting", said)
+    assert (run.status, run.text) == ("waiting", text)
 
 
 async def test_a_run_that_failed_at_once_has_no_text():

@@ -27,10 +27,10 @@ def ask(typed: str, *schemas: dict[str, Any], **fields: Any) -> tuple[Decision, 
     request = ApprovalRequest(
         tool="book", call_id="c", reason="it asks: Q0?", arguments={"day": "Fri"}, questions=questions, **fields
     )
-    shown = io.StringIO()
-    decision = TerminalPrompt(input=io.StringIO(typed), output=shown, colour=False, by="ada").ask(request)
+    output = io.StringIO()
+    decision = TerminalPrompt(input=io.StringIO(typed), output=output, colour=False, by="ada").ask(request)
     assert decision is not None
-    return decision, shown.getvalue()
+    return decision, output.getvalue()
 
 
 TITLED = {"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]}
@@ -98,17 +98,17 @@ def test_the_person_sees_what_is_asked_and_how_to_answer():
     """The tool, its arguments, the message behind a bar, the choices and the commands."""
     former = AnsweredQuestion(question=Question(key="name", message="Name?", schema={}), answer="Ada")
     declined = AnsweredQuestion(question=Question(key="age", message="Age?", schema={}), answer=DECLINED)
-    decision, shown = ask("3\nbag\n\n2\n", BOX, {"enum": ["S", "M"], "default": "S"}, answers=(former, declined))
+    decision, output = ask("3\nbag\n\n2\n", BOX, {"enum": ["S", "M"], "default": "S"}, answers=(former, declined))
     assert decision.answers == {"q0": {"size": 3, "kind": "bag"}, "q1": "M"}
-    assert "`book` asks you 2 questions" in shown
-    assert "answered 'name' before: \"Ada\"" in shown
-    assert "answered 'age' before: declined" in shown
-    assert '"day": "Fri"' in shown
-    assert "  | Q0?\n" in shown
-    assert "  size (in cm) [a whole number]: " in shown
-    assert "  note [a text, or nothing to leave it out]: " in shown
-    assert "Answer [1 to 2, or nothing for S]: " in shown
-    assert "/decline declines a question, and /deny denies the call." in shown
+    assert "`book` asks you 2 questions" in output
+    assert "answered 'name' before: \"Ada\"" in output
+    assert "answered 'age' before: declined" in output
+    assert '"day": "Fri"' in output
+    assert "  | Q0?\n" in output
+    assert "  size (in cm) [a whole number]: " in output
+    assert "  note [a text, or nothing to leave it out]: " in output
+    assert "Answer [1 to 2, or nothing for S]: " in output
+    assert "/decline declines a question, and /deny denies the call." in output
 
 
 def test_a_mistake_in_the_last_answers_is_shown():
@@ -119,9 +119,9 @@ def test_a_mistake_in_the_last_answers_is_shown():
         reason="it asks: Q? (the answer does not fit)",
         questions=(Question(key="q", message="Q?", schema={}),),
     )
-    shown = io.StringIO()
-    TerminalPrompt(input=io.StringIO("\n"), output=shown).ask(request)
-    assert "because: it asks: Q? (the answer does not fit)" in shown.getvalue()
+    output = io.StringIO()
+    TerminalPrompt(input=io.StringIO("\n"), output=output).ask(request)
+    assert "because: it asks: Q? (the answer does not fit)" in output.getvalue()
     assert "because" not in ask("x\n", {"type": "string"})[1]
 
 
@@ -137,9 +137,9 @@ def test_the_person_may_deny_the_call():
 def test_a_choice_cannot_take_a_command_away(command):
     """A choice that reads like a command is picked by its number, as the list says."""
     schema = {"enum": ["b", command]}
-    decision, shown = ask(f"{command}\n\n", schema)
+    decision, output = ask(f"{command}\n\n", schema)
     assert decision.answers == (None if command == "/deny" else {"q0": DECLINED})
-    assert f"type 2 for this choice; {command} is the command" in shown
+    assert f"type 2 for this choice; {command} is the command" in output
     assert ask("2\n", schema)[0].answers == {"q0": command}
 
 
@@ -150,9 +150,9 @@ def test_text_of_the_tool_cannot_look_like_a_line_of_the_program():
         "properties": {"a\x1b[2J": {"enum": ["x\x1b[31m\ny"], "description": "d\x07"}},
         "required": ["a\x1b[2J"],
     }
-    _, shown = ask("1\n", schema)
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
+    _, output = ask("1\n", schema)
+    assert "\x1b" not in output
+    assert "\x07" not in output
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=5, unique=True), st.data())

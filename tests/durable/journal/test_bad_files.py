@@ -80,7 +80,7 @@ def write_damaged(source, target, seed):
     "seeds", [range(24), pytest.param(range(24, 150), marks=pytest.mark.long)], ids=["few", "many"]
 )
 def test_a_damaged_file_is_refused_or_read_right(folder, path, seeds):
-    """Whatever is damaged, there is a `DurableError`, or the runs are as they were; nothing else is raised."""
+    """A damaged file raises a `DurableError`, or the runs are as they were. It raises no other error."""
     journal = open_file(path)
     fill(journal)
     whole = read_all(journal)

@@ -121,9 +121,9 @@ def test_an_activation_sees_every_step_that_was_begun_before_it(journal_url):
         while not began:
             pass
         new.activate(run, worker="new", now=4.0, max_lives=9)
-        seen = new.read_steps(run).keys()
+        steps = new.read_steps(run).keys()
         thread.join()
-        assert seen == set(began)
-        assert new.read_steps(run).keys() == seen
+        assert steps == set(began)
+        assert new.read_steps(run).keys() == steps
     old.close()
     new.close()

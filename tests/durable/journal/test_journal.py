@@ -177,7 +177,7 @@ def test_a_step_begins_again_in_a_later_activation(run):
 
 
 def test_events_stay_in_order_if_the_clock_jumps_back(run):
-    """The order is that in which things happened, whatever the clock said."""
+    """The order is that in which things happened, also if the clock was wrong."""
     run.finish("r", 1, "r/reply/1", {}, seconds=0, now=1000.0)
     run.begin("r", 1, "r/call/1", {"tool": "x"}, now=10.0)
     run.note("r", 1, "slow", {"n": 1}, now=-5.0)

@@ -1,4 +1,4 @@
-"""Whatever fails between any two writes, a change of the journal is done as a whole, once, or not at all."""
+"""A failure between any two writes: a change of the journal is done as a whole, once, or not at all."""
 
 from __future__ import annotations
 

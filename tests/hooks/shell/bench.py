@@ -54,7 +54,7 @@ class Bench:
         """A hook that writes down what it was told, with its environment."""
         return self.hook("json.dump([event, dict(os.environ)], open('told.json', 'w'))", **options)
 
-    def told(self):
+    def read_event(self):
         return json.loads((self.folder / "told.json").read_text())
 
 

@@ -30,7 +30,7 @@ def problem(stdout: object, event: str = "before", **options) -> str:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("printed", "outcome"),
     [
         (b"", Proceed()),
         (b" \n\t", Proceed()),
@@ -42,13 +42,13 @@ def problem(stdout: object, event: str = "before", **options) -> str:
         ({"action": "replace", "result": None}, Replace(None)),
     ],
 )
-def test_an_answer_means_an_outcome(said, meant):
+def test_an_answer_means_an_outcome(printed, outcome):
     """One for each, and none for silence."""
-    assert answer(said) == meant
+    assert answer(printed) == outcome
 
 
 @pytest.mark.parametrize(
-    ("said", "wrong"),
+    ("printed", "wrong"),
     [
         (b"ok", "what it printed cannot be read (not JSON: Expecting value at line 1, column 1)"),
         (b"\xff", "not UTF-8"),
@@ -78,9 +78,9 @@ def test_an_answer_means_an_outcome(said, meant):
         ({"action": "halt", "reason": 1}, "`reason` has to be a text that says why"),
     ],
 )
-def test_what_is_no_answer_says_what_is_wrong(said, wrong):
+def test_what_is_no_answer_says_what_is_wrong(printed, wrong):
     """And what would be right."""
-    assert wrong in problem(said)
+    assert wrong in problem(printed)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,6 @@ def test_what_comes_too_late_or_has_no_call_is_refused(event, action):
 )
 @pytest.mark.parametrize("event", POINTS)
 def test_another_exit_code_is_a_failure(code, wrong, event):
-    """Whatever it printed before."""
     assert problem({"action": "proceed"}, event, code=code, stderr=b" oh\n") == f"{wrong}: oh"
 
 

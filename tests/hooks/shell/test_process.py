@@ -48,7 +48,7 @@ async def test_input_goes_in_and_output_comes_out(watch):
 
 
 @pytest.mark.parametrize("script", ["exec <&-; exit 5", "exit 5"])
-async def test_input_that_nobody_reads_is_no_error(watch, script):
+async def test_unread_input_is_no_error(watch, script):
     """The pipe breaks, and that is all."""
     ended = await run_command(shell(script, stdin=b"x" * 5_000_000, exit_file=watch))
     assert (ended.code, ended.stop_reason) == (5, None)
@@ -74,7 +74,7 @@ async def test_who_ignores_being_asked_to_end_is_killed(tmp_path, watch):
     ended = await run_command(shell(script, timeout_seconds=1, exit_file=watch))
     assert (ended.code, ended.stop_reason) == (None, "it took longer than 1 s")
     assert is_reaped(int(ended.stdout))
-    assert await line_from(reader) == b""  # everybody who could write is gone
+    assert await line_from(reader) == b""  # every process that could write has ended
     os.close(reader)
 
 
@@ -100,7 +100,7 @@ async def test_a_flood_takes_the_group_along(tmp_path, watch):
     script = f"exec 5>{tmp_path}/alive; sleep 600 & head -c 20000 /dev/zero"
     ended = await run_command(shell(script, max_stdout_bytes=10_000, exit_file=watch))
     assert ended.stop_reason == "it printed more than 10,000 bytes"
-    assert await line_from(reader) == b""  # everybody who could write is gone
+    assert await line_from(reader) == b""  # every process that could write has ended
     os.close(reader)
 
 
@@ -158,7 +158,7 @@ async def test_a_command_can_be_changed_before_it_starts():
 
 
 async def test_nothing_is_left_open(watch):
-    """Neither pipes nor whatever tells of the end."""
+    """It leaves neither pipes nor a watcher of the end."""
     await run_command(shell("true"))
     before = len(os.listdir("/dev/fd"))
     await run_command(shell("cat", stdin=b"x" * 100_000, exit_file=watch))
@@ -167,7 +167,7 @@ async def test_nothing_is_left_open(watch):
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_whoever_is_cancelled_ends_it_first(tmp_path, watch, times):
+async def test_cancelled_caller_ends_the_process_first(tmp_path, watch, times):
     """Also if they are cancelled again while it is being ended."""
     os.mkfifo(tmp_path / "up")
     reader = os.open(tmp_path / "up", os.O_RDONLY | os.O_NONBLOCK)
@@ -180,7 +180,7 @@ async def test_whoever_is_cancelled_ends_it_first(tmp_path, watch, times):
     with pytest.raises(asyncio.CancelledError):
         await running
     assert times == 2 or is_reaped(pid)  # cancelled once, one waits for that
-    assert await line_from(reader) == b""  # everybody who could write is gone
+    assert await line_from(reader) == b""  # every process that could write has ended
     os.close(reader)
     for thread in threading.enumerate():
         if thread.name == "toolkit-hook":
@@ -188,7 +188,7 @@ async def test_whoever_is_cancelled_ends_it_first(tmp_path, watch, times):
     assert is_reaped(pid)
 
 
-async def test_whoever_is_cancelled_when_it_is_just_over_is_cancelled():
+async def test_caller_cancelled_when_the_process_just_ended_is_cancelled():
     """The command has ended, and the loop has not heard of it yet."""
     running = asyncio.ensure_future(run_command(shell("true")))
     await asyncio.sleep(0)
@@ -200,18 +200,18 @@ async def test_whoever_is_cancelled_when_it_is_just_over_is_cancelled():
         await running
 
 
-async def test_whoever_is_cancelled_before_it_started_starts_nothing():
+async def test_caller_cancelled_before_the_start_starts_nothing():
     """The caller was cancelled while the trust was being checked."""
-    asked, answered = threading.Event(), threading.Event()
+    is_asked, answered = threading.Event(), threading.Event()
     started: list[int] = []
 
     def prepare(argv: list[str]) -> list[str]:
-        asked.set()
+        is_asked.set()
         answered.wait(20)
         return argv
 
     running = asyncio.ensure_future(run_command(shell("true", prepare=prepare, exit_file=started.append)))
-    await asyncio.to_thread(asked.wait, 20)
+    await asyncio.to_thread(is_asked.wait, 20)
     running.cancel()
     asyncio.get_running_loop().call_later(0, asyncio.get_running_loop().call_soon, answered.set)
     with pytest.raises(asyncio.CancelledError):
@@ -315,7 +315,7 @@ def test_the_environment_has_a_path_of_whole_names_only(monkeypatch):
     """A relative entry would be looked for in a project. Without any entry, the system's path is used."""
     monkeypatch.setenv("PATH", ".:/usr/bin::bin:/bin")
     monkeypatch.setenv("LC_ALL", "C")
-    found = build_environment(["NOT_THERE"], {"HOOK_EVENT": "before"})
-    assert (found["PATH"], found["LC_ALL"], found["HOOK_EVENT"]) == ("/usr/bin:/bin", "C", "before")
+    environ = build_environment(["NOT_THERE"], {"HOOK_EVENT": "before"})
+    assert (environ["PATH"], environ["LC_ALL"], environ["HOOK_EVENT"]) == ("/usr/bin:/bin", "C", "before")
     monkeypatch.delenv("PATH")
     assert build_environment((), {})["PATH"] == os.defpath.removeprefix(":")

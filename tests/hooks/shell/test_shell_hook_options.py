@@ -59,7 +59,7 @@ def test_all_mistakes_are_told_at_once():
     assert all(name in str(caught.value) for name in ("on:", "command:", "timeout_seconds:"))
 
 
-def test_shell_hooks_are_loaded_when_somebody_asks():
+def test_shell_hooks_are_loaded_at_first_use():
     """Most programs have none."""
     code = "import sys, toolkit.hooks; sys.exit('toolkit.hooks.shell.shell_hooks' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -78,7 +78,7 @@ async def test_a_call_by_hand_is_shown_too(bench):
         "a hook refused it, and gave no reason"
     )
     result = await ShellHooks([bench.noting(on="after")]).after(call, ToolResult("y"))
-    assert (result.text, bench.told()[0]["arguments"]) == ("y", {"text": "x"})
+    assert (result.text, bench.read_event()[0]["arguments"]) == ("y", {"text": "x"})
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ async def test_a_call_by_hand_is_shown_too(bench):
 )
 async def test_a_result_that_others_hold_is_not_changed(command):
     """The hook's is a copy."""
-    given = ToolResult("x", "x")
-    found = await ShellHooks([ShellHook(on="after", command=command)]).after(ToolCall("t"), given)
-    assert found is not given
-    assert (given.text, given.value, given.metadata) == ("x", "x", None)
+    result = ToolResult("x", "x")
+    returned = await ShellHooks([ShellHook(on="after", command=command)]).after(ToolCall("t"), result)
+    assert returned is not result
+    assert (result.text, result.value, result.metadata) == ("x", "x", None)
 
 
 async def test_hooks_given_one_by_one_keep_their_numbers(bench):
@@ -110,7 +110,7 @@ async def test_a_call_that_is_not_json_is_blocked(bench):
 async def test_a_name_that_is_no_text_is_shown_as_its_type(bench):
     """The caller gets a result, and the hook is shown the call."""
     result = await ShellHooks([bench.noting(on="after")]).after(ToolCall(7), ToolResult("y"))
-    assert (result.metadata, bench.told()[0]["tool"]) == (None, "int")
+    assert (result.metadata, bench.read_event()[0]["tool"]) == (None, "int")
 
 
 @given(
@@ -127,7 +127,7 @@ async def test_a_name_that_is_no_text_is_shown_as_its_type(bench):
     )
 )
 def test_what_a_hook_is_shown_is_what_would_run(value):
-    """Whatever it is, it comes through JSON and the pipe as it was."""
+    """Any text comes through JSON and the pipe unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         hooks = ShellHooks([ShellHook(on="before", command="cat >told", cwd=folder)])
         assert asyncio.run(hooks.before(ToolCall("t", {"value": value}))) == Proceed()

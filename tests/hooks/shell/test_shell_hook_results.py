@@ -104,7 +104,7 @@ async def test_a_result_that_waits_is_shown_and_left(bench):
     result = await bench.dispatcher(*hooks).call("echo", {})
     assert (result.kind, result.request.reason) == ("waiting", "sure?")
     assert "neither replaced nor withheld" in result.metadata["hooks"][0]["problem"]
-    assert bench.told()[0]["result"]["kind"] == "waiting"
+    assert bench.read_event()[0]["result"]["kind"] == "waiting"
 
 
 async def test_a_result_that_is_too_long_to_be_shown_is_left(bench):
@@ -120,11 +120,11 @@ async def test_a_result_that_is_too_long_to_be_shown_is_left(bench):
 
 
 async def test_agent_hooks_are_told_of_the_session(bench):
-    """With whatever the agent says about itself."""
+    """The event has all that the agent says about itself."""
     hooks = ShellHooks([bench.noting(on="agent_start")])
     session = Session(id="s1", principal="ada")
     assert await hooks.agent_started(session, details={"model": "m"}) == Proceed()
-    event, environ = bench.told()
+    event, environ = bench.read_event()
     assert event == {
         "version": 1,
         "event": "agent_start",
@@ -134,7 +134,7 @@ async def test_agent_hooks_are_told_of_the_session(bench):
     }
     assert (environ["HOOK_EVENT"], environ["HOOK_TOOL_NAME"]) == ("agent_start", "")
     assert await hooks.agent_started(principal="bob") == Proceed()
-    assert (bench.told()[0]["session"], bench.told()[0]["principal"]) == (None, "bob")
+    assert (bench.read_event()[0]["session"], bench.read_event()[0]["principal"]) == (None, "bob")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ async def test_a_command_is_told_when_a_person_is_asked(bench):
     bench.catalog.tool(name="sign", approval="always")(sign)
     hook = bench.noting(on="person_asked", tools="sign")
     result = await bench.dispatcher(hook).call("sign", {"paper": "deed", "key": "hunter2"}, id="c1")
-    event, environ = bench.told()
+    event, environ = bench.read_event()
     assert (event["event"], event["tool"], event["call_id"]) == ("person_asked", "sign", "c1")
     assert event["arguments"] == {"paper": "deed", "key": "[redacted]"}
     assert event["details"]["request"]["id"] == result.request.id
@@ -187,7 +187,7 @@ def sign(paper: str, key: Annotated[str, Secret]) -> str:
 async def test_a_command_is_told_how_a_call_ends_that_no_tool_has(bench):
     """The event has the result, and the kind beside it."""
     await bench.dispatcher(bench.noting(on="call_ended")).call("nope", {"a": 1})
-    event = bench.told()[0]
+    event = bench.read_event()[0]
     assert (event["tool"], event["arguments"], event["result"]["kind"]) == ("nope", {"a": 1}, "not_found")
     assert event["details"] == {"kind": "not_found", "error": None, "verdict": None}
 
@@ -208,7 +208,7 @@ async def test_a_failure_at_an_event_is_reported(bench, caplog, command, problem
     )
     assert (result.text, result.metadata) == ("hi", None)
     assert f"shell hook 1 failed: {problem}" in caplog.text.replace("it exited with code 2, and ", "")
-    assert bench.told()[0]["event"] == "call_ended"
+    assert bench.read_event()[0]["event"] == "call_ended"
 
 
 def test_hooks_without_events_are_no_listeners(bench):
@@ -222,7 +222,7 @@ async def test_a_command_has_its_own_time_at_an_event(bench):
     assert hooks.event_seconds > 600
 
 
-# Many at once, and nobody waiting.
+# Many hooks at once, and calls that were cancelled.
 
 
 async def test_hooks_of_several_calls_run_beside_one_another(bench):

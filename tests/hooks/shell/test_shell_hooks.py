@@ -25,7 +25,7 @@ async def test_the_call_is_on_standard_input(bench):
     """A version, the event, the tool by its own name, the arguments, and where the call belongs."""
     session = Session(id="s1", principal="ada")
     await bench.dispatcher(bench.noting()).call("say", {"text": "yo"}, id="c1", session=session)
-    event, environ = bench.told()
+    event, environ = bench.read_event()
     assert event == {
         "version": 1,
         "event": "before",
@@ -41,7 +41,7 @@ async def test_the_call_is_on_standard_input(bench):
 async def test_after_a_call_the_result_is_shown_too(bench):
     """In the form that `ToolResult.from_json` reads."""
     await bench.dispatcher(bench.noting(on="after")).call("echo", {"text": "yo"})
-    result = ToolResult.from_json(bench.told()[0]["result"])
+    result = ToolResult.from_json(bench.read_event()[0]["result"])
     assert (result.kind, result.text, result.tool, result.attempts) == ("ok", "yo", "echo", 1)
 
 
@@ -51,7 +51,7 @@ async def test_the_environment_is_small(bench, monkeypatch):
     monkeypatch.setenv("TOKEN_B", "b")
     monkeypatch.setenv("PATH", f".:{sys.prefix}/bin::bin:/usr/bin:/bin")
     await bench.dispatcher(bench.noting(env=["TOKEN_B", "TOKEN_C"])).call("echo", {})
-    environ = bench.told()[1]
+    environ = bench.read_event()[1]
     assert environ["TOKEN_B"] == "b"
     assert not {"TOKEN_A", "TOKEN_C"} & environ.keys()
     assert environ["PATH"] == f"{sys.prefix}/bin:/usr/bin:/bin"
@@ -60,7 +60,7 @@ async def test_the_environment_is_small(bench, monkeypatch):
 async def test_a_secret_is_masked_before_a_call(bench):
     """The command sees that there is one, and not what it is; the tool gets it."""
     result = await bench.dispatcher(bench.noting()).call("login", {"user": "ada", "api_key": "s3cr3t"})
-    assert bench.told()[0]["arguments"] == {"user": "ada", "api_key": "[redacted]"}
+    assert bench.read_event()[0]["arguments"] == {"user": "ada", "api_key": "[redacted]"}
     assert result.kind == "ok"
     assert bench.ran == [("ada", "s3cr3t")]
 
@@ -68,7 +68,7 @@ async def test_a_secret_is_masked_before_a_call(bench):
 async def test_a_secret_is_masked_in_the_result_that_a_hook_sees(bench):
     """The tool quoted it; the command must not read it there."""
     await bench.dispatcher(bench.noting(on="after")).call("login", {"user": "ada", "api_key": "s3cr3t"})
-    event = bench.told()[0]
+    event = bench.read_event()[0]
     assert event["result"]["text"] == "ada:[redacted]"
     assert "s3cr3t" not in json.dumps(event)
 
@@ -82,7 +82,7 @@ async def test_a_secret_in_refused_arguments_is_masked(bench, arguments):
     """What was refused is shown after the call, and may hold the secret all the same."""
     result = await bench.dispatcher(bench.noting(on="after")).call("login", arguments)
     assert result.kind == "bad_args"
-    assert "s3cr3t" not in json.dumps(bench.told()[0])
+    assert "s3cr3t" not in json.dumps(bench.read_event()[0])
 
 
 async def test_a_mask_that_comes_back_stands_for_the_secret(bench):
@@ -97,7 +97,7 @@ async def test_a_mask_that_comes_back_stands_for_the_secret(bench):
 async def test_a_name_that_no_tool_has_cannot_break_the_environment(bench):
     """The model made it up; it is shown, and no hook fails because of it."""
     result = await bench.dispatcher(bench.noting(on="after")).call("no\0such\ntool\ud800" + "x" * 300_000, {})
-    event, environ = bench.told()
+    event, environ = bench.read_event()
     assert (result.kind, result.metadata) == ("not_found", None)
     assert event["tool"].startswith("no\0such\ntool?x")
     assert environ["HOOK_TOOL_NAME"].startswith("no\\x00such\\ntool\\ud800x")
@@ -110,7 +110,7 @@ async def test_arguments_without_a_bottom_do_not_lose_the_result(bench):
         deep = [deep]
     result = await bench.dispatcher(bench.noting(on="after")).call("echo", {"text": deep})
     assert (result.kind, result.metadata) == ("bad_args", None)
-    assert bench.told()[0]["arguments"].keys() == {"text"}
+    assert bench.read_event()[0]["arguments"].keys() == {"text"}
 
 
 def deepest():
@@ -130,7 +130,7 @@ async def test_arguments_as_deep_as_they_may_be_are_shown_whole(bench):
         return "taken"
 
     result = await bench.dispatcher(bench.noting()).call("take", {"value": deepest()})
-    assert (result.text, bench.told()[0]["arguments"]["value"]) == ("taken", deepest())
+    assert (result.text, bench.read_event()[0]["arguments"]["value"]) == ("taken", deepest())
 
 
 # Which tools.
@@ -171,7 +171,6 @@ async def test_other_tools_are_left_alone(bench, tools):
 
 
 async def test_exit_0_proceeds(bench):
-    """Whatever it says on its standard error."""
     result = await bench.dispatcher(ShellHook(on="before", command="echo noise >&2")).call("echo", {})
     assert (result.kind, result.text) == ("ok", "hi")
 
@@ -199,7 +198,7 @@ async def test_a_block_without_a_reason_says_so(bench):
         ({"action": "replace", "result": {"a": [1]}}, "ok", '{"a":[1]}', []),
         ({"action": "ask", "reason": "sure?"}, "waiting", "sure?", []),
     ],
-    ids=lambda each: each.get("action") if isinstance(each, dict) else "",
+    ids=lambda value: value.get("action") if isinstance(value, dict) else "",
 )
 async def test_an_action_does_what_it_says(bench, answer, kind, text, ran):
     """As the outcome of the same name does."""
@@ -218,7 +217,7 @@ async def test_hooks_run_in_order_and_see_what_earlier_ones_did(bench):
     """The second is shown the arguments that the first made."""
     hooks = [bench.saying({"action": "modify", "arguments": {"text": "yo"}}), bench.noting()]
     result = await bench.dispatcher(*hooks).call("echo", {})
-    assert (result.text, bench.told()[0]["arguments"]) == ("yo", {"text": "yo"})
+    assert (result.text, bench.read_event()[0]["arguments"]) == ("yo", {"text": "yo"})
 
 
 async def test_a_denial_keeps_later_hooks_from_running(bench):

@@ -1,4 +1,4 @@
-"""A key is told to the provider, and to nobody else."""
+"""A key is sent to the provider and appears nowhere else."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from toolkit.providers.http.api_keys import ApiKey, find_key
 SECRET = "sk-0123456789/abc+def"
 
 
-@pytest.mark.parametrize("shown", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_key_shows_itself_nowhere(shown):
+@pytest.mark.parametrize("render", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_key_shows_itself_nowhere(render):
     """Not in its repr, not formatted, not in a copy or a pickle."""
     key = ApiKey(SECRET)
     assert key.reveal() == SECRET
     assert SECRET not in f"{key} {key!r} {[key]}"
     with pytest.raises(TypeError, match="not copied or pickled"):
-        shown(key)
+        render(key)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [SECRET, f"before {SECRET} after", SECRET.replace("/", "%2F").replace("+", "%2B"), {"a": [SECRET]}],
     ids=["bare", "within", "quoted", "json"],
 )
-def test_a_key_is_masked_in_whatever_is_said(said):
+def test_key_is_masked_in_any_text(text):
     """Servers like to repeat what they were told."""
-    assert SECRET not in str(ApiKey(SECRET).mask(said))
-    assert "[redacted]" in str(ApiKey(SECRET).mask(said))
+    assert SECRET not in str(ApiKey(SECRET).mask(text))
+    assert "[redacted]" in str(ApiKey(SECRET).mask(text))
 
 
 def test_a_key_of_no_length_does_not_mask_everything():
@@ -62,12 +62,12 @@ def test_blanks_around_a_key_are_nothing_to_it():
 def test_a_key_is_found_where_it_is_first():
     """The first variable that is set goes before the second."""
     environ = {"A_KEY": "", "B_KEY": "from-b", "C_KEY": "from-c"}
-    found = find_key(["A_KEY", "B_KEY", "C_KEY"], provider="Test", environ=environ)
-    assert (found.reveal(), found.source) == ("from-b", "B_KEY")
+    key = find_key(["A_KEY", "B_KEY", "C_KEY"], provider="Test", environ=environ)
+    assert (key.reveal(), key.source) == ("from-b", "B_KEY")
 
 
 def test_a_missing_key_names_the_variables():
-    """Whoever reads it knows what to set."""
+    """The message names the variables to set."""
     with pytest.raises(ProviderError, match="Test needs a key.* set A_KEY or B_KEY, or give `api_key=` ") as missing:
         find_key(["A_KEY", "B_KEY"], provider="Test", environ={})
     assert missing.value.why == "key"

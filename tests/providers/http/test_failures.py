@@ -131,9 +131,9 @@ def test_the_provider_knows_best_whether_to_try_again(status, should_retry, kind
 )
 def test_an_error_without_a_status_is_known_by_its_kind(body, status, kind):
     """In the middle of a stream there is no status any more."""
-    said = read_error_facts(body)
-    assert said.status == status
-    assert isinstance(classify_failure(said.status, said, SENT), kind)
+    facts = read_error_facts(body)
+    assert facts.status == status
+    assert isinstance(classify_failure(facts.status, facts, SENT), kind)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_an_error_without_a_status_is_known_by_its_kind(body, status, kind):
     ],
 )
 def test_a_refused_schema_names_the_tool(message, param, tool):
-    """An index says nothing to whoever wrote the tool."""
+    """An index tells the author of the tool nothing."""
     failure = classify_failure(400, read_error_facts(openai(None, message, param=param)), SENT)
     assert failure.why == "schema"
     assert (f"the tool `{tool}`" if tool else "the definition of a tool was refused") in str(failure)
@@ -164,7 +164,7 @@ def test_what_is_said_of_a_key_is_not_repeated():
 
 
 def test_foreign_words_cannot_act_or_fill_the_screen():
-    """An error's text is a stranger's."""
+    """The text of an error comes from the server, so it is not trusted."""
     failure = classify_failure(400, read_error_facts({"error": {"message": "\x1b[2J" + "x" * 5000}}), SENT)
     assert "\x1b" not in str(failure)
     assert len(str(failure)) < 700

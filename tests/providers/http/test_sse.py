@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from toolkit.providers.http.sse import EventParser
 
 
-def parsed(*chunks, **options):
+def parse_chunks(*chunks, **options):
     parser = EventParser(**options)
     return [event for chunk in chunks for event in parser.feed(chunk)] + parser.close()
 
@@ -38,7 +38,7 @@ def parsed(*chunks, **options):
 )
 def test_a_stream_is_read_as_the_standard_says(stream, events):
     """Line ends of all kinds, several lines of data, comments, a byte order mark; an end that was forgotten."""
-    assert parsed(stream) == events
+    assert parse_chunks(stream) == events
 
 
 def test_an_event_is_there_as_soon_as_its_last_line_is():
@@ -65,9 +65,9 @@ def test_where_a_stream_is_cut_makes_no_difference(text, ends, cuts):
     stream = "".join(line + end for line, end in zip(text, ends, strict=False)).encode()
     places = sorted({0, len(stream), *(min(cut, len(stream)) for cut in cuts)})
     chunks = [stream[start:stop] for start, stop in zip(places, places[1:], strict=False)]
-    whole = parsed(stream)
-    assert parsed(*chunks) == whole
-    assert parsed(*(stream[place : place + 1] for place in range(len(stream)))) == whole
+    whole = parse_chunks(stream)
+    assert parse_chunks(*chunks) == whole
+    assert parse_chunks(*(stream[place : place + 1] for place in range(len(stream)))) == whole
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_where_a_stream_is_cut_makes_no_difference(text, ends, cuts):
 def test_an_event_without_end_is_refused(chunks):
     """A server cannot fill the memory with one event."""
     with pytest.raises(ValueError, match="more than 50 bytes"):
-        parsed(*chunks, max_bytes=50)
+        parse_chunks(*chunks, max_bytes=50)
 
 
 def test_events_of_any_number_are_read():
     """The bound is on one event, not on the stream."""
-    assert len(parsed(*[b"data: xxxxxxxxxx\n\n"] * 100, max_bytes=20)) == 100
-    assert parsed(b"data: xxxxxxxxxx", max_bytes=20) == ["xxxxxxxxxx"]
+    assert len(parse_chunks(*[b"data: xxxxxxxxxx\n\n"] * 100, max_bytes=20)) == 100
+    assert parse_chunks(b"data: xxxxxxxxxx", max_bytes=20) == ["xxxxxxxxxx"]
