@@ -33,13 +33,13 @@ YES = Decision.approve(by="ada")
 @pytest.fixture
 def root(tmp_path):
     """A small project, with a secret in it and something beside it."""
-    made = tmp_path / "root"
-    (made / "src").mkdir(parents=True)
-    (made / "src" / "app.py").write_text(APP)
-    (made / "notes.txt").write_text("one\ntwo\n")
-    (made / ".env").write_text(SECRET)
+    folder = tmp_path / "root"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "app.py").write_text(APP)
+    (folder / "notes.txt").write_text("one\ntwo\n")
+    (folder / ".env").write_text(SECRET)
     (tmp_path / "outside.txt").write_text(OUTSIDE)
-    return made
+    return folder
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ async def test_each_mode_makes_of_a_tool_what_its_facts_say(dispatcher, session,
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_web_asks_in_every_mode_that_has_somebody_to_ask(dispatcher, mode):
+async def test_the_web_asks_in_every_mode_that_asks_a_person(dispatcher, mode):
     """It reads only, but an address can carry something out."""
     verdict = await dispatcher(mode).explain("web_fetch", {"url": "https://example.com/"})
     assert verdict.word == {"deny_unlisted": "deny", "bypass": "allow"}.get(mode, "ask")
@@ -116,9 +116,9 @@ async def test_the_web_asks_in_every_mode_that_has_somebody_to_ask(dispatcher, m
 @pytest.mark.parametrize("call", [write_call(), edit_call(), ("bash", {"command": "echo > notes.txt"})])
 async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mode, call):
     """Neither the preview nor the refusal touches a file."""
-    before = {each: each.read_bytes() for each in root.rglob("*") if each.is_file()}
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     assert (await dispatcher(mode).call(*call)).kind in {"denied", "waiting"}
-    assert {each: each.read_bytes() for each in root.rglob("*") if each.is_file()} == before
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
 # Commands and sandboxes.
@@ -127,7 +127,7 @@ async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mo
 @pytest.mark.parametrize(
     ("sandbox", "network"), [("limits", False), ("limits", True), ("none", False), *((name, True) for name in REAL)]
 )
-async def test_in_auto_mode_a_command_that_could_tell_anybody_asks(dispatcher, sandbox, network):
+async def test_in_auto_mode_a_command_that_could_send_data_asks(dispatcher, sandbox, network):
     """Without a sandbox, or with the network on."""
     result = await dispatcher("auto", sandbox=sandbox, network=network).call("bash", {"command": "echo hi"})
     assert result.kind == "waiting"
@@ -152,7 +152,7 @@ async def test_what_a_check_asks_about_asks_in_the_sandbox_too(dispatcher, sandb
     ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
 async def test_where_no_sandbox_is_a_rule_does_not_lift_the_question(dispatcher, mode, kind):
-    """Nobody chose to run commands without one."""
+    """The user did not choose to run commands without a sandbox."""
     result = await dispatcher(mode, ["allow bash(echo:*)"], sandbox="limits").call("bash", {"command": "echo hi"})
     assert result.kind == kind
 
@@ -175,20 +175,20 @@ async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher, roo
 async def test_output_of_an_approved_command_is_told_while_it_comes(dispatcher, root, session):
     """Before the command has ended, also when it is resumed."""
     os.mkfifo(root / "gate")
-    heard, told = asyncio.Event(), []
+    early_came, messages = asyncio.Event(), []
 
     def listen(progress):
-        told.append((progress.tool, progress.message))
-        heard.set()
+        messages.append((progress.tool, progress.message))
+        early_came.set()
 
-    async with dispatcher("default", on_progress=listen) as asked:
-        waiting = await asked.call("bash", {"command": "echo early; read x < gate; echo $x"}, session=session)
-        assert not told
-        resumed = asyncio.ensure_future(asked.resume(waiting.request.id, YES, session=session))
-        await heard.wait()
+    async with dispatcher("default", on_progress=listen) as asking:
+        waiting = await asking.call("bash", {"command": "echo early; read x < gate; echo $x"}, session=session)
+        assert not messages
+        resumed = asyncio.ensure_future(asking.resume(waiting.request.id, YES, session=session))
+        await early_came.wait()
         (root / "gate").write_text("late\n")
         assert (await resumed).text == "early\nlate"
-    assert (told[0], told[-1]) == (("bash", "early\n"), ("bash", "late\n"))
+    assert (messages[0], messages[-1]) == (("bash", "early\n"), ("bash", "late\n"))
 
 
 async def test_a_job_is_asked_for_once_read_freely_and_stopped_on_request(dispatcher, session):
@@ -276,7 +276,7 @@ async def test_a_grant_for_a_folder_holds_for_that_tool_there(dispatcher, sessio
     """Not for another tool, and not elsewhere."""
     by = dispatcher("default")
     waiting = await by.call(*write_call("src/a.py", "a\n"), session=session)
-    grant = next(each for each in waiting.request.grants if each.scope == "folder")
+    grant = next(offer for offer in waiting.request.grants if offer.scope == "folder")
     await by.resume(waiting.request.id, Decision.approve(by="ada", grant=grant), session=session)
     later = [write_call("src/b.py", "b\n"), write_call("b.py", "b\n"), edit_call()]
     assert [(await by.call(*call, session=session)).kind for call in later] == ["ok", "waiting", "waiting"]
@@ -356,10 +356,10 @@ async def test_only_an_address_that_a_rule_names_is_fetched(root):
         catalog.add(web_fetch_for(resolve=names(), judge_address=loopback_is_public), replace=True)
         permissions = Permissions("default", [f"allow web_fetch(url={server.url('/docs/**')})"])
         by = Dispatcher(catalog, permissions=permissions, safety=workspace.safety())
-        found = await by.call("web_fetch", {"url": server.url("/docs/a")})
+        page = await by.call("web_fetch", {"url": server.url("/docs/a")})
         other = await by.call("web_fetch", {"url": server.url("/else")})
-        assert (found.kind, other.kind) == ("ok", "waiting")
-        assert found.value.endswith("all about a")
+        assert (page.kind, other.kind) == ("ok", "waiting")
+        assert page.value.endswith("all about a")
         assert server.paths == ["/docs/a"]
 
 
@@ -400,16 +400,16 @@ async def test_protected_files_are_refused_in_every_mode(dispatcher, root, name,
 async def test_a_search_passes_secrets_over_and_says_so(dispatcher, without):
     """Their names may be known, their content not."""
     by = dispatcher("plan", without=without)
-    found = await by.call("grep", {"pattern": "hunter2", "ignored": True})
-    assert found.kind == "ok"
-    assert "TOKEN" not in found.text
-    assert "1 protected file was not searched: .env" in found.text
+    matches = await by.call("grep", {"pattern": "hunter2", "ignored": True})
+    assert matches.kind == "ok"
+    assert "TOKEN" not in matches.text
+    assert "1 protected file was not searched: .env" in matches.text
     assert ".env" in (await by.call("glob", {"pattern": "*"})).text.split()
 
 
 @pytest.mark.parametrize("sandbox", REAL)
 async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
-    """Whatever the mode, and however it goes about it."""
+    """This holds in every mode, and for every kind of command."""
     by = dispatcher("bypass", sandbox=sandbox)
     result = await by.call("bash", {"command": "cat .env; cat < .e*; cp .env x; cat x; ln .env y; cat y; true"})
     assert result.kind == "ok"
@@ -496,13 +496,13 @@ async def test_no_path_leads_out(dispatcher, root, tmp_path, pieces, without):
     for call in (edit_call(path, "lies", "stands"), write_call(path, "x")):
         await by.call(*call)
     assert (tmp_path / "outside.txt").read_text() == OUTSIDE
-    assert {each.name for each in tmp_path.iterdir()} == {"root", "outside.txt"}
+    assert {entry.name for entry in tmp_path.iterdir()} == {"root", "outside.txt"}
 
 
 # What one call leaves to the next.
 
 
-async def test_an_edit_of_a_file_that_somebody_else_changed_is_refused(dispatcher, root, session):
+async def test_an_edit_of_a_file_that_another_program_changed_is_refused(dispatcher, root, session):
     """Until it was read again; another conversation is not held to what this one read."""
     by = dispatcher("auto")
     await by.call("read", {"path": "src/app.py"}, session=session)
@@ -517,7 +517,7 @@ async def test_an_edit_of_a_file_that_somebody_else_changed_is_refused(dispatche
     assert (root / "src" / "app.py").read_text() == APP.replace("1", "2") + "# theirs\n"
 
 
-async def test_a_command_that_changes_a_file_is_somebody_else(dispatcher, session):
+async def test_a_command_that_changes_a_file_counts_as_another_program(dispatcher, session):
     """The model has not seen what it made of it."""
     by = dispatcher("bypass")
     await by.call("read", {"path": "src/app.py"}, session=session)
@@ -538,7 +538,7 @@ async def test_edits_follow_each_other_without_reading_again(dispatcher, root, s
 
 
 class Together:
-    """Lets nobody run before all have come."""
+    """Hold each call until all of them have come."""
 
     def __init__(self, count):
         self._barrier = asyncio.Barrier(count)
@@ -558,7 +558,7 @@ async def test_reads_of_one_batch_run_together(dispatcher):
         ("read", {"path": "src/app.py"}),
     ]
     results = await dispatcher("plan", hooks=[Together(len(calls))]).call_many(calls)
-    assert [each.text.splitlines()[0] for each in results] == [
+    assert [result.text.splitlines()[0] for result in results] == [
         "1\tone",
         "src/app.py",
         "src/app.py:1: def main():",
@@ -571,7 +571,7 @@ async def test_a_change_runs_between_the_reads_around_it(dispatcher, session):
     read = ("read", {"path": "notes.txt"})
     calls = [read, write_call(content="new\n"), ("read", {"path": "missing.txt"}), read]
     results = await dispatcher("auto").call_many(calls, session=session)
-    assert [each.kind for each in results] == ["ok", "ok", "failed", "ok"]
+    assert [result.kind for result in results] == ["ok", "ok", "failed", "ok"]
     assert (results[0].text.split()[1], results[3].text.split()[1]) == ("one", "new")
 
 
@@ -579,7 +579,7 @@ async def test_after_a_change_that_waits_only_reads_go_on(dispatcher, root):
     """What comes after it may have counted on it."""
     calls = [write_call(), edit_call("notes.txt", "three", "four"), ("read", {"path": "notes.txt"})]
     results = await dispatcher("default").call_many(calls)
-    assert [each.kind for each in results] == ["waiting", "waiting", "ok"]
+    assert [result.kind for result in results] == ["waiting", "waiting", "ok"]
     assert (root / "notes.txt").read_text() == "one\ntwo\n"
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builtin.trees import called, plant
+from tests.builtin.trees import plant, run_by_hand
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.builtin.search.globs import Glob
 from toolkit.builtin.search.grep_syntax import build_query
@@ -37,7 +37,7 @@ def grep(request):
     """Search in a workspace, once with each engine."""
 
     def run(workspace, *arguments, **options):
-        return called(grep_for(workspace, ripgrep=request.param), *arguments, **options)
+        return run_by_hand(grep_for(workspace, ripgrep=request.param), *arguments, **options)
 
     return run
 
@@ -159,13 +159,15 @@ def test_a_line_that_is_there_as_context_is_not_counted_again(tmp_path, grep):
 def test_there_is_an_end_to_counting(tmp_path):
     """A hundred thousand lines more are enough to know."""
     workspace = plant(tmp_path, {"b": "x\n", "a": "x\n" * 100_001})
-    assert "(at least 100,000 more matching lines; narrow" in called(grep_for(workspace, ripgrep=False), "x", limit=1)
+    assert "(at least 100,000 more matching lines; narrow" in run_by_hand(
+        grep_for(workspace, ripgrep=False), "x", limit=1
+    )
 
 
-def test_text_is_bounded_whatever_the_limit(tmp_path):
+def test_text_is_bounded_under_any_limit(tmp_path):
     """Many files with long lines do not flood the conversation."""
     workspace = plant(tmp_path, {f"{number:03}": "x" * 400 for number in range(400)})
-    text = called(grep_for(workspace, ripgrep=False), "x", limit=1000)
+    text = run_by_hand(grep_for(workspace, ripgrep=False), "x", limit=1000)
     assert len(text) < 40_000
     assert "more files" in text
 
@@ -192,7 +194,7 @@ def test_nothing_found_is_said(tmp_path, grep):
 
 
 def test_a_file_that_is_named_is_searched_even_if_ignored(tmp_path, grep):
-    """Somebody asked for it."""
+    """The caller asked for it by name."""
     assert grep(plant(tmp_path, {".gitignore": "x\n", "x": "needle"}), "needle", path="x") == "x:1: needle"
 
 
@@ -302,7 +304,7 @@ def test_a_protected_file_that_is_named_is_refused(tmp_path, grep):
 
 
 def test_a_pipe_that_is_named_is_refused(tmp_path, grep):
-    """And nobody waits for what comes out of it; among other files it is passed over."""
+    """The search does not wait for its content; among other files it is passed over."""
     workspace = plant(tmp_path, {"a": "needle"})
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ToolError, match="only files"):
@@ -330,9 +332,9 @@ def test_what_ripgrep_reads_is_never_what_is_shown(tmp_path):
     query, watch = build_query("needle"), TimeLimit(60, lambda: False)
     cleared = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None).find_files_without_match(query, entries, watch)
     assert cleared == {"b"}
-    found = search_file(workspace, entries[0], query, watch)
-    assert isinstance(found.refused, Safety)
-    assert not found.hits
+    matches = search_file(workspace, entries[0], query, watch)
+    assert isinstance(matches.refused, Safety)
+    assert not matches.hits
 
 
 async def test_a_rule_about_a_path_holds_for_every_file(tmp_path):
@@ -385,11 +387,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("pattern", REFUSED, ids=[repr(each)[:20] for each in REFUSED])
+@pytest.mark.parametrize("pattern", REFUSED, ids=[repr(pattern_text)[:20] for pattern_text in REFUSED])
 def test_what_is_not_of_the_dialect_is_refused_with_the_remedy(tmp_path, pattern):
     """What backtracking alone can do, and what engines read in their own ways."""
     with pytest.raises(BadArgs) as caught:
-        called(grep_for(plant(tmp_path, {"a": "a"}), ripgrep=False), pattern)
+        run_by_hand(grep_for(plant(tmp_path, {"a": "a"}), ripgrep=False), pattern)
     assert str(caught.value).startswith("pattern: ")
     assert REFUSED[pattern] in str(caught.value)
 
@@ -421,22 +423,22 @@ def test_what_is_of_the_dialect_is_found(tmp_path, grep, pattern, line):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "remedy"),
     [
         ({"limit": 0}, "limit: has to be from 1 to 1000, got 0"),
         ({"context_lines": 21}, "context_lines: has to be from 0 to 20, got 21"),
         ({"glob": "[a"}, "glob: a `[` has no `]`"),
     ],
 )
-def test_bad_arguments_are_refused_with_the_remedy(tmp_path, arguments, said):
+def test_bad_arguments_are_refused_with_the_remedy(tmp_path, arguments, remedy):
     """Called by hand as well as by a model."""
     with pytest.raises(BadArgs) as caught:
-        called(grep_for(plant(tmp_path, {}), ripgrep=False), "x", **arguments)
-    assert said in str(caught.value)
+        run_by_hand(grep_for(plant(tmp_path, {}), ripgrep=False), "x", **arguments)
+    assert remedy in str(caught.value)
 
 
 async def test_a_model_is_told_what_is_wrong(tmp_path):
-    """A kind of file that nobody knows is refused by the schema, a pattern by the tool."""
+    """A kind of file that does not exist is refused by the schema, a pattern by the tool."""
     workspace = plant(tmp_path, {})
     catalog = Catalog()
     catalog.add(grep_for(workspace, ripgrep=False))
@@ -460,16 +462,16 @@ def test_no_pattern_stalls_it(tmp_path, grep):
 @pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_line_that_cannot_be_decided_is_told(tmp_path):
-    """The pattern keeps more possibilities open than anybody can follow; the other lines count."""
+    """The pattern has too many possibilities to follow on this line; the other lines count."""
     noise = "".join(random.Random(7).choices("ab", k=60_000))
     workspace = plant(tmp_path, {"a": f"{noise}\nd\n"})
-    rows = called(grep_for(workspace, ripgrep=False), "(?:a|b)*a(?:a|b){900}c|d").split("\n")
+    rows = run_by_hand(grep_for(workspace, ripgrep=False), "(?:a|b)*a(?:a|b){900}c|d").split("\n")
     assert rows[0] == "a:2: d"
     assert rows[1].startswith("(1 file has a line too long for this pattern")
     assert rows[1].endswith(": a:1)")
 
 
-def test_it_stops_when_nobody_waits(tmp_path, grep):
+def test_it_stops_when_the_caller_is_gone(tmp_path, grep):
     """A cancelled call looks no further."""
     workspace = plant(tmp_path, {"x": ""})
     context = Context(facts=grep_for(workspace, ripgrep=False).facts)
@@ -482,7 +484,7 @@ def test_when_the_time_is_up_it_says_so(tmp_path):
     """Before the first file."""
     tool = grep_for(plant(tmp_path, {"x": ""}), ripgrep=False)
     context = Context(facts=tool.facts, deadline=time.monotonic() - 1)
-    assert "the time was up before all files were listed" in called(tool, "x", context=context)
+    assert "the time was up before all files were listed" in run_by_hand(tool, "x", context=context)
 
 
 def test_a_watch_looks_at_its_own_clock():
@@ -507,7 +509,7 @@ def test_when_the_time_is_up_midway_it_shows_what_it_has(tmp_path):
         return original(path, **options)
 
     workspace.read = slow
-    assert called(tool, "x", context=context).split("\n") == [
+    assert run_by_hand(tool, "x", context=context).split("\n") == [
         "a:1: x",
         "(the time was up after 1 of 2 files; narrow the path or the files)",
     ]
@@ -527,7 +529,7 @@ def test_a_file_that_vanishes_is_told(tmp_path):
         return original(path, **options)
 
     workspace.read = vanishing
-    assert called(grep_for(workspace, ripgrep=False), "x").split("\n") == [
+    assert run_by_hand(grep_for(workspace, ripgrep=False), "x").split("\n") == [
         "a:1: x",
         "(1 file may not or cannot be read: b)",
     ]
@@ -543,7 +545,7 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path, grep):
 
 
 def test_without_ripgrep_we_search_alone(tmp_path):
-    """Where it is not on PATH, is not wanted, or has no sandbox and nobody insists."""
+    """This holds if it is not on PATH, is switched off, or has no sandbox and was not insisted on."""
     workspace = plant(tmp_path, {})
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -644,7 +646,7 @@ def test_a_ripgrep_that_hangs_is_ended(tmp_path):
 
 def alive_in_group(group):
     """The processes of a group, those left out that have ended and wait for their parent to notice."""
-    found = []
+    pids = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/stat") as file:
@@ -652,11 +654,11 @@ def alive_in_group(group):
         except OSError:
             continue
         if int(leader) == group and state != "Z":
-            found.append(pid)
-    return found
+            pids.append(pid)
+    return pids
 
 
-# Random patterns over random files: what ripgrep clears, nobody finds a line in.
+# Random patterns over random files: a file that ripgrep clears has no line for us.
 
 ATOMS = [
     "a",
@@ -737,7 +739,7 @@ MARKS = st.sampled_from([b"", b"", b"", "\ufeff".encode(), b"\xff\xfe", b"\xfe\x
 @given(pattern=PATTERNS, files=FILES, mark=MARKS, ignore_case=st.booleans(), fixed=st.booleans())
 @settings(max_examples=3 * settings().max_examples)
 def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, pattern, files, mark, ignore_case, fixed):
-    """Whatever the letters, the bytes that are none, the ends of lines and the marks at the start."""
+    """This holds for all letters, invalid bytes, line endings and byte order marks."""
     root = tmp_path_factory.mktemp("sieve")
     workspace = plant(root, {str(number): mark + content for number, content in enumerate(files)})
     try:
@@ -745,9 +747,9 @@ def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, patter
         entries, watch = list(workspace.walk()), TimeLimit(60, lambda: False)
         sieve = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None)
         cleared = sieve.find_files_without_match(query, entries, watch)
-        found = {entry.path for entry in entries if search_file(workspace, entry, query, watch) != FileMatches()}
+        matching = {entry.path for entry in entries if search_file(workspace, entry, query, watch) != FileMatches()}
         assert not sieve.is_broken
-        assert not cleared & found
+        assert not cleared & matching
     finally:
         shutil.rmtree(root)
 
@@ -762,11 +764,11 @@ def test_the_whole_answer_is_the_same(tmp_path_factory, pattern, files, ignore_c
     root = tmp_path_factory.mktemp("same")
     workspace = plant(root, {f"{number % 3}/{number}": content for number, content in enumerate(files)})
     try:
-        one, other = (
-            called(grep_for(workspace, ripgrep=each), pattern, ignore_case=ignore_case, context_lines=1)
-            for each in (False, True)
+        without_ripgrep, with_ripgrep = (
+            run_by_hand(grep_for(workspace, ripgrep=with_program), pattern, ignore_case=ignore_case, context_lines=1)
+            for with_program in (False, True)
         )
-        assert one == other
+        assert without_ripgrep == with_ripgrep
     finally:
         shutil.rmtree(root)
 
@@ -778,12 +780,12 @@ def test_a_line_is_found_as_re_finds_it(tmp_path_factory, pattern, text, ignore_
     workspace = plant(root, {"x": f"{text}\nother\n"})
     try:
         (entry,) = workspace.walk()
-        found = search_file(
+        matches = search_file(
             workspace, entry, build_query(pattern, ignore_case=ignore_case), TimeLimit(60, lambda: False)
         )
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         lines = [text.removesuffix("\r"), "other"]
-        assert list(found.hits) == [number for number, line in enumerate(lines) if re.search(pattern, line, flags)]
+        assert list(matches.hits) == [number for number, line in enumerate(lines) if re.search(pattern, line, flags)]
     finally:
         shutil.rmtree(root)
 

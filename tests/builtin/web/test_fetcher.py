@@ -1,5 +1,5 @@
 """
-Pages are fetched from judged addresses only, and within bounds, whatever the server does.
+Pages are fetched from judged addresses only, and within bounds, with any behaviour of the server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .hostile_server import (
     reset,
     serving,
     silent,
-    stalled,
+    stall,
     trickle,
 )
 
@@ -48,8 +48,8 @@ QUICK = FetchLimits(timeout_seconds=1.5)
 
 @pytest.fixture
 async def server():
-    async with serving() as each:
-        yield each
+    async with serving() as hostile:
+        yield hostile
 
 
 def fetcher(resolve=None, *, limits=None, ssl_context=None, **options) -> Fetcher:
@@ -61,7 +61,7 @@ def anywhere(url: str) -> None:
     """The application lets every redirect pass."""
 
 
-async def fetched(server, path="/", **options):
+async def fetch_page(server, path="/", **options):
     return await fetcher(**options).fetch(server.url(path), check=anywhere)
 
 
@@ -71,7 +71,7 @@ async def fetched(server, path="/", **options):
 async def test_an_honest_page_comes_whole(server):
     """A page arrives with its bytes, type and status."""
     server.pages["/"] = answer("hello", type="text/plain; charset=utf-8")
-    page = await fetched(server)
+    page = await fetch_page(server)
     assert (page.status, page.body.data, page.body.cut_reason, page.media_type.name, page.media_type.charset) == (
         200,
         b"hello",
@@ -88,12 +88,12 @@ async def test_a_request_carries_the_hosts_name_and_nothing_private(server, monk
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9/")
     server.pages["/"] = redirect("/next", set_cookie="id=1; Path=/")
     server.pages["/next"] = answer("ok")
-    await fetched(server)
-    for asked in server.asked:
-        assert asked.method == "GET"
-        assert asked.headers["host"] == f"public.example:{server.port}"
-        assert asked.headers["user-agent"].startswith("toolkit-web-fetch")
-        assert {"cookie", "authorization", "referer", "proxy-authorization"}.isdisjoint(asked.headers)
+    await fetch_page(server)
+    for request in server.asked:
+        assert request.method == "GET"
+        assert request.headers["host"] == f"public.example:{server.port}"
+        assert request.headers["user-agent"].startswith("toolkit-web-fetch")
+        assert {"cookie", "authorization", "referer", "proxy-authorization"}.isdisjoint(request.headers)
 
 
 async def test_a_fragment_stays_at_home(server):
@@ -135,14 +135,14 @@ async def test_a_fragment_stays_at_home(server):
 async def test_a_public_name_for_a_private_address_is_refused(server, address):
     """What a name stands for is judged, in every form an address can hide in."""
     with pytest.raises(Safety, match="stands for"):
-        await fetched(server, resolve=names([address]))
+        await fetch_page(server, resolve=names([address]))
     assert server.asked == []
 
 
 async def test_one_private_address_among_public_ones_refuses_all(server):
     """A name that stands for inside and outside at once is not reached at all."""
     with pytest.raises(Safety, match="10.0.0.1"):
-        await fetched(server, resolve=names(["127.0.0.1", "10.0.0.1"]))
+        await fetch_page(server, resolve=names(["127.0.0.1", "10.0.0.1"]))
     assert server.asked == []
 
 
@@ -150,7 +150,7 @@ async def test_a_name_that_changes_its_mind_is_not_asked_again(server):
     """The connection goes to the address that was judged: a name is looked up once for each request."""
     server.pages["/"] = answer("public")
     resolve = names(public_example=[["127.0.0.1"], ["10.0.0.1"]])
-    page = await fetched(server, resolve=resolve)
+    page = await fetch_page(server, resolve=resolve)
     assert page.body.data == b"public"
     assert resolve.asked == ["public.example"]
 
@@ -159,14 +159,14 @@ async def test_a_name_that_changes_its_mind_before_a_redirect_is_refused(server)
     """A redirect to the same host is looked up and judged again."""
     server.pages["/"] = redirect("/next")
     with pytest.raises(Safety, match="10.0.0.1"):
-        await fetched(server, resolve=names(public_example=[["127.0.0.1"], ["10.0.0.1"]]))
+        await fetch_page(server, resolve=names(public_example=[["127.0.0.1"], ["10.0.0.1"]]))
     assert server.paths == ["/"]
 
 
 async def test_the_next_address_is_tried_when_one_is_dead(server):
     """A host with a dead address and a live one is reached."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, but not listening
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # bound, but not listening
 
         def both_public(address):
             return None if address.is_loopback else "elsewhere"
@@ -177,11 +177,11 @@ async def test_the_next_address_is_tried_when_one_is_dead(server):
     assert page.body.data == b"ok"
 
 
-async def test_a_host_that_nobody_answers_for_is_transient(server):
+async def test_a_refused_connection_is_transient(server):
     """A refused connection may work later, and the host is named."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
         with pytest.raises(Transient, match="public.example"):
             await fetcher(ports=[port]).fetch(f"http://public.example:{port}/", check=anywhere)
 
@@ -204,16 +204,16 @@ async def test_a_name_that_cannot_be_looked_up_is_named(error, kind):
     assert type(caught.value) is kind
 
 
-@pytest.mark.parametrize("found", [[], ["nonsense"], [f"8.8.{n}.{m}" for n in range(2) for m in range(60)]])
-async def test_a_senseless_look_up_is_refused(found):
+@pytest.mark.parametrize("addresses", [[], ["nonsense"], [f"8.8.{n}.{m}" for n in range(2) for m in range(60)]])
+async def test_a_senseless_look_up_is_refused(addresses):
     """A name that stands for nothing, for no address, or for a crowd, is not reached."""
     with pytest.raises(ToolError, match=r"public\.example"):
-        await fetcher(names(found)).fetch("http://public.example/", check=anywhere)
+        await fetcher(names(addresses)).fetch("http://public.example/", check=anywhere)
 
 
 async def test_the_system_looks_names_up():
     """The usual look-up answers with plain addresses."""
-    assert {ip_address(each).is_loopback for each in await resolve_by_system("localhost", 80)} == {True}
+    assert {ip_address(address).is_loopback for address in await resolve_by_system("localhost", 80)} == {True}
 
 
 async def test_the_usual_doors_refuse_loopback(server):
@@ -271,7 +271,7 @@ async def test_only_hosts_of_the_list_are_reached(server, host):
 async def test_an_empty_list_of_hosts_allows_none(server):
     """A list that came out empty is not taken for no list."""
     with pytest.raises(Safety, match="none of the hosts"):
-        await fetched(server, allowed_hosts=[])
+        await fetch_page(server, allowed_hosts=[])
 
 
 @pytest.mark.parametrize(
@@ -304,14 +304,14 @@ async def test_an_address_that_can_be_misread_is_refused(url):
 
 @pytest.mark.parametrize("url", ["http://user@public.example/", "http://a.example\t@b.example/"])
 def test_an_address_that_is_parsed_in_two_ways_is_refused(url):
-    """Whoever connects does not trust whoever judged."""
+    """The parser that judges and the one that connects must agree."""
     with pytest.raises(Safety, match="no address|two ways"):
         fetch_addresses._parse_url(url)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 async def test_no_text_reaches_a_host_that_was_not_judged(before, after):
-    """Whatever the address looks like: what is looked up is its host, and private ones are refused."""
+    """The host of any text is looked up and judged, and private hosts are refused."""
     resolve = names(["10.0.0.1"])
     url = f"http://{before}public.example{after}"
     with pytest.raises(ToolError):
@@ -326,7 +326,7 @@ async def test_no_text_reaches_a_host_that_was_not_judged(before, after):
 async def test_a_redirect_is_followed_and_told(server):
     """The page says where it came from in the end."""
     server.pages |= {"/": redirect("/b", status=301), "/b": redirect("c?d=1", status=308), "/c?d=1": answer("there")}
-    page = await fetched(server)
+    page = await fetch_page(server)
     assert page.hops == (server.url("/b"), server.url("/c?d=1"))
     assert (page.url, page.body.data) == (server.url("/c?d=1"), b"there")
 
@@ -339,7 +339,7 @@ async def test_a_redirect_is_read_as_browsers_read_it(server, to, path):
     """Blanks and letters that should have been encoded are."""
     server.pages |= {"/": raw(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {to}\r\n\r\n".encode())}
     server.pages[path] = answer("there")
-    assert (await fetched(server)).body.data == b"there"
+    assert (await fetch_page(server)).body.data == b"there"
     assert server.paths == ["/", path]
 
 
@@ -376,31 +376,31 @@ async def test_a_redirect_to_a_private_place_is_refused(server, to):
     server.pages["/"] = raw(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {to}\r\n\r\n".encode())
     server.pages["/secret"] = answer("secret")
     with pytest.raises(Safety):
-        await fetched(server, resolve=names(inside_example=["192.168.0.1"]))
+        await fetch_page(server, resolve=names(inside_example=["192.168.0.1"]))
     assert server.paths == ["/"]
 
 
-async def test_a_redirect_leaves_the_list_of_hosts_for_nobody(server):
+async def test_a_redirect_does_not_leave_the_list_of_hosts(server):
     """The list of allowed hosts holds for redirects too."""
     server.pages["/"] = redirect(server.url("/x", host="other.example"))
     with pytest.raises(Safety, match=r"other\.example"):
-        await fetched(server, allowed_hosts=["public.example"])
+        await fetch_page(server, allowed_hosts=["public.example"])
     assert server.paths == ["/"]
 
 
 async def test_a_redirect_that_the_application_refuses_is_not_followed(server):
     """Each address is shown to the application before it is asked for."""
     server.pages |= {"/": redirect("/a"), "/a": redirect("/b"), "/b": answer("b")}
-    seen = []
+    urls = []
 
     def check(url):
-        seen.append(url)
+        urls.append(url)
         if url.endswith("/b"):
             raise ToolError("not there")
 
     with pytest.raises(ToolError, match="not there"):
         await fetcher().fetch(server.url(), check=check)
-    assert seen == [server.url("/a"), server.url("/b")]
+    assert urls == [server.url("/a"), server.url("/b")]
     assert server.paths == ["/", "/a"]
 
 
@@ -408,26 +408,26 @@ async def test_a_circle_of_redirects_ends(server):
     """A circle is noticed where it closes."""
     server.pages |= {"/": redirect("/b"), "/b": redirect("/")}
     with pytest.raises(ToolError, match="in a circle"):
-        await fetched(server)
+        await fetch_page(server)
     assert server.paths == ["/", "/b"]
 
 
-@pytest.mark.parametrize(("most", "asked"), [(0, 1), (1, 2), (5, 6)])
-async def test_redirects_are_counted(server, most, asked):
+@pytest.mark.parametrize(("most", "requests"), [(0, 1), (1, 2), (5, 6)])
+async def test_redirects_are_counted(server, most, requests):
     """A chain without end is left after so many hops."""
     server.pages |= {f"/{n}": redirect(f"/{n + 1}") for n in range(10)}
     with pytest.raises(ToolError, match=f"more than {most} times?;"):
-        await fetched(server, "/0", limits=FetchLimits(max_redirects=most))
-    assert len(server.asked) == asked
+        await fetch_page(server, "/0", limits=FetchLimits(max_redirects=most))
+    assert len(server.asked) == requests
 
 
 @pytest.mark.parametrize("locations", [[], ["/a", "/b"]])
 async def test_a_redirect_to_no_place_or_two_is_refused(server, locations):
     """Who redirects has to say where to, once."""
-    lines = "".join(f"Location: {each}\r\n" for each in locations)
+    lines = "".join(f"Location: {location}\r\n" for location in locations)
     server.pages["/"] = raw(f"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n{lines}\r\n".encode())
     with pytest.raises(ToolError, match="places to go"):
-        await fetched(server)
+        await fetch_page(server)
 
 
 # Bounds.
@@ -436,32 +436,32 @@ async def test_a_redirect_to_no_place_or_two_is_refused(server, locations):
 async def test_an_endless_body_is_cut(server):
     """What never ends is cut at the bound, and says so."""
     server.pages["/"] = endless()
-    page = await fetched(server, limits=FetchLimits(max_bytes=100_000))
+    page = await fetch_page(server, limits=FetchLimits(max_bytes=100_000))
     assert len(page.body.data) == 100_000
     assert page.body.cut_reason == "cut after 100,000 bytes"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("behaviour", [trickle(), stalled], ids=["trickle", "stalled"])
+@pytest.mark.parametrize("behaviour", [trickle(), stall], ids=["trickle", "stalled"])
 async def test_a_slow_body_ends_at_the_deadline(server, behaviour):
     """A body that comes in drops, or stops coming, is given up in time."""
     server.pages["/"] = behaviour
     with pytest.raises(ToolError, match=r"too slowly to be read within 1\.5 s"):
-        await fetched(server, limits=FetchLimits(timeout_seconds=1.5, max_bytes=10**12))
+        await fetch_page(server, limits=FetchLimits(timeout_seconds=1.5, max_bytes=10**12))
 
 
 async def test_a_server_that_says_nothing_is_transient(server):
     """No answer in time may be an answer later."""
     server.pages["/"] = silent
     with pytest.raises(Transient, match="did not answer|timed out|Timeout"):
-        await fetched(server, limits=QUICK)
+        await fetch_page(server, limits=QUICK)
 
 
 async def test_the_deadline_holds_for_all_redirects_together(server):
     """Hops do not start the time anew."""
-    server.pages |= {"/": redirect("/b"), "/b": redirect("/c"), "/c": stalled}
+    server.pages |= {"/": redirect("/b"), "/b": redirect("/c"), "/c": stall}
     with pytest.raises(ToolError, match="/c was answered too slowly"):
-        await fetched(server, limits=QUICK)
+        await fetch_page(server, limits=QUICK)
 
 
 async def test_a_look_up_without_end_is_given_up():
@@ -478,7 +478,7 @@ async def test_a_look_up_without_end_is_given_up():
 async def test_a_gzip_bomb_is_cut_while_it_unfolds(server):
     """A hundred megabytes in a hundred kilobytes are cut at the bound."""
     server.pages["/"] = answer(gzip_bomb(100), content_encoding="gzip")
-    page = await fetched(server, limits=FetchLimits(max_bytes=1_000_000))
+    page = await fetch_page(server, limits=FetchLimits(max_bytes=1_000_000))
     assert len(page.body.data) == 1_000_000
     assert page.body.cut_reason == "cut after 1,000,000 bytes"
 
@@ -490,8 +490,8 @@ async def test_compressed_data_that_unfolds_to_nothing_is_cut_too(server):
     empty = b"\x00\x00\x00\xff\xff" * 4000
     server.pages["/"] = endless(head + empty, content_encoding="gzip")
     with pytest.raises(ToolError, match="damaged"):  # the second chunk begins a stream inside the first
-        await fetched(server, limits=FetchLimits(max_bytes=10_000_000))
-    page = await fetched(server, limits=FetchLimits(max_bytes=10_000))
+        await fetch_page(server, limits=FetchLimits(max_bytes=10_000_000))
+    page = await fetch_page(server, limits=FetchLimits(max_bytes=10_000))
     assert page.body.cut_reason == "cut after 10,000 bytes of compressed data"
 
 
@@ -500,7 +500,7 @@ async def test_an_encoding_that_was_not_asked_for_is_refused(server, encoding):
     """Only one layer of gzip or deflate is undone."""
     server.pages["/"] = answer(b"\x00", content_encoding=encoding)
     with pytest.raises(ToolError, match="not asked for"):
-        await fetched(server)
+        await fetch_page(server)
     assert server.asked[0].headers["accept-encoding"] == "gzip, deflate"
 
 
@@ -508,13 +508,13 @@ async def test_a_body_shorter_than_said_is_transient(server):
     """A body that breaks off is not taken for a whole one."""
     server.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
     with pytest.raises(Transient, match="public.example"):
-        await fetched(server)
+        await fetch_page(server)
 
 
 async def test_a_body_longer_than_said_ends_where_it_was_said(server):
     """What follows the stated length is not part of the page."""
     server.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more")
-    assert (await fetched(server)).body.data == b"hello"
+    assert (await fetch_page(server)).body.data == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -532,30 +532,30 @@ async def test_a_body_longer_than_said_ends_where_it_was_said(server):
     ],
 )
 async def test_nonsense_on_the_wire_is_an_error_of_ours(server, data):
-    """Whatever a server sends, it ends as a `ToolError` that names the host."""
+    """Any bytes that a server sends end as a `ToolError` that names the host."""
     server.pages["/"] = raw(data)
     with pytest.raises(ToolError, match=r"public\.example"):
-        await fetched(server)
+        await fetch_page(server)
 
 
 async def test_a_flood_of_headers_ends(server):
     """Headers are bounded too."""
     server.pages["/"] = header_flood
     with pytest.raises(ToolError, match=r"public\.example"):
-        await fetched(server, limits=FetchLimits(timeout_seconds=10))
+        await fetch_page(server, limits=FetchLimits(timeout_seconds=10))
 
 
 async def test_a_connection_that_is_reset_is_transient(server):
     """A slammed door may be open later."""
     server.pages["/"] = reset
     with pytest.raises(Transient, match=r"public\.example"):
-        await fetched(server)
+        await fetch_page(server)
 
 
 async def test_of_what_is_no_text_only_the_beginning_is_read(server):
     """An image is described, so that its whole body is not needed."""
     server.pages["/"] = answer(b"\x89PNG\r\n\x1a\n" + bytes(1_000_000), type="image/png")
-    page = await fetched(server)
+    page = await fetch_page(server)
     assert len(page.body.data) == 4096
     assert page.length == 1_000_008
 
@@ -567,13 +567,13 @@ async def test_of_what_is_no_text_only_the_beginning_is_read(server):
 async def test_how_long_a_page_may_be_kept_is_told(server, header, seconds):
     """The server's wish is read from its header."""
     server.pages["/"] = answer("x", cache_control=header)
-    assert (await fetched(server)).keep_seconds == seconds
+    assert (await fetch_page(server)).keep_seconds == seconds
 
 
 async def test_a_redirect_that_must_not_be_kept_counts_for_the_page(server):
     """The strictest wish on the way counts."""
     server.pages |= {"/": redirect("/b", cache_control="no-store"), "/b": answer("x", cache_control="max-age=60")}
-    assert (await fetched(server)).keep_seconds == 0
+    assert (await fetch_page(server)).keep_seconds == 0
 
 
 @pytest.mark.parametrize("name", ["max_bytes", "timeout_seconds", "max_redirects"])
@@ -640,7 +640,7 @@ async def test_several_members_are_one_body():
 
 
 async def test_a_crowd_of_members_is_refused():
-    """Each member costs; nobody honest sends hundreds."""
+    """Each member costs time; an honest server does not send hundreds."""
     with pytest.raises(ToolError, match="more than 100 pieces"):
         await read_body(_cut(gzip.compress(b"") * 200, 10_000), "gzip", max_bytes=100_000)
 
@@ -670,7 +670,7 @@ async def test_output_that_fills_a_piece_exactly_is_not_lost():
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate for public.example that nobody but the test trusts."""
+    """A certificate for public.example that only the test trusts."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed, so certificates are not tested")
     folder = tmp_path_factory.mktemp("tls")
@@ -694,14 +694,14 @@ async def test_the_certificate_is_held_against_the_name(certificate):
     serves.sni_callback = lambda sock, name, context: asked_for.append(name)
     async with serving(tls=serves) as server:
         server.pages["/"] = answer("secret")
-        page = await fetched(server, ssl_context=trusts)
+        page = await fetch_page(server, ssl_context=trusts)
     serves.sni_callback = None
     assert page.body.data == b"secret"
     assert asked_for == ["public.example"]
 
 
 async def test_a_certificate_for_another_name_is_refused(certificate):
-    """A server with somebody else's certificate is not talked to, and not tried again."""
+    """A server with the certificate of another host is not talked to, and not tried again."""
     serves, trusts = certificate
     async with serving(tls=serves) as server:
         with pytest.raises(ToolError, match=r"certificate of 'other\.example'") as caught:
@@ -710,11 +710,11 @@ async def test_a_certificate_for_another_name_is_refused(certificate):
     assert server.asked == []
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(certificate):
+async def test_an_untrusted_certificate_is_refused(certificate):
     """Without the application's word a certificate of one's own does not hold."""
     async with serving(tls=certificate[0]) as server:
         with pytest.raises(ToolError, match="certificate"):
-            await fetched(server)
+            await fetch_page(server)
 
 
 async def test_a_redirect_from_https_to_http_is_refused(certificate):
@@ -723,5 +723,5 @@ async def test_a_redirect_from_https_to_http_is_refused(certificate):
     async with serving() as plain, serving(tls=serves) as server:
         server.pages["/"] = redirect(plain.url("/open"))
         with pytest.raises(Safety, match="from https to http"):
-            await fetched(server, ssl_context=trusts)
+            await fetch_page(server, ssl_context=trusts)
     assert plain.asked == []
