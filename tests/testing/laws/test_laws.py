@@ -47,20 +47,20 @@ def findings(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "rule"), broken.LAWS, ids=["-".join(each) for each in broken.LAWS])
+@pytest.mark.parametrize(("name", "rule"), broken.LAWS, ids=["-".join(names) for names in broken.LAWS])
 def test_a_broken_law_is_caught_and_named(findings, name, rule):
     """With the tool, the place, and what would be right."""
-    found = [each for each in findings if (each.tool, each.rule) == (name, rule)]
-    assert [each.place for each in found][:1] == [broken.LAWS[name, rule]]
-    assert all(each.message and each.remedy for each in found)
-    assert rule in str(found[0])
-    assert name in str(found[0])
+    violations = [violation for violation in findings if (violation.tool, violation.rule) == (name, rule)]
+    assert [violation.place for violation in violations][:1] == [broken.LAWS[name, rule]]
+    assert all(violation.message and violation.remedy for violation in violations)
+    assert rule in str(violations[0])
+    assert name in str(violations[0])
 
 
 @pytest.mark.long
 def test_nothing_else_is_found_in_the_broken_catalog(findings):
     """Every finding is one that was meant; what is destructive or reaches outside has not been run."""
-    unexpected = [each for each in findings if (each.tool, each.rule) not in broken.LAWS]
+    unexpected = [violation for violation in findings if (violation.tool, violation.rule) not in broken.LAWS]
     assert unexpected == []
 
 
@@ -68,24 +68,24 @@ def test_nothing_else_is_found_in_the_broken_catalog(findings):
 def test_the_smallest_arguments_are_shown():
     """No guest at all, a heavy parcel, the shortest word."""
     catalog = broken.laws.filtered(lambda tool: tool.name in ("divide_cake", "weigh_parcel", "whisper_secret"))
-    shown = {violation.tool: violation.arguments for violation in broken_laws(catalog, examples=25)}
-    assert shown["divide_cake"] == {"guests": 0}
-    assert shown["weigh_parcel"] == {"heavy": True}
-    assert shown["whisper_secret"] == {"word": ""}
+    arguments_by_tool = {violation.tool: violation.arguments for violation in broken_laws(catalog, examples=25)}
+    assert arguments_by_tool["divide_cake"] == {"guests": 0}
+    assert arguments_by_tool["weigh_parcel"] == {"heavy": True}
+    assert arguments_by_tool["whisper_secret"] == {"word": ""}
 
 
 def test_the_same_seed_finds_the_same():
     """And another one may find it elsewhere."""
-    catalog = broken.laws.filtered(lambda each: each.name in ("divide_cake", "whisper_secret"))
+    catalog = broken.laws.filtered(lambda candidate: candidate.name in ("divide_cake", "whisper_secret"))
     assert broken_laws(catalog, seed=7, examples=10) == broken_laws(catalog, seed=7, examples=10)
 
 
 def test_findings_are_raised_together():
     """`check_catalog` tells all of them, and their laws in the first line."""
-    catalog = broken.laws.filtered(lambda each: each.name in ("divide_cake", "paint_fence"))
+    catalog = broken.laws.filtered(lambda candidate: candidate.name in ("divide_cake", "paint_fence"))
     with pytest.raises(LawsBroken) as caught:
         check_catalog(catalog, examples=5)
-    assert [each.rule for each in caught.value.violations] == ["described", "declared-failures"]
+    assert [violation.rule for violation in caught.value.violations] == ["described", "declared-failures"]
     first, *rest = str(caught.value).splitlines()
     assert first == "2 laws are broken: described, declared-failures"
     assert "`paint_fence`, parameter `colour`: nothing says what it is for [described]" in rest
@@ -153,9 +153,9 @@ def test_nothing_is_run_that_changes_things_unless_it_is_named():
         ran.append("wipe")
 
     @catalog.tool(read_only=True, approval="always")
-    def guarded() -> None:
+    def list_locks() -> None:
         """Look at what is locked."""
-        ran.append("guarded")
+        ran.append("list_locks")
 
     @catalog.tool(read_only=True)
     def harmless() -> None:
@@ -172,7 +172,7 @@ def test_nothing_is_run_that_changes_things_unless_it_is_named():
 
 
 def test_a_name_that_no_tool_has_is_refused():
-    """A misspelt name would run nothing, and nobody would know."""
+    """A misspelt name would run no tool, and the author would not know."""
     with pytest.raises(CatalogError, match="'wpie', which is no tool"):
         broken_laws(Catalog(), run=["wpie"])
     with pytest.raises(TypeError, match="names of the tools"):
@@ -182,7 +182,7 @@ def test_a_name_that_no_tool_has_is_refused():
 
 
 def test_a_good_tool_breaks_no_law(tmp_path):
-    """A function is enough; it is run if it says that it is read-only, or somebody says so."""
+    """A function is enough; it is run if it is read-only, or if the caller says so."""
 
     @tool(read_only=True, catalog=None)
     async def shout(text: str, *, times: Annotated[int, "How often."] = 1) -> str:
@@ -193,14 +193,14 @@ def test_a_good_tool_breaks_no_law(tmp_path):
             text: What is said.
         """
         if not 0 <= times <= 100:
-            raise BadArgs("nobody listens that long")
+            raise BadArgs("the text is too long")
         return text.upper() * times
 
     check_tool(shout, folder=tmp_path, examples=10)
 
 
 def test_a_tool_can_be_run_or_left_alone():
-    """Whatever it says of itself."""
+    """The option of the caller counts, not the facts of the tool."""
     ran = []
 
     def plain(n: Annotated[int, "A number."]) -> int:
@@ -268,12 +268,12 @@ def test_what_can_be_sent_is_fine(value):
 def test_what_waits_for_a_name_is_told():
     """A tool whose annotation names nothing that exists has no schema to hold anything against."""
 
-    def later(thing: Nowhere) -> None:  # noqa: F821 -- that is the fault
+    def later(place: Nowhere) -> None:  # noqa: F821 -- that is the fault
         """Take what is not there."""
 
-    (found,) = broken_laws(Catalog(later))
-    assert found.rule == "valid-schema"
-    assert "Nowhere" in found.message
+    (violation,) = broken_laws(Catalog(later))
+    assert violation.rule == "valid-schema"
+    assert "Nowhere" in violation.message
 
 
 def test_what_goes_on_in_the_log_is_not_told_twice(caplog):
@@ -286,10 +286,10 @@ def test_what_goes_on_in_the_log_is_not_told_twice(caplog):
 
 
 def test_a_finding_can_be_printed_and_sent():
-    """What a stranger wrote cannot act in a terminal, and everything is plain JSON."""
-    found = Violation(tool="t", rule="r", message="\x1b[2Jgone", remedy="do", arguments={"a": 1})
-    assert "\x1b" not in str(found)
-    assert found.to_json() == {
+    """Foreign text cannot act in a terminal, and everything is plain JSON."""
+    violation = Violation(tool="t", rule="r", message="\x1b[2Jgone", remedy="do", arguments={"a": 1})
+    assert "\x1b" not in str(violation)
+    assert violation.to_json() == {
         "tool": "t", "rule": "r", "place": "", "message": "\x1b[2Jgone", "remedy": "do", "arguments": {"a": 1},
         "explanation": "", "location": "",
     }  # fmt: skip
@@ -297,12 +297,12 @@ def test_a_finding_can_be_printed_and_sent():
 
 def test_a_broken_law_names_file_and_line(tmp_path, monkeypatch):
     """A broken law names file and line."""
-    (found,) = broken_laws(Catalog(broken.laws["divide_cake"]), examples=5)
-    file, _, line = found.location.rpartition(":")
+    (violation,) = broken_laws(Catalog(broken.laws["divide_cake"]), examples=5)
+    file, _, line = violation.location.rpartition(":")
     source = Path(file).read_text("utf-8").splitlines()
     assert Path(file).name == "broken.py"
     assert any("def divide_cake" in text for text in source[int(line) - 1 : int(line) + 2])
-    assert f"\n    at {found.location}\n" in str(LawsBroken([found]))
+    assert f"\n    at {violation.location}\n" in str(LawsBroken([violation]))
     monkeypatch.chdir(Path(broken.__file__).parent)
     (nearer,) = broken_laws(Catalog(broken.laws["divide_cake"]), examples=5)
     assert nearer.location == f"broken.py:{line}"
@@ -319,8 +319,10 @@ def test_a_lint_names_file_and_line_too():
     def say_and_shout() -> None:
         """Say it, and louder."""
 
-    assert {Path(found.location.rpartition(":")[0]).name for found in lint(Catalog(say_and_shout))} == {"test_laws.py"}
-    assert {found.location for found in broken_laws(Catalog(Tool.of(len)))} <= {""}
+    assert {Path(finding.location.rpartition(":")[0]).name for finding in lint(Catalog(say_and_shout))} == {
+        "test_laws.py"
+    }
+    assert {violation.location for violation in broken_laws(Catalog(Tool.of(len)))} <= {""}
 
 
 @pytest.mark.long
@@ -334,8 +336,8 @@ def test_an_edge_breaks_a_tool_that_did_not_think_of_it():
 
     with pytest.raises(LawsBroken) as caught:
         check_tool(next_day)
-    (found,) = caught.value.violations
-    assert (found.rule, found.arguments) == ("declared-failures", {"day": "9999-12-31"})
+    (violation,) = caught.value.violations
+    assert (violation.rule, violation.arguments) == ("declared-failures", {"day": "9999-12-31"})
 
 
 def _append_and_pop():
@@ -382,7 +384,7 @@ def _recurse():
     ],
 )
 def test_a_function_that_goes_on_is_ended(style, spin):
-    """In the dispatcher's own loop or in a thread, whatever its loop does: it does not go on in the background."""
+    """In the dispatcher's own loop or in a thread, and with a blocked loop: it does not go on in the background."""
     ended = threading.Event()
 
     def turn(on: bool) -> None:
@@ -401,10 +403,12 @@ def test_a_function_that_goes_on_is_ended(style, spin):
         """Turn in circles."""
         turn(on)
 
-    made = Tool.described(turn_async if style == "async" else turn_sync, read_only=True)
+    turning = Tool.described(turn_async if style == "async" else turn_sync, read_only=True)
     with pytest.raises(LawsBroken) as caught:
-        check_tool(made, examples=5, timeout_seconds=0.3)
-    assert [(each.rule, each.arguments) for each in caught.value.violations] == [("ends-in-time", {"on": True})]
+        check_tool(turning, examples=5, timeout_seconds=0.3)
+    assert [(violation.rule, violation.arguments) for violation in caught.value.violations] == [
+        ("ends-in-time", {"on": True})
+    ]
     assert ended.wait(10)
 
 
@@ -430,7 +434,7 @@ def test_a_function_that_cannot_be_ended_is_reported():
 
 
 def test_what_waits_is_left_behind():
-    """It uses nothing up, and nobody waits for it."""
+    """It uses nothing up, and the check does not wait for it."""
     never = threading.Event()
 
     @tool(read_only=True, catalog=None)
@@ -476,9 +480,9 @@ def test_a_refusal_says_where_in_the_right_words(answer, words):
     def plain(n: Annotated[int, "A number."]) -> None:
         """Take a number."""
 
-    made = Tool.described(plain)
-    found = broken_laws(_only(replace(made, about=Deaf(made.about, answer))), examples=10)
-    assert any(each.rule == "refuses-mistakes" and words in each.message for each in found)
+    plain_tool = Tool.described(plain)
+    violations = broken_laws(_only(replace(plain_tool, about=Deaf(plain_tool.about, answer))), examples=10)
+    assert any(violation.rule == "refuses-mistakes" and words in violation.message for violation in violations)
 
 
 def _only(tool):
@@ -508,8 +512,8 @@ def test_a_parameter_about_which_nothing_is_said_is_not_described():
         "properties": {"any": True, "node": {"$ref": "#/$defs/Node"}},
         "$defs": {"Node": {"type": "null", "description": "A node."}},
     }
-    made = Tool.from_schema("take", "Take something.", schema, lambda given: None)
-    assert [each.place for each in broken_laws(Catalog(made), examples=5)] == ["parameter `any`"]
+    taking = Tool.from_schema("take", "Take something.", schema, lambda arguments: None)
+    assert [violation.place for violation in broken_laws(Catalog(taking), examples=5)] == ["parameter `any`"]
 
 
 def test_files_written_twice_are_compared(tmp_path):
@@ -543,25 +547,25 @@ def test_streams_are_watched():
     check_tool(tocks, examples=5)
     with pytest.raises(LawsBroken) as caught:
         check_tool(ticks, examples=5, timeout_seconds=0.3)
-    (found,) = caught.value.violations
-    assert (found.rule, found.arguments) == ("ends-in-time", {"forever": True})
+    (violation,) = caught.value.violations
+    assert (violation.rule, violation.arguments) == ("ends-in-time", {"forever": True})
 
 
 def test_what_comes_back_may_hold_itself():
     """A list in itself has a JSON form, of a kind, and does not keep the kit busy."""
-    held: list = []
-    held.append(held)
+    circle: list = []
+    circle.append(circle)
 
     @tool(read_only=True, catalog=None)
     def give():
         """Hand something over."""
-        return held
+        return circle
 
     check_tool(give, examples=3)
 
 
 def test_what_its_codec_writes_is_held_against_the_output_schema():
-    """A codec that writes what its schema does not allow breaks the promise to whoever reads the result."""
+    """A codec that writes what its schema does not allow breaks the promise to the reader of the result."""
 
     @tool(read_only=True, catalog=None)
     def measure() -> Annotated[int, Codec(schema={"type": "integer", "maximum": 3}, decode=int, encode=int)]:
@@ -575,18 +579,18 @@ def test_what_its_codec_writes_is_held_against_the_output_schema():
 def test_a_tool_whose_arguments_cannot_be_drawn_is_told_once():
     """Neither its decoding nor its running is accused as well."""
 
-    @tool(read_only=True, catalog=None, validate=lambda given: "never")
+    @tool(read_only=True, catalog=None, validate=lambda arguments: "never")
     def never(n: Annotated[int, "A number."]) -> int:
         """Take nothing."""
         return n
 
     with pytest.raises(LawsBroken) as caught:
         check_tool(never, examples=3)
-    assert [each.rule for each in caught.value.violations] == ["keeps-its-promise"]
+    assert [violation.rule for violation in caught.value.violations] == ["keeps-its-promise"]
 
 
 def test_a_tool_that_cancels_itself_is_told():
-    """Nobody had asked for it."""
+    """No caller had asked for the cancellation."""
 
     @tool(read_only=True, catalog=None)
     async def leave() -> None:
@@ -617,10 +621,10 @@ def test_a_known_violation_is_not_wrong():
     catalog = catalog_with_known({"declared-failures": "Everybody has three."})
     check_catalog(catalog, examples=3)
     check_tool(catalog["third"], examples=3)
-    (found,) = broken_laws(catalog, examples=3, include_known=True)
-    assert (found.rule, found.explanation) == ("declared-failures", "Everybody has three.")
-    assert str(found).splitlines()[-1] == "    known: Everybody has three."
-    assert found.to_json()["explanation"] == "Everybody has three."
+    (violation,) = broken_laws(catalog, examples=3, include_known=True)
+    assert (violation.rule, violation.explanation) == ("declared-failures", "Everybody has three.")
+    assert str(violation).splitlines()[-1] == "    known: Everybody has three."
+    assert violation.to_json()["explanation"] == "Everybody has three."
 
 
 @pytest.mark.first_cases(2)
@@ -630,8 +634,8 @@ def test_a_known_violation_is_not_wrong():
 )
 def test_a_reason_for_another_law_or_no_reason_excuses_nothing(known_violations):
     """Another law, no words, no text, no table."""
-    (found,) = broken_laws(catalog_with_known(known_violations), examples=3)
-    assert (found.rule, found.explanation) == ("declared-failures", "")
+    (violation,) = broken_laws(catalog_with_known(known_violations), examples=3)
+    assert (violation.rule, violation.explanation) == ("declared-failures", "")
 
 
 def test_two_tools_that_look_alike_may_be_a_known_violation():
@@ -647,7 +651,7 @@ def test_two_tools_that_look_alike_may_be_a_known_violation():
         """Ring the bell of the door."""
 
     assert broken_laws(catalog, examples=5) == []
-    assert [each.rule for each in broken_laws(catalog, examples=5, include_known=True)] == ["told-apart"]
+    assert [violation.rule for violation in broken_laws(catalog, examples=5, include_known=True)] == ["told-apart"]
 
 
 def test_many_tools_with_one_description_are_named_once_each():
@@ -657,23 +661,23 @@ def test_many_tools_with_one_description_are_named_once_each():
         catalog.tool(lambda: None, name=f"ring_{number}", description="Ring the bell of the door.")
     catalog.tool(lambda: None, name="unlike", description="Count all the apples in a basket.")
 
-    violations = [each for each in broken_laws(catalog, examples=1) if each.rule == "told-apart"]
-    assert [(each.tool, each.place) for each in violations] == [
+    violations = [violation for violation in broken_laws(catalog, examples=1) if violation.rule == "told-apart"]
+    assert [(violation.tool, violation.place) for violation in violations] == [
         (f"ring_{number}", "beside `ring_0`") for number in range(1, 5)
     ]
 
 
 @pytest.mark.parametrize(("stated", "rules"), [(None, ["ends-in-time"]), (60.0, []), (0.05, [])])
 def test_a_tool_that_states_its_limit_is_held_to_that_elsewhere(stated, rules):
-    """A dispatcher ends it; here nobody waits that long."""
+    """A dispatcher ends it; the check does not wait that long."""
 
     @tool(read_only=True, catalog=None, timeout_seconds=stated)
     async def wait() -> None:
         """Wait for ever."""
         await asyncio.Event().wait()
 
-    found = broken_laws(Catalog(wait), examples=3, timeout_seconds=0.2)
-    assert [each.rule for each in found] == rules
+    violations = broken_laws(Catalog(wait), examples=3, timeout_seconds=0.2)
+    assert [violation.rule for violation in violations] == rules
 
 
 def test_calls_that_all_fail_are_told():

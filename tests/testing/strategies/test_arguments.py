@@ -132,7 +132,7 @@ SMALLEST = {
         {"type": "object", "allOf": [{"properties": {"a": {"type": "null"}}, "required": ["a"]}], "unevaluatedProperties": False},
         {"a": None},
     ),
-    "items that nobody evaluated": (
+    "items that are not evaluated": (
         of({"type": "array", "prefixItems": [{"type": "null"}], "unevaluatedItems": {"const": 7}, "minItems": 2}),
         {"x": [None, 7]},
     ),
@@ -143,7 +143,7 @@ SMALLEST = {
     "no key at all": (of({"type": "object", "propertyNames": False}), {"x": {}}),
     "data that looks like a reference": (of({"enum": [{"$ref": "#/nowhere"}]}), {"x": {"$ref": "#/nowhere"}}),
     "a date": (of({"type": "string", "format": "date"}), {"x": "2000-01-01"}),
-    "a form nobody knows": (of({"type": "string", "format": "postcode"}), {"x": ""}),
+    "an unknown format": (of({"type": "string", "format": "postcode"}), {"x": ""}),
 }  # fmt: skip
 
 
@@ -230,15 +230,15 @@ def test_a_schema_that_refuses_what_is_drawn_is_named_while_drawing(schema, keyw
 def test_items_differ_as_json_does():
     """1 and 1.0 are one value, true is another."""
     schema = of({"type": "array", "items": {"enum": [1, 1.0, True]}, "uniqueItems": True, "minItems": 2})
-    found = least(arguments(schema))
-    assert found == {"x": [1, True]}
-    assert [type(each) for each in found["x"]] == [int, bool]
+    smallest = least(arguments(schema))
+    assert smallest == {"x": [1, True]}
+    assert [type(item) for item in smallest["x"]] == [int, bool]
     with pytest.raises(Unsupported, match="uniqueItems"):
         arguments(of({"type": "array", "items": {"enum": [1, 1.0, True]}, "uniqueItems": True, "minItems": 3}))
 
 
 @pytest.mark.long
-def test_items_differ_where_nobody_knows_how_many_there_are():
+def test_items_differ_without_a_known_number():
     """As many as have to are found, and the smallest."""
     strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))
     assert {"".join(sorted(value["x"])) for value in draw_values(strategy, Effort(examples=30, seed=1))} == {"ab"}
@@ -272,10 +272,10 @@ def test_a_long_way_to_the_first_leaf_is_gone():
         for name, after in zip(names, names[1:], strict=False)
     }
     links["N11"] = {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/N0"}]}
-    found = least(arguments(of({"$ref": "#/$defs/N0"}, **{"$defs": links})))
+    value = least(arguments(of({"$ref": "#/$defs/N0"}, **{"$defs": links})))
     for _ in range(11):
-        found = found.get("x", found).get("next") if "x" in found else found["next"]
-    assert found is None
+        value = value.get("x", value).get("next") if "x" in value else value["next"]
+    assert value is None
 
 
 def test_references_are_read_where_they_stand():
@@ -306,9 +306,9 @@ def test_long_texts_and_arrays_are_drawn():
         },
         "required": ["text", "word", "items"],
     }
-    for found in draw_values(arguments(schema), Effort(examples=3, seed=1)):
-        assert (len(found["text"]), len(found["word"]), len(found["items"])) == (5000, 2000, 500)
-        assert 7 in found["items"]
+    for value in draw_values(arguments(schema), Effort(examples=3, seed=1)):
+        assert (len(value["text"]), len(value["word"]), len(value["items"])) == (5000, 2000, 500)
+        assert 7 in value["items"]
 
 
 LONG = {
@@ -410,7 +410,7 @@ def shop(order: Order, when: dt.date, kind: Literal["new", "used"], *, notes: di
 
 
 def test_a_function_is_drawn_for_as_its_tool_is():
-    """A function that nobody decorated, decorated or not, gets the same arguments."""
+    """A function gets the same arguments with and without the decorator."""
     smallest = {"order": {"sku": "0"}, "when": "2000-01-01", "kind": "new"}
     assert least(arguments(shop)) == smallest
     assert least(arguments(Tool.of(shop))) == smallest
@@ -442,13 +442,13 @@ def test_limits_that_no_schema_can_say_are_kept():
 def test_the_author_has_the_last_word():
     """What `validate` refuses is not drawn; if that is everything, it is named."""
 
-    @tool(catalog=None, validate=lambda given: "odd" if given["n"] % 2 else None)
+    @tool(catalog=None, validate=lambda call_arguments: "odd" if call_arguments["n"] % 2 else None)
     def even(n: int) -> None:
         """Take an even number."""
 
     assert least(arguments(even), lambda value: value["n"] > 6) == {"n": 8}
 
-    @tool(catalog=None, validate=lambda given: "never")
+    @tool(catalog=None, validate=lambda call_arguments: "never")
     def never(n: int) -> None:
         """Take nothing."""
 
@@ -460,7 +460,7 @@ def test_the_author_has_the_last_word():
 def test_a_validate_that_has_to_wait_is_not_asked():
     """Drawing is not async; what can be asked without waiting is."""
 
-    async def agree(given: Any) -> None: ...
+    async def agree(call_arguments: Any) -> None: ...
 
     @tool(catalog=None, validate=agree)
     def ask(n: int) -> None:
