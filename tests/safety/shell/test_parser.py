@@ -101,7 +101,7 @@ def test_a_word_that_the_shell_works_out_is_not_literal(written, plain):
 
 @given(st.lists(st.text(st.characters(exclude_categories=("Cc", "Cs", "Cf")), max_size=20), max_size=5))
 def test_quoting_is_undone(arguments):
-    """Whatever `shlex.quote` protects arrives as it was."""
+    """A word that `shlex.quote` protects arrives as it was."""
     (command,) = parse_script(" ".join(["echo", *map(shlex.quote, arguments)])).commands
     assert command.words == ("echo", *arguments)
     assert all(command.literal)
@@ -220,8 +220,8 @@ def test_how_a_command_was_reached_is_told():
 )
 def test_who_feeds_a_command_is_told(text, name, feeding):
     """Through pipes, into compounds and wrappers."""
-    (command,) = [each for each in parse_script(text).commands if each.name == name]
-    assert [each.name for each in command.fed_by] == feeding
+    (command,) = [candidate for candidate in parse_script(text).commands if candidate.name == name]
+    assert [feeder.name for feeder in command.fed_by] == feeding
     assert (command.pipe_source.name if command.pipe_source else None) == (feeding[-1] if feeding else None)
 
 
@@ -275,8 +275,11 @@ def test_what_an_allow_rule_has_to_know(text, redirection, assignment, substitut
 )
 def test_redirections_are_told(text, expected):
     """Their operator, their target, whether it is known, whether a file is written."""
-    found = parse_script(text).redirections
-    assert [(each.operator, each.target, each.is_literal, each.writes) for each in found] == expected
+    redirections = parse_script(text).redirections
+    assert [
+        (redirection.operator, redirection.target, redirection.is_literal, redirection.writes)
+        for redirection in redirections
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -295,7 +298,9 @@ def test_redirections_are_told(text, expected):
 )
 def test_assignments_are_told(text, expected):
     """With their value, and whether it is known."""
-    assert [(each.name, each.value, each.is_literal) for each in parse_script(text).assignments] == expected
+    assert [
+        (assignment.name, assignment.value, assignment.is_literal) for assignment in parse_script(text).assignments
+    ] == expected
 
 
 def test_functions_and_endless_loops_are_told():
@@ -413,8 +418,8 @@ def test_a_wrapper_with_nothing_inside_stands_alone(text):
 )
 def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
     """Escapes, formats and files are not guessed."""
-    known = find_known_input(parse_script(text).commands[-1])
-    assert (known.text if known else None) == expected
+    source = find_known_input(parse_script(text).commands[-1])
+    assert (source.text if source else None) == expected
 
 
 @pytest.mark.parametrize(
@@ -439,21 +444,21 @@ def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
 )
 def test_a_here_document_is_read_as_the_command_behind_it_reads_it(text, expected, is_exact):
     """Without the shell's backslashes and tabs; a text that is expanded or shared is not known exactly."""
-    known = next(
-        known
+    source = next(
+        source
         for command in reversed(parse_script(text).commands)
-        if command.name == "x" and (known := find_known_input(command))
+        if command.name == "x" and (source := find_known_input(command))
     )
-    assert (known.text, known.is_exact) == (expected, is_exact)
+    assert (source.text, source.is_exact) == (expected, is_exact)
 
 
 @pytest.mark.parametrize("text", ["echo a | x 3<<E\nb\nE", "echo a | x {fd}<<E\nb\nE", "echo a | x 3< b"])
 def test_another_descriptor_is_not_the_standard_input(text):
     """The pipe still is."""
     command = next(command for command in parse_script(text).commands if command.name == "x")
-    known = find_known_input(command)
-    assert known is not None
-    assert known.text == "a"
+    source = find_known_input(command)
+    assert source is not None
+    assert source.text == "a"
 
 
 @pytest.mark.parametrize("text", ["{ echo a; echo b; } | x", "if y; then echo a; else echo b; fi | x"])
@@ -559,7 +564,7 @@ def test_what_is_broken_or_too_much_is_refused(text):
     ],
 )  # fmt: skip
 def test_where_the_grammar_and_bash_disagree_nothing_is_guessed(text):
-    """Each of these hides a command from somebody who trusts the grammar."""
+    """Each of these hides a command from a reader that trusts the grammar."""
     with pytest.raises(CannotParse):
         parse_script(text)
 
@@ -588,8 +593,8 @@ def test_a_word_that_does_not_fit_its_quotes_is_refused(text, spans):
 
 def odd(kind: str, text: str = "a", **parts: object) -> SimpleNamespace:
     """A node as another version of the grammar might give it."""
-    given = {"is_named": True, "children": [], "child_count": 0, "start_byte": 0, "end_byte": len(text)}
-    return SimpleNamespace(type=kind, child_by_field_name=lambda _: None, **given | parts)
+    standard = {"is_named": True, "children": [], "child_count": 0, "start_byte": 0, "end_byte": len(text)}
+    return SimpleNamespace(type=kind, child_by_field_name=lambda _: None, **standard | parts)
 
 
 @pytest.mark.parametrize(
@@ -604,7 +609,7 @@ def odd(kind: str, text: str = "a", **parts: object) -> SimpleNamespace:
         ("`a", odd("word", "`a")),
         ("a b", odd("program", "a b", children=[odd("word")])),
     ],
-    ids=lambda each: getattr(each, "type", None),
+    ids=lambda node: getattr(node, "type", None),
 )
 def test_a_tree_of_another_kind_is_refused(text, node):
     """What is not known is never skipped."""
@@ -654,7 +659,7 @@ def test_any_text_is_read_or_refused(text):
         script = parse_script(text)
     except CannotParse:
         return
-    assert all(len(each.words) == len(each.literal) == len(each.plain) > 0 for each in script.commands)
+    assert all(len(command.words) == len(command.literal) == len(command.plain) > 0 for command in script.commands)
     assert set(script.top) <= set(script.commands)
 
 
@@ -714,7 +719,7 @@ def test_an_end_that_could_be_mistaken_is_not_read(text):
 
 def test_a_here_document_may_hold_any_text():
     """Only its end has to be plain."""
-    assert [each.name for each in parse_script("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]
+    assert [command.name for command in parse_script("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]
 
 
 def test_a_line_that_was_just_read_is_not_read_again():
