@@ -71,7 +71,7 @@ def test_trust_goes_by_the_real_path(trust, project, tmp_path):
     assert trust.state(tmp_path) == "unknown"
 
 
-def changed_content(top: Path) -> None:
+def change_content(top: Path) -> None:
     (top / "toolkit.toml").write_text('allow = ["bash"]')
 
 
@@ -83,23 +83,23 @@ def new_folder(top: Path) -> None:
     (top / "skills").mkdir()
 
 
-def removed_file(top: Path) -> None:
+def remove_file(top: Path) -> None:
     (top / "hooks/check.py").unlink()
 
 
-def renamed_file(top: Path) -> None:
+def rename_file(top: Path) -> None:
     (top / "hooks/check.py").rename(top / "hooks/other.py")
 
 
-def moved_file(top: Path) -> None:
+def move_file(top: Path) -> None:
     (top / "hooks/check.py").rename(top / "check.py")
 
 
-def made_executable(top: Path) -> None:
+def make_executable(top: Path) -> None:
     (top / "hooks/check.py").chmod(0o755)
 
 
-def made_a_link(top: Path) -> None:
+def replace_by_link(top: Path) -> None:
     (top / "hooks/check.py").rename(top / "check.py")
     (top / "hooks/check.py").symlink_to("../check.py")
 
@@ -123,7 +123,7 @@ def all_removed(top: Path) -> None:
 
 
 CHANGES = [
-    changed_content, new_file, new_folder, removed_file, renamed_file, moved_file, made_executable, made_a_link,
+    change_content, new_file, new_folder, remove_file, rename_file, move_file, make_executable, replace_by_link,
     new_link_inside, new_link_outside, unreadable_kind, all_removed,
 ]  # fmt: skip
 
@@ -141,7 +141,7 @@ def test_any_change_asks_again(trust, project, change):
 def test_a_change_can_be_trusted_or_taken_back(trust, project):
     """The content counts, not the time."""
     trust.trust(project)
-    changed_content(project / ".toolkit")
+    change_content(project / ".toolkit")
     trust.trust(project)
     assert trust.is_trusted(project)
     (project / ".toolkit/toolkit.toml").write_text('allow = ["read"]')
@@ -159,11 +159,11 @@ def test_a_folder_without_content_can_be_trusted(trust, tmp_path):
 
 def test_what_was_shown_is_what_is_trusted(trust, project):
     """A change between looking and agreeing is noticed."""
-    seen = ProjectFiles(project).digest
-    trust.trust(project, digest=seen)
-    changed_content(project / ".toolkit")
+    digest = ProjectFiles(project).digest
+    trust.trust(project, digest=digest)
+    change_content(project / ".toolkit")
     with pytest.raises(TrustError, match="changed since it was shown"):
-        trust.trust(project, digest=seen)
+        trust.trust(project, digest=digest)
     assert not trust.is_trusted(project)
 
 
@@ -197,7 +197,7 @@ def too_large(top: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (new_link_outside, "leads out of"),
         (link_to_folder, "leads out of"),
@@ -208,12 +208,12 @@ def too_large(top: Path) -> None:
         (too_many, "more than 2000 files"),
         (too_large, "larger than 16,777,216 bytes"),
     ],
-    ids=lambda each: getattr(each, "__name__", ""),
+    ids=lambda change: getattr(change, "__name__", ""),
 )
-def test_what_cannot_be_vouched_for_is_refused(trust, project, change, said):
+def test_what_cannot_be_vouched_for_is_refused(trust, project, change, message):
     """With the remedy, and nothing is written."""
     change(project / ".toolkit")
-    with pytest.raises(TrustError, match=said):
+    with pytest.raises(TrustError, match=message):
         trust.trust(project)
     assert not trust.path.exists()
 
@@ -246,25 +246,25 @@ _NAMES = st.text("ab", min_size=1, max_size=2)
 _TREES = st.recursive(st.binary(max_size=2), lambda inner: st.dictionaries(_NAMES, inner, max_size=3), max_leaves=5)
 
 
-def planted(tree: Any, path: Path) -> None:
+def plant_tree(tree: Any, path: Path) -> None:
     """Write a tree of files."""
     if isinstance(tree, bytes):
         path.write_bytes(tree)
         return
     path.mkdir()
-    for name, each in tree.items():
-        planted(each, path / name)
+    for name, content in tree.items():
+        plant_tree(content, path / name)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(one=st.dictionaries(_NAMES, _TREES, max_size=3), other=st.dictionaries(_NAMES, _TREES, max_size=3))
-def test_the_digest_tells_any_two_folders_apart(tmp_path_factory, one, other):
+@given(first=st.dictionaries(_NAMES, _TREES, max_size=3), second=st.dictionaries(_NAMES, _TREES, max_size=3))
+def test_the_digest_tells_any_two_folders_apart(tmp_path_factory, first, second):
     """Equal if they are equal, and only then."""
     folders = [tmp_path_factory.mktemp("tree") for _ in range(2)]
-    for folder, tree in zip(folders, (one, other), strict=True):
-        planted(tree, folder / ".toolkit")
+    for folder, tree in zip(folders, (first, second), strict=True):
+        plant_tree(tree, folder / ".toolkit")
     digests = [ProjectFiles(folder).digest for folder in folders]
-    assert (digests[0] == digests[1]) is (one == other)
+    assert (digests[0] == digests[1]) is (first == second)
 
 
 # The file.
@@ -338,7 +338,8 @@ def test_many_writers_lose_nothing(trust, tmp_path):
         "    folder = Path(sys.argv[2]) / f'{sys.argv[3]}-{number}'; folder.mkdir(); Trust(sys.argv[1]).trust(folder)\n"
     )
     running = [
-        subprocess.Popen([sys.executable, "-c", code, str(trust.path), str(tmp_path), str(each)]) for each in range(3)
+        subprocess.Popen([sys.executable, "-c", code, str(trust.path), str(tmp_path), str(number)])
+        for number in range(3)
     ]
     assert [process.wait() for process in running] == [0, 0, 0]
     assert len(trust.folders()) == 30
@@ -375,12 +376,12 @@ def test_a_link_to_the_file_stays_a_link(trust, project, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("configured", "expected"),
     [("/somewhere", "/somewhere/toolkit"), ("relative", "HOME/.config/toolkit"), ("", "HOME/.config/toolkit")],
 )
-def test_the_users_configuration_is_where_it_usually_is(monkeypatch, given, expected):
+def test_the_users_configuration_is_where_it_usually_is(monkeypatch, configured, expected):
     """A relative folder would be the project's, and is ignored."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", given)
+    monkeypatch.setenv("XDG_CONFIG_HOME", configured)
     assert str(configuration_folder()) == expected.replace("HOME", str(Path.home()))
     assert Trust().path == configuration_folder() / "trust.json"
 
@@ -435,16 +436,16 @@ def test_each_folder_on_the_way_of_a_link_counts(tmp_path, project):
     """Where the link is, and where it leads."""
     for name in ("own", "shared"):
         (tmp_path / name).mkdir()
-    kept = Trust(tmp_path / "own/trust.json")
-    kept.trust(project)
-    (tmp_path / "shared/trust.json").symlink_to(kept.path)
+    own_trust = Trust(tmp_path / "own/trust.json")
+    own_trust.trust(project)
+    (tmp_path / "shared/trust.json").symlink_to(own_trust.path)
     linked = Trust(tmp_path / "shared/trust.json")
     assert linked.is_trusted(project)
     (tmp_path / "shared").chmod(0o777)
-    assert (linked.state(project), kept.state(project)) == ("unknown", "trusted")
+    assert (linked.state(project), own_trust.state(project)) == ("unknown", "trusted")
     (tmp_path / "shared").chmod(0o755)
     (tmp_path / "own").chmod(0o777)
-    assert (linked.state(project), kept.state(project)) == ("unknown", "unknown")
+    assert (linked.state(project), own_trust.state(project)) == ("unknown", "unknown")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
