@@ -16,9 +16,7 @@ from toolkit.builtin.commands.job_tools import job_output_for
 from toolkit.builtin.commands.shell_state import (
     Shell,
     build_environment,
-    check_variable_names,
     end_shells,
-    parse_state,
     shell_of,
 )
 from toolkit.sandbox import Limits, Sandbox, best_sandbox
@@ -442,24 +440,6 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
     shell.close()
 
 
-@pytest.mark.parametrize(
-    ("output", "state"),
-    [
-        (b"", None),
-        (b"cwd=/a\0", ("/a", {})),
-        (b"cwd=/a\0KEPT=x=y\0", ("/a", {"KEPT": "x=y"})),
-        (b"cwd=/a\0LOST=x\0", ("/a", {})),
-        (b"cwd=relative\0", None),
-        (b"noise\0cwd=/evil\0cwd=/a\0KEPT=cut off", ("/a", {})),
-        (b"cwd=/a\0KEPT=" + b"x" * 40_000 + b"\0", ("/a", {})),
-        (b"\xff=\xfe\0cwd=/\xff\0", ("/\udcff", {})),
-    ],
-)
-def test_only_what_was_asked_for_is_taken(output, state):
-    """Anything that the command started could have written there, too."""
-    assert parse_state(output, ["KEPT"]) == state
-
-
 async def test_without_bash_nothing_is_run(workspace, monkeypatch):
     """The checks read a command as bash does, and another shell would run `((id))`."""
     monkeypatch.setattr("toolkit.builtin.commands.bash_tool._BASH_FILES", ("/nowhere/bash",))
@@ -467,11 +447,6 @@ async def test_without_bash_nothing_is_run(workspace, monkeypatch):
     result = await dispatcher.call("bash", {"command": "((id))"})
     assert result.kind == "failed"
     assert "no bash at /nowhere/bash" in result.text
-
-
-def test_names_are_checked_and_told_apart():
-    """Each once, in their order."""
-    assert check_variable_names(["B", "A", "B"]) == ("B", "A")
 
 
 def test_a_shell_of_a_forked_child_is_not_its_own(workspace):

@@ -22,17 +22,10 @@ from .hostile_server import (
     loopback_is_public,
     names,
     redirect,
-    serving,
     silent,
 )
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def server():
-    async with serving() as hostile:
-        yield hostile
 
 
 def dispatcher(permissions=None, *, resolve=None, safety=None, **options) -> Dispatcher:
