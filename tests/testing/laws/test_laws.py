@@ -5,13 +5,10 @@ Each law is broken once, and caught; good tools break none.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import os
-import threading
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +16,7 @@ from typing import Annotated
 import annotated_types as at
 import pytest
 
-from toolkit import BadArgs, Catalog, CatalogError, Codec, Context, Inject, ToolError, ToolkitWarning, ToolResult, tool
+from toolkit import BadArgs, Catalog, CatalogError, Context, Inject, ToolError, ToolResult, tool
 from toolkit.content import TextPart
 from toolkit.spec import Tool
 from toolkit.testing import LawsBroken, Violation, broken_laws, check_catalog, check_tool, lint
@@ -340,171 +337,6 @@ def test_an_edge_breaks_a_tool_that_did_not_think_of_it():
     assert (violation.rule, violation.arguments) == ("declared-failures", {"day": "9999-12-31"})
 
 
-def _append_and_pop():
-    steps: list[int] = []
-    while True:
-        steps.append(len(steps))
-        steps.pop()
-
-
-def _do_nothing():
-    while True:
-        pass
-
-
-def _reckon():
-    number = 0
-    while True:
-        number = (number * 3 + 1) % 1_000_003
-
-
-def _count():
-    for _ in itertools.count():
-        pass
-
-
-def _recurse():
-    def add(number: int) -> int:
-        return number if number < 2 else add(number - 1) + add(number - 2)
-
-    while True:
-        add(12)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("style", "spin"),
-    [
-        ("async", _append_and_pop),
-        ("sync", _append_and_pop),
-        ("async", _do_nothing),
-        ("sync", _reckon),
-        ("async", _count),
-        ("sync", _recurse),
-    ],
-)
-def test_a_function_that_goes_on_is_ended(style, spin):
-    """In the dispatcher's own loop or in a thread, and with a blocked loop: it does not go on in the background."""
-    ended = threading.Event()
-
-    def turn(on: bool) -> None:
-        try:
-            if on:
-                spin()
-        finally:
-            if on:
-                ended.set()
-
-    async def turn_async(on: Annotated[bool, "Whether to go on."]) -> None:
-        """Turn in circles."""
-        turn(on)
-
-    def turn_sync(on: Annotated[bool, "Whether to go on."]) -> None:
-        """Turn in circles."""
-        turn(on)
-
-    turning = Tool.described(turn_async if style == "async" else turn_sync, read_only=True)
-    with pytest.raises(LawsBroken) as caught:
-        check_tool(turning, examples=5, timeout_seconds=0.3)
-    assert [(violation.rule, violation.arguments) for violation in caught.value.violations] == [
-        ("ends-in-time", {"on": True})
-    ]
-    assert ended.wait(10)
-
-
-def test_a_function_that_cannot_be_ended_is_reported():
-    """One that swallows every exception goes on until it likes to stop, and the finding says so."""
-    enough, ended = threading.Event(), threading.Event()
-
-    @tool(read_only=True, catalog=None)
-    def insist(on: Annotated[bool, "Whether to insist."]) -> None:
-        """Insist."""
-        while on and not enough.is_set():
-            with contextlib.suppress(BaseException):
-                while not enough.is_set():
-                    pass
-        ended.set()
-
-    try:
-        with pytest.raises(LawsBroken, match=r"did not end within 0\.2 s"):
-            check_tool(insist, examples=5, timeout_seconds=0.2)
-    finally:
-        enough.set()
-    assert ended.wait(10)
-
-
-def test_what_waits_is_left_behind():
-    """It uses nothing up, and the check does not wait for it."""
-    never = threading.Event()
-
-    @tool(read_only=True, catalog=None)
-    def wait(on: Annotated[bool, "Whether to wait."]) -> None:
-        """Wait for nothing."""
-        if on:
-            never.wait()
-
-    try:
-        with pytest.raises(LawsBroken, match=r"did not end within 0\.2 s"):
-            check_tool(wait, examples=5, timeout_seconds=0.2)
-    finally:
-        never.set()
-
-
-class Deaf:
-    """What is known of a tool whose check answers in its own way."""
-
-    def __init__(self, about, answer):
-        self._about = about
-        self._answer = answer
-        self.checker = self
-
-    def __getattr__(self, name):
-        return getattr(self._about, name)
-
-    def check(self, arguments, validation="fast"):
-        raise self._answer
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (BadArgs("no"), "was refused without its place: no"),
-        (RuntimeError("oh"), "raised RuntimeError instead of BadArgs"),
-    ],
-    ids=["without a place", "something else"],
-)
-def test_a_refusal_says_where_in_the_right_words(answer, words):
-    """A model cannot correct what it is not shown."""
-
-    def plain(n: Annotated[int, "A number."]) -> None:
-        """Take a number."""
-
-    plain_tool = Tool.described(plain)
-    violations = broken_laws(_only(replace(plain_tool, about=Deaf(plain_tool.about, answer))), examples=10)
-    assert any(violation.rule == "refuses-mistakes" and words in violation.message for violation in violations)
-
-
-def _only(tool):
-    catalog = Catalog()
-    catalog.add(tool)
-    return catalog
-
-
-def test_codecs_that_raise_are_told():
-    """An `encode` that cannot write what `decode` read."""
-
-    def write(value):
-        raise OSError("no ink")
-
-    @tool(catalog=None)
-    def note(word: Annotated[str, Codec(schema={"type": "string"}, decode=str, encode=write), "A word."]) -> None:
-        """Write a word down."""
-
-    with pytest.raises(LawsBroken, match="decoding and encoding raised OSError: no ink"):
-        check_tool(note, examples=5)
-
-
 def test_a_parameter_about_which_nothing_is_said_is_not_described():
     """`true` for a schema says nothing; a definition's own description counts."""
     schema = {
@@ -564,18 +396,6 @@ def test_what_comes_back_may_hold_itself():
     check_tool(give, examples=3)
 
 
-def test_what_its_codec_writes_is_held_against_the_output_schema():
-    """A codec that writes what its schema does not allow breaks the promise to the reader of the result."""
-
-    @tool(read_only=True, catalog=None)
-    def measure() -> Annotated[int, Codec(schema={"type": "integer", "maximum": 3}, decode=int, encode=int)]:
-        """Measure something."""
-        return 4
-
-    with pytest.raises(LawsBroken, match="output schema does not allow: expected at most 3, got 4"):
-        check_tool(measure, examples=3)
-
-
 def test_a_tool_whose_arguments_cannot_be_drawn_is_told_once():
     """Neither its decoding nor its running is accused as well."""
 
@@ -599,59 +419,6 @@ def test_a_tool_that_cancels_itself_is_told():
 
     with pytest.raises(LawsBroken, match="it ended as 'cancelled'"):
         check_tool(leave, examples=3)
-
-
-# Known violations.
-
-
-def catalog_with_known(known_violations):
-    """A catalog with a tool that breaks a law, and says so."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True, metadata={"known_violations": known_violations})
-    def third(items: Annotated[list[int], "At least three."]) -> int:
-        """Give the third item."""
-        return items[2]
-
-    return catalog
-
-
-def test_a_known_violation_is_not_wrong():
-    """It is in the list only on request, with the reason."""
-    catalog = catalog_with_known({"declared-failures": "Everybody has three."})
-    check_catalog(catalog, examples=3)
-    check_tool(catalog["third"], examples=3)
-    (violation,) = broken_laws(catalog, examples=3, include_known=True)
-    assert (violation.rule, violation.explanation) == ("declared-failures", "Everybody has three.")
-    assert str(violation).splitlines()[-1] == "    known: Everybody has three."
-    assert violation.to_json()["explanation"] == "Everybody has three."
-
-
-@pytest.mark.first_cases(2)
-@pytest.mark.parametrize(
-    "known_violations",
-    [{"output": "Something else."}, {"declared-failures": " "}, {"declared-failures": True}, "everything", None],
-)
-def test_a_reason_for_another_law_or_no_reason_excuses_nothing(known_violations):
-    """Another law, no words, no text, no table."""
-    (violation,) = broken_laws(catalog_with_known(known_violations), examples=3)
-    assert (violation.rule, violation.explanation) == ("declared-failures", "")
-
-
-def test_two_tools_that_look_alike_may_be_a_known_violation():
-    """By either law about several tools, at the tool that the violation names."""
-    catalog = Catalog()
-
-    @catalog.tool
-    def ring() -> None:
-        """Ring the bell of the door."""
-
-    @catalog.tool(metadata={"known_violations": {"told-apart": "Only one of them is ever offered."}})
-    def chime() -> None:
-        """Ring the bell of the door."""
-
-    assert broken_laws(catalog, examples=5) == []
-    assert [violation.rule for violation in broken_laws(catalog, examples=5, include_known=True)] == ["told-apart"]
 
 
 def test_many_tools_with_one_description_are_named_once_each():
@@ -678,41 +445,6 @@ def test_a_tool_that_states_its_limit_is_held_to_that_elsewhere(stated, rules):
 
     violations = broken_laws(Catalog(wait), examples=3, timeout_seconds=0.2)
     assert [violation.rule for violation in violations] == rules
-
-
-def test_calls_that_all_fail_are_told():
-    def find_order(order: Annotated[str, "Which one."]) -> str:
-        """Find an order."""
-        raise ToolError(f"there is no order {order}")
-
-    spec = Tool.described(find_order, read_only=True)
-    with pytest.warns(ToolkitWarning, match="`find_order`: all .* calls failed, such as: .*there is no order"):
-        check_tool(spec, examples=10)
-
-
-def test_a_note_on_calls_that_fail_has_no_advice_for_the_model():
-    def count(order: Annotated[str, "Which one."]) -> int:
-        """Count an order."""
-        raise ToolError("There is\nno such order.")
-
-    notes = []
-    check_tool(Tool.described(count, read_only=True), examples=10, on_note=notes.append)
-    (note,) = notes
-    assert "calls failed, such as: There is no such order, so the laws have seen little of it; give" in note
-
-
-def test_nothing_is_noted_of_a_tool_that_answers_its_examples_alike_or_has_no_parameters():
-    def greet(name: Annotated[str, "Who."]) -> str:
-        """Greet a person."""
-        return "hello"
-
-    def wave() -> str:
-        """Wave."""
-        return "hello"
-
-    catalog = Catalog(Tool.described(greet, read_only=True, examples=[{"name": "ada"}]))
-    catalog.add(Tool.described(wave, read_only=True))
-    check_catalog(catalog, examples=10)
 
 
 def test_every_law_calls_a_tool_in_a_session():
