@@ -10,14 +10,14 @@ _RANGE = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
-def patched(old: str, diff: str) -> str:
+def apply_diff(old: str, diff: str) -> str:
     """*old* with *diff* applied; `AssertionError` if it does not fit."""
     before, after = _lines(old), []
     done, is_in_body = 0, False
     lines = diff.split("\n")
     for index, line in enumerate(lines):
-        if found := _RANGE.match(line):
-            start, count = int(found[1]), int(found[2] or 1)
+        if match := _RANGE.match(line):
+            start, count = int(match[1]), int(match[2] or 1)
             start -= bool(count)
             after += before[done:start]
             done, is_in_body = start, True

@@ -10,58 +10,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from toolkit import ApprovalError, Decision, Dispatcher, Permissions
 from toolkit.builtin import Workspace, builtin_catalog, web_fetch_for
 from toolkit.permissions import MODES
 
-from ..example_counts import limit_examples
-from ..sandbox.levels import REAL, level
+from ..sandbox.levels import REAL
+from .project_calls import APP, OUTSIDE, edit_call, write_call
 from .web.hostile_server import answer, loopback_is_public, names, serving
 
 pytestmark = pytest.mark.anyio
-
-APP = "def main():\n    return 1\n"
-OUTSIDE = "what lies outside"
-SECRET = "TOKEN=hunter2"
 RULES = ["allow write(path=src/**)", "deny bash(git push:*)", "allow web_fetch(url=https://docs.python.org/**)"]
 YES = Decision.approve(by="ada")
-
-
-@pytest.fixture
-def root(tmp_path):
-    """A small project, with a secret in it and something beside it."""
-    made = tmp_path / "root"
-    (made / "src").mkdir(parents=True)
-    (made / "src" / "app.py").write_text(APP)
-    (made / "notes.txt").write_text("one\ntwo\n")
-    (made / ".env").write_text(SECRET)
-    (tmp_path / "outside.txt").write_text(OUTSIDE)
-    return made
-
-
-@pytest.fixture
-def dispatcher(root):
-    """Makes a dispatcher for the project, as an application does."""
-
-    def make(mode="auto", rules=(), *, sandbox="none", without=(), **options):
-        workspace = Workspace(root)
-        chosen = sandbox if sandbox == "none" else level(workspace, sandbox, network=options.get("network", False))
-        catalog = builtin_catalog(workspace, sandbox=chosen, network=options.pop("network", False))
-        safety = workspace.safety(without=without)
-        return Dispatcher(catalog, permissions=Permissions(mode, rules), safety=safety, **options)
-
-    return make
-
-
-def write_call(path="notes.txt", content="one\ntwo\nthree\n"):
-    return "write", {"path": path, "content": content}
-
-
-def edit_call(path="src/app.py", old="return 1", new="return 2"):
-    return "edit", {"path": path, "edits": [{"old": old, "new": new}]}
 
 
 @pytest.mark.long
@@ -106,7 +66,7 @@ async def test_each_mode_makes_of_a_tool_what_its_facts_say(dispatcher, session,
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_web_asks_in_every_mode_that_has_somebody_to_ask(dispatcher, mode):
+async def test_the_web_asks_in_every_mode_that_asks_a_person(dispatcher, mode):
     """It reads only, but an address can carry something out."""
     verdict = await dispatcher(mode).explain("web_fetch", {"url": "https://example.com/"})
     assert verdict.word == {"deny_unlisted": "deny", "bypass": "allow"}.get(mode, "ask")
@@ -116,9 +76,9 @@ async def test_the_web_asks_in_every_mode_that_has_somebody_to_ask(dispatcher, m
 @pytest.mark.parametrize("call", [write_call(), edit_call(), ("bash", {"command": "echo > notes.txt"})])
 async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mode, call):
     """Neither the preview nor the refusal touches a file."""
-    before = {each: each.read_bytes() for each in root.rglob("*") if each.is_file()}
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     assert (await dispatcher(mode).call(*call)).kind in {"denied", "waiting"}
-    assert {each: each.read_bytes() for each in root.rglob("*") if each.is_file()} == before
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
 # Commands and sandboxes.
@@ -127,7 +87,7 @@ async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mo
 @pytest.mark.parametrize(
     ("sandbox", "network"), [("limits", False), ("limits", True), ("none", False), *((name, True) for name in REAL)]
 )
-async def test_in_auto_mode_a_command_that_could_tell_anybody_asks(dispatcher, sandbox, network):
+async def test_in_auto_mode_a_command_that_could_send_data_asks(dispatcher, sandbox, network):
     """Without a sandbox, or with the network on."""
     result = await dispatcher("auto", sandbox=sandbox, network=network).call("bash", {"command": "echo hi"})
     assert result.kind == "waiting"
@@ -152,7 +112,7 @@ async def test_what_a_check_asks_about_asks_in_the_sandbox_too(dispatcher, sandb
     ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("deny_unlisted", "denied"), ("bypass", "ok")]
 )
 async def test_where_no_sandbox_is_a_rule_does_not_lift_the_question(dispatcher, mode, kind):
-    """Nobody chose to run commands without one."""
+    """The user did not choose to run commands without a sandbox."""
     result = await dispatcher(mode, ["allow bash(echo:*)"], sandbox="limits").call("bash", {"command": "echo hi"})
     assert result.kind == kind
 
@@ -175,20 +135,20 @@ async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher, roo
 async def test_output_of_an_approved_command_is_told_while_it_comes(dispatcher, root, session):
     """Before the command has ended, also when it is resumed."""
     os.mkfifo(root / "gate")
-    heard, told = asyncio.Event(), []
+    early_came, messages = asyncio.Event(), []
 
     def listen(progress):
-        told.append((progress.tool, progress.message))
-        heard.set()
+        messages.append((progress.tool, progress.message))
+        early_came.set()
 
-    async with dispatcher("default", on_progress=listen) as asked:
-        waiting = await asked.call("bash", {"command": "echo early; read x < gate; echo $x"}, session=session)
-        assert not told
-        resumed = asyncio.ensure_future(asked.resume(waiting.request.id, YES, session=session))
-        await heard.wait()
+    async with dispatcher("default", on_progress=listen) as asking:
+        waiting = await asking.call("bash", {"command": "echo early; read x < gate; echo $x"}, session=session)
+        assert not messages
+        resumed = asyncio.ensure_future(asking.resume(waiting.request.id, YES, session=session))
+        await early_came.wait()
         (root / "gate").write_text("late\n")
         assert (await resumed).text == "early\nlate"
-    assert (told[0], told[-1]) == (("bash", "early\n"), ("bash", "late\n"))
+    assert (messages[0], messages[-1]) == (("bash", "early\n"), ("bash", "late\n"))
 
 
 async def test_a_job_is_asked_for_once_read_freely_and_stopped_on_request(dispatcher, session):
@@ -276,7 +236,7 @@ async def test_a_grant_for_a_folder_holds_for_that_tool_there(dispatcher, sessio
     """Not for another tool, and not elsewhere."""
     by = dispatcher("default")
     waiting = await by.call(*write_call("src/a.py", "a\n"), session=session)
-    grant = next(each for each in waiting.request.grants if each.scope == "folder")
+    grant = next(offer for offer in waiting.request.grants if offer.scope == "folder")
     await by.resume(waiting.request.id, Decision.approve(by="ada", grant=grant), session=session)
     later = [write_call("src/b.py", "b\n"), write_call("b.py", "b\n"), edit_call()]
     assert [(await by.call(*call, session=session)).kind for call in later] == ["ok", "waiting", "waiting"]
@@ -356,153 +316,17 @@ async def test_only_an_address_that_a_rule_names_is_fetched(root):
         catalog.add(web_fetch_for(resolve=names(), judge_address=loopback_is_public), replace=True)
         permissions = Permissions("default", [f"allow web_fetch(url={server.url('/docs/**')})"])
         by = Dispatcher(catalog, permissions=permissions, safety=workspace.safety())
-        found = await by.call("web_fetch", {"url": server.url("/docs/a")})
+        page = await by.call("web_fetch", {"url": server.url("/docs/a")})
         other = await by.call("web_fetch", {"url": server.url("/else")})
-        assert (found.kind, other.kind) == ("ok", "waiting")
-        assert found.value.endswith("all about a")
+        assert (page.kind, other.kind) == ("ok", "waiting")
+        assert page.value.endswith("all about a")
         assert server.paths == ["/docs/a"]
-
-
-# Safety checks, and the workspace behind them.
-
-CHECKED = pytest.mark.parametrize(
-    "without", [(), ("folder", "protected-file")], ids=["by the checks", "by the workspace alone"]
-)
-
-
-@CHECKED
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("read", {"path": ".env"}),
-        ("read", {"path": "src/../.ENV"}),
-        ("read", {"path": "innocent.txt"}),
-        ("grep", {"pattern": ".", "path": ".env"}),
-        write_call(".env", "x"),
-        write_call(".git/hooks/pre-commit", "#!/bin/sh\n"),
-        write_call(".github/workflows/ci.yml", "on: push\n"),
-        edit_call(".env", "hunter2", "x"),
-        edit_call("innocent.txt", "hunter2", "x"),
-    ],
-)
-async def test_protected_files_are_refused_in_every_mode(dispatcher, root, name, arguments, without):
-    """Twice over: before the call, and where the file is opened."""
-    (root / "innocent.txt").symlink_to(".env")
-    result = await dispatcher("bypass", without=without).call(name, arguments)
-    assert result.kind == "safety"
-    assert SECRET not in result.text
-    assert (root / ".env").read_text() == SECRET
-    assert not (root / ".git").exists()
-    assert not (root / ".github").exists()
-
-
-@CHECKED
-async def test_a_search_passes_secrets_over_and_says_so(dispatcher, without):
-    """Their names may be known, their content not."""
-    by = dispatcher("plan", without=without)
-    found = await by.call("grep", {"pattern": "hunter2", "ignored": True})
-    assert found.kind == "ok"
-    assert "TOKEN" not in found.text
-    assert "1 protected file was not searched: .env" in found.text
-    assert ".env" in (await by.call("glob", {"pattern": "*"})).text.split()
-
-
-@pytest.mark.parametrize("sandbox", REAL)
-async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
-    """Whatever the mode, and however it goes about it."""
-    by = dispatcher("bypass", sandbox=sandbox)
-    result = await by.call("bash", {"command": "cat .env; cat < .e*; cp .env x; cat x; ln .env y; cat y; true"})
-    assert result.kind == "ok"
-    assert "hunter2" not in result.text
-
-
-@pytest.mark.one_case_in(3)
-@CHECKED
-@pytest.mark.parametrize(
-    ("path", "kind", "words"),
-    [
-        ("../outside.txt", "safety", "outside the folders"),
-        ("src/../../outside.txt", "safety", "outside the folders"),
-        ("src/out.txt", "safety", "outside the folders"),
-        ("/etc/passwd", "safety", "outside the folders"),
-        ("//etc//passwd", "safety", "outside the folders"),
-        ("/dev/zero", "safety", "outside the folders"),
-        ("/proc/self/environ", "safety", "every process has for itself"),
-        ("/proc/self/root/etc/passwd", "safety", "every process has for itself"),
-        ("~/.profile", "safety", "is not expanded"),
-        ("~root/.profile", "safety", "is not expanded"),
-        ("\ud800", "bad_args", "not valid Unicode"),
-        ("file:///etc/passwd", "failed", "does not exist"),
-        ("pipe", "failed", "only files can be read"),
-        ("src", "failed", "list it with `glob`"),
-        ("notes.txt/x", "failed", "not a folder"),
-    ],
-    ids=lambda value: ascii(value)[:40],
-)
-async def test_hostile_paths_end_in_a_clear_refusal(dispatcher, root, tmp_path, path, kind, words, without):
-    """Never a byte from outside, never a wait, never a bug of ours."""
-    (root / "src" / "out.txt").symlink_to(tmp_path / "outside.txt")
-    (root / "loop").symlink_to("loop")
-    os.mkfifo(root / "pipe")
-    result = await dispatcher("bypass", without=without).call("read", {"path": path}, timeout_seconds=20)
-    assert result.kind == kind
-    assert words in result.text
-    assert OUTSIDE not in result.text
-    assert "root:" not in result.text
-
-
-NO_PATHS = [
-    ("loop", "in a circle; name the file itself"),
-    ("loop/x", "in a circle; name the file itself"),
-    ("x" * 300, "shorten it"),
-    ("a/" * 200 + "b" * 300, "shorten it"),
-    ("a\0b", "NUL character, which no path can; send it without"),
-    ("", "the path is empty; name a file"),
-]
-
-
-@pytest.mark.one_case_in(3)
-@CHECKED
-@pytest.mark.parametrize(("path", "words"), NO_PATHS, ids=lambda value: ascii(value)[:40])
-@pytest.mark.parametrize(
-    ("tool", "further"),
-    [("read", {}), ("write", {"content": "x"}), ("glob", {"pattern": "*"}), ("grep", {"pattern": "x"})],
-)
-async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root, tool, further, path, words, without):
-    """The model is told what to send instead, and not that it must not try again."""
-    (root / "loop").symlink_to("loop")
-    by = dispatcher("bypass", without=without)
-    result = await by.call(tool, {"path": path, **further}, timeout_seconds=20)
-    assert result.kind == ("failed" if without else "bad_args")
-    assert words in result.text
-    assert "Do not try again" not in result.text
-
-
-@pytest.mark.unmeasured
-@CHECKED
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=limit_examples(40))
-@given(
-    pieces=st.lists(st.sampled_from(["..", ".", "", "src", "up", "out", "in", "outside.txt", "root", "~"]), max_size=7)
-)
-@pytest.mark.long
-async def test_no_path_leads_out(dispatcher, root, tmp_path, pieces, without):
-    """However names, links and `..` are put together, what is outside is neither read nor changed."""
-    for name, target in {"src/up": "..", "src/out": "../../outside.txt", "src/in": "../notes.txt"}.items():
-        if not (root / name).is_symlink():
-            (root / name).symlink_to(target)
-    by, path = dispatcher("bypass", without=without), "/".join(pieces)
-    for call in (("read", {"path": path}), ("grep", {"pattern": ".", "path": path})):
-        assert OUTSIDE not in (await by.call(*call)).text
-    for call in (edit_call(path, "lies", "stands"), write_call(path, "x")):
-        await by.call(*call)
-    assert (tmp_path / "outside.txt").read_text() == OUTSIDE
-    assert {each.name for each in tmp_path.iterdir()} == {"root", "outside.txt"}
 
 
 # What one call leaves to the next.
 
 
-async def test_an_edit_of_a_file_that_somebody_else_changed_is_refused(dispatcher, root, session):
+async def test_an_edit_of_a_file_that_another_program_changed_is_refused(dispatcher, root, session):
     """Until it was read again; another conversation is not held to what this one read."""
     by = dispatcher("auto")
     await by.call("read", {"path": "src/app.py"}, session=session)
@@ -517,7 +341,7 @@ async def test_an_edit_of_a_file_that_somebody_else_changed_is_refused(dispatche
     assert (root / "src" / "app.py").read_text() == APP.replace("1", "2") + "# theirs\n"
 
 
-async def test_a_command_that_changes_a_file_is_somebody_else(dispatcher, session):
+async def test_a_command_that_changes_a_file_counts_as_another_program(dispatcher, session):
     """The model has not seen what it made of it."""
     by = dispatcher("bypass")
     await by.call("read", {"path": "src/app.py"}, session=session)
@@ -538,7 +362,7 @@ async def test_edits_follow_each_other_without_reading_again(dispatcher, root, s
 
 
 class Together:
-    """Lets nobody run before all have come."""
+    """Hold each call until all of them have come."""
 
     def __init__(self, count):
         self._barrier = asyncio.Barrier(count)
@@ -558,7 +382,7 @@ async def test_reads_of_one_batch_run_together(dispatcher):
         ("read", {"path": "src/app.py"}),
     ]
     results = await dispatcher("plan", hooks=[Together(len(calls))]).call_many(calls)
-    assert [each.text.splitlines()[0] for each in results] == [
+    assert [result.text.splitlines()[0] for result in results] == [
         "1\tone",
         "src/app.py",
         "src/app.py:1: def main():",
@@ -571,7 +395,7 @@ async def test_a_change_runs_between_the_reads_around_it(dispatcher, session):
     read = ("read", {"path": "notes.txt"})
     calls = [read, write_call(content="new\n"), ("read", {"path": "missing.txt"}), read]
     results = await dispatcher("auto").call_many(calls, session=session)
-    assert [each.kind for each in results] == ["ok", "ok", "failed", "ok"]
+    assert [result.kind for result in results] == ["ok", "ok", "failed", "ok"]
     assert (results[0].text.split()[1], results[3].text.split()[1]) == ("one", "new")
 
 
@@ -579,7 +403,7 @@ async def test_after_a_change_that_waits_only_reads_go_on(dispatcher, root):
     """What comes after it may have counted on it."""
     calls = [write_call(), edit_call("notes.txt", "three", "four"), ("read", {"path": "notes.txt"})]
     results = await dispatcher("default").call_many(calls)
-    assert [each.kind for each in results] == ["waiting", "waiting", "ok"]
+    assert [result.kind for result in results] == ["waiting", "waiting", "ok"]
     assert (root / "notes.txt").read_text() == "one\ntwo\n"
 
 

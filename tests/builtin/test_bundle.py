@@ -54,17 +54,17 @@ def catalog(tmp_path):
     return builtin_catalog(tmp_path, sandbox="none")
 
 
-def described(schema, path=""):
+def describe_schema(schema, path=""):
     """Every property of *schema* by its path, nested ones too, and what it says of itself."""
     for name, inner in schema.get("properties", {}).items():
         yield f"{path}{name}", inner.get("description", "")
-        yield from described(inner, f"{path}{name}.")
-        yield from described(inner.get("items", {}), f"{path}{name}[].")
+        yield from describe_schema(inner, f"{path}{name}.")
+        yield from describe_schema(inner.get("items", {}), f"{path}{name}[].")
 
 
-def told(tool) -> str:
+def collect_text(tool) -> str:
     """All that a model reads of *tool*, with the line breaks gone."""
-    return " ".join(f"{tool.description} {' '.join(text for _, text in described(tool.schema))}".split())
+    return " ".join(f"{tool.description} {' '.join(text for _, text in describe_schema(tool.schema))}".split())
 
 
 def sent(tool) -> int:
@@ -102,14 +102,14 @@ def test_the_groups_are_files_search_shell_and_web(catalog):
 
 @pytest.mark.parametrize("name", ["write", "edit", "bash"])
 def test_what_changes_something_has_a_preview(catalog, name):
-    """Nobody agrees to what was not shown."""
+    """A user does not agree to a change that was not shown."""
     assert catalog[name].facts.preview is not None
 
 
 @pytest.mark.parametrize(
     ("name", "approval"), [("bubblewrap", "never"), ("landlock", "never"), ("limits", "always"), ("none", "never")]
 )
-def test_commands_ask_where_nothing_holds_them_and_nobody_wanted_that(tmp_path, name, approval):
+def test_commands_ask_in_a_weak_sandbox_that_was_not_chosen(tmp_path, name, approval):
     """A weak level that was found asks for every command; "none", which was asked for by name, does not."""
     workspace = Workspace(tmp_path)
     sandbox = "none" if name == "none" else level(workspace, name)
@@ -123,8 +123,8 @@ def test_commands_ask_where_nothing_holds_them_and_nobody_wanted_that(tmp_path, 
 def test_the_sandbox_that_was_chosen_is_reported(tmp_path, network):
     """Its name, and whether it keeps commands from the network, is on the tool."""
     best = best_sandbox(Workspace(tmp_path), network=network)
-    said = builtin_catalog(tmp_path, network=network)["bash"].facts.metadata["sandbox"]
-    assert said == {"name": best.name, "network": best.network, "contained": best.contained}
+    sandbox = builtin_catalog(tmp_path, network=network)["bash"].facts.metadata["sandbox"]
+    assert sandbox == {"name": best.name, "network": best.network, "contained": best.contained}
     assert best.contained is (best.name == "bubblewrap" and not network)
 
 
@@ -142,9 +142,9 @@ def test_a_sandbox_without_a_network_is_not_given_one(tmp_path, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_is_described(catalog, name):
     """A model that has to guess guesses wrong."""
-    found = dict(described(catalog[name].schema))
-    assert found
-    assert [path for path, text in found.items() if not text.endswith(".")] == []
+    descriptions = dict(describe_schema(catalog[name].schema))
+    assert descriptions
+    assert [path for path, text in descriptions.items() if not text.endswith(".")] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -161,12 +161,12 @@ def test_all_definitions_together_are_small(catalog):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_description_names_the_limits(catalog, name):
     """What a tool does not do is said before it is tried."""
-    assert [words for words in LIMITS[name] if words not in told(catalog[name])] == []
+    assert [words for words in LIMITS[name] if words not in collect_text(catalog[name])] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_what_a_model_may_send_is_in_the_schema(catalog, name):
-    """The context is ours, and keys that nobody knows are refused."""
+    """The context comes from the dispatcher, and unknown keys are refused."""
     schema = catalog[name].schema
     assert "context" not in schema["properties"]
     assert schema["additionalProperties"] is False
@@ -198,8 +198,8 @@ def test_making_the_catalog_registers_nothing(tmp_path):
     """Nor does using it."""
     with default_catalog.isolated():
         before = default_catalog.names()
-        made = builtin_catalog(tmp_path, sandbox="none")
-        assert made is not builtin_catalog(tmp_path, sandbox="none")
+        bundle = builtin_catalog(tmp_path, sandbox="none")
+        assert bundle is not builtin_catalog(tmp_path, sandbox="none")
         assert default_catalog.names() == before
 
 
@@ -215,7 +215,7 @@ def test_a_workspace_can_be_given_as_a_path(tmp_path, kind):
 
 
 def test_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
-    """A catalog for nothing helps nobody."""
+    """A catalog for a folder that does not exist would be of no use."""
     with pytest.raises(ValueError, match="make it first"):
         builtin_catalog(tmp_path / "nowhere", sandbox="none")
 
@@ -227,8 +227,8 @@ async def test_options_reach_the_tools(tmp_path, session):
     )
     dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"), safety=Workspace(tmp_path).safety())
     await dispatcher.call("bash", {"command": "KEPT=1 LOST=2"}, session=session)
-    said = await dispatcher.call("bash", {"command": 'echo "$STAGE|$KEPT|$LOST"'}, session=session)
-    assert said.text == "test|1|"
+    result = await dispatcher.call("bash", {"command": 'echo "$STAGE|$KEPT|$LOST"'}, session=session)
+    assert result.text == "test|1|"
     other = await dispatcher.call("web_fetch", {"url": "https://example.com/"}, session=session)
     assert (other.kind, "docs.python.org" in other.text) == ("safety", True)
 
@@ -238,9 +238,9 @@ async def test_options_reach_the_tools(tmp_path, session):
 @pytest.mark.parametrize("checked", [True, False], ids=["with the check", "by the workspace alone"])
 async def test_two_workspaces_do_not_see_each_others_files(tmp_path, session, name, how, checked):
     """Neither by an absolute path, nor by `..`, nor by a link, with the dispatcher's check or without."""
-    for each in ("ours", "theirs"):
-        (tmp_path / each).mkdir()
-        (tmp_path / each / "note.txt").write_text(f"this is {each}")
+    for side in ("ours", "theirs"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "note.txt").write_text(f"this is {side}")
     (tmp_path / "ours" / "link").symlink_to(tmp_path / "theirs")
     folder = {"absolute": str(tmp_path / "theirs"), "relative": "../theirs", "link": "link"}[how]
     path = folder if name == "glob" else f"{folder}/note.txt"
@@ -258,18 +258,20 @@ async def test_two_workspaces_do_not_see_each_others_files(tmp_path, session, na
 
 async def test_two_workspaces_of_one_conversation_have_a_shell_each(tmp_path, session):
     """Where a command of one ended is nothing to the other, and neither are its jobs."""
-    said = {}
-    for each in ("ours", "theirs"):
-        (tmp_path / each / "sub").mkdir(parents=True)
-        catalog = builtin_catalog(tmp_path / each, sandbox="none")
-        said[each] = Dispatcher(catalog, permissions=Permissions("bypass"), safety=Workspace(tmp_path / each).safety())
-    await said["ours"].call("bash", {"command": "cd sub"}, session=session)
-    await said["ours"].call("bash", {"command": "sleep 600", "background": True}, session=session)
+    dispatchers = {}
+    for side in ("ours", "theirs"):
+        (tmp_path / side / "sub").mkdir(parents=True)
+        catalog = builtin_catalog(tmp_path / side, sandbox="none")
+        dispatchers[side] = Dispatcher(
+            catalog, permissions=Permissions("bypass"), safety=Workspace(tmp_path / side).safety()
+        )
+    await dispatchers["ours"].call("bash", {"command": "cd sub"}, session=session)
+    await dispatchers["ours"].call("bash", {"command": "sleep 600", "background": True}, session=session)
 
-    assert (await said["ours"].call("bash", {"command": "pwd"}, session=session)).text.endswith("/ours/sub")
-    assert (await said["theirs"].call("bash", {"command": "pwd"}, session=session)).text.endswith("/theirs")
-    assert (await said["ours"].call("job_output", {}, session=session)).text.startswith("job_1: running")
-    assert (await said["theirs"].call("job_output", {}, session=session)).text == "(no jobs)"
+    assert (await dispatchers["ours"].call("bash", {"command": "pwd"}, session=session)).text.endswith("/ours/sub")
+    assert (await dispatchers["theirs"].call("bash", {"command": "pwd"}, session=session)).text.endswith("/theirs")
+    assert (await dispatchers["ours"].call("job_output", {}, session=session)).text.startswith("job_1: running")
+    assert (await dispatchers["theirs"].call("job_output", {}, session=session)).text == "(no jobs)"
 
 
 def test_tools_can_be_left_out(catalog):
@@ -316,7 +318,7 @@ async def test_a_prefix_changes_the_name_and_nothing_else(tmp_path, catalog):
 
 
 def test_the_code_that_runs_is_not_written():
-    """Whoever could write it would run outside every sandbox; in a checkout it lies inside the workspace."""
+    """Code that a command could change would run outside every sandbox; in a checkout it lies inside the workspace."""
     import toolkit
 
     package = Path(toolkit.__file__).parent

@@ -31,7 +31,7 @@ def read(session: Session, handle: str, **arguments):
     return READER.function(handle, **arguments, context=context)
 
 
-def kept(text: str, *, max_chars: int = 1000) -> tuple[Session, str]:
+def keep_output(text: str, *, max_chars: int = 1000) -> tuple[Session, str]:
     session = Session()
     return session, output_memory.keep(session, text, tool="t", max_chars=max_chars)
 
@@ -44,7 +44,7 @@ def kept(text: str, *, max_chars: int = 1000) -> tuple[Session, str]:
 @settings(max_examples=limit_examples(30))
 def test_the_pages_are_the_whole_text(text, max_chars, limit):
     """`read_output(handle, offset, limit)` pages through it: the pages together are the text, each within the limit."""
-    session, handle = kept(text, max_chars=max_chars)
+    session, handle = keep_output(text, max_chars=max_chars)
     pages, offset = [], 0
     while offset is not None:
         page = read(session, handle, offset=offset, limit=limit)
@@ -71,7 +71,7 @@ def test_the_pages_are_the_whole_text(text, max_chars, limit):
     ids=["list", "object", "json lines", "log", "table", "markdown", "lines"],
 )
 def test_a_page_ends_between_two_records(text, separator):
-    session, handle = kept(text)
+    session, handle = keep_output(text)
     pages, more = [], "0"
     while more is not None:
         page = read(session, handle, offset=int(more))
@@ -85,19 +85,22 @@ def test_a_page_ends_between_two_records(text, separator):
 
 def test_the_end_can_be_read_directly():
     """A negative offset counts from the end."""
-    session, handle = kept(LOG)
+    session, handle = keep_output(LOG)
     assert read(session, handle, offset=-12).startswith("9 of the log\n(characters 19,877 to 19,889 of 19,889")
 
 
 def test_it_is_read_through_a_dispatcher():
     """As any other tool; wrong arguments say what would be right."""
-    session, handle = kept(LOG)
+    session, handle = keep_output(LOG)
     dispatcher = Dispatcher(Catalog(read_output_for()))
     assert dispatcher.call_sync("read_output", {"handle": handle}, session=session).text.startswith(
         "line 0 of the log\n"
     )
     wrong = {"offset": 10**9}, {"limit": 0}, {"pattern": "(?<=x)y"}
-    kinds = [dispatcher.call_sync("read_output", {"handle": handle, **one}, session=session).kind for one in wrong]
+    kinds = [
+        dispatcher.call_sync("read_output", {"handle": handle, **arguments}, session=session).kind
+        for arguments in wrong
+    ]
     assert kinds == ["bad_args"] * 3
     beyond = dispatcher.call_sync("read_output", {"handle": handle, "offset": 10**9}, session=session)
     assert beyond.error.message == "offset: expected less than 19889, got 1000000000; 19,889 characters are there"
@@ -117,7 +120,7 @@ def test_it_states_what_it_does():
 def test_an_output_that_was_not_kept_whole_says_so(monkeypatch):
     """The end of what was kept is not the end of the output."""
     monkeypatch.setattr(output_memory, "_max_session_bytes", 1000)
-    session, handle = kept("a" * 5000, max_chars=5000)
+    session, handle = keep_output("a" * 5000, max_chars=5000)
     assert read(session, handle).endswith("(characters 0 to 900 of 5,000 of `t`; the rest was too large to be kept)")
     assert read(session, handle, pattern="b") == "(nothing matches)\n(only the first 900 of 5,000 characters were kept)"
 
@@ -127,7 +130,7 @@ def test_an_output_that_was_not_kept_whole_says_so(monkeypatch):
 
 def test_lines_that_match_come_with_their_offset():
     """A search in an output shows where to read on."""
-    session, handle = kept(LOG)
+    session, handle = keep_output(LOG)
     lines = read(session, handle, pattern=r"line 5\d\d ", limit=120).splitlines()
     assert lines[0] == f"{LOG.index('line 500')}: line 500 of the log"
     offset = int(re.fullmatch(r"\(more lines match; continue with offset=(\d+)\)", lines[-1])[1])
@@ -141,16 +144,16 @@ def test_a_match_is_found_wherever_it_is(length, place):
     """Also in one line of thousands of characters, and across the edges of the pieces that it is searched in."""
     text = ("ab c" * 1000)[:length]
     text = f"{text[:place]}NEEDLE{text[place:]}"
-    session, handle = kept(text)
-    found = re.fullmatch(r"(\d+): (.*?)(\.\.\.)?", read(session, handle, pattern="NEEDLE"), re.DOTALL)
-    offset, shown = int(found[1]), found[2]
-    assert "NEEDLE" in shown
-    assert text[offset:].startswith(shown)
+    session, handle = keep_output(text)
+    match = re.fullmatch(r"(\d+): (.*?)(\.\.\.)?", read(session, handle, pattern="NEEDLE"), re.DOTALL)
+    offset, excerpt = int(match[1]), match[2]
+    assert "NEEDLE" in excerpt
+    assert text[offset:].startswith(excerpt)
 
 
 def test_json_in_one_line_can_be_searched():
     """A structured result is often a single line."""
-    session, handle = kept(json.dumps([{"id": number, "name": f"user{number}"} for number in range(500)]))
+    session, handle = keep_output(json.dumps([{"id": number, "name": f"user{number}"} for number in range(500)]))
     text = read(session, handle, pattern="user4[0-4][0-9]\\b", limit=500)
     assert text.count('"user4') >= 2
 
@@ -165,7 +168,7 @@ def grep():
 
 def test_grep_takes_a_handle(grep):
     """`grep` on it: the path of `grep` may be a handle, and the numbers are offsets for `read_output`."""
-    session, handle = kept(LOG)
+    session, handle = keep_output(LOG)
     text = grep.call_sync("grep", {"pattern": "LINE 77 ", "path": handle, "ignore_case": True}, session=session).text
     assert text == f"{handle}:{LOG.index('line 77 ')}: line 77 of the log"
     text = grep.call_sync("grep", {"pattern": "line", "path": handle, "limit": 2}, session=session).text
@@ -178,7 +181,7 @@ def test_grep_takes_a_handle(grep):
 
 def test_grep_refuses_what_means_nothing_for_an_output(grep):
     """An option is not dropped silently."""
-    session, handle = kept(LOG)
+    session, handle = keep_output(LOG)
     arguments = {"pattern": "x", "path": handle, "glob": "*.py", "context_lines": 2}
     result = grep.call_sync("grep", arguments, session=session)
     assert result.kind == "bad_args"
@@ -187,6 +190,6 @@ def test_grep_refuses_what_means_nothing_for_an_output(grep):
 
 def test_grep_of_another_session_finds_a_missing_file(grep):
     """The handle of another session is no path."""
-    _, handle = kept(LOG)
+    _, handle = keep_output(LOG)
     result = grep.call_sync("grep", {"pattern": "line", "path": handle}, session=Session())
     assert (result.kind, "does not exist" in result.text) == ("failed", True)

@@ -40,22 +40,22 @@ def catalog():
     return catalog
 
 
-async def searched(dispatcher, query, session=None, **options):
+async def search_tools(dispatcher, query, session=None, **options):
     result = await dispatcher.call("tool_search", {"query": query, **options}, session=session)
     assert result.kind == "ok", result.text
     assert json.loads(result.text) == result.value
     return result.value
 
 
-def defined(catalog, session):
+def list_defined(catalog, session):
     return [definition["name"] for definition in catalog.definitions(session=session)]
 
 
 async def test_what_is_found_comes_with_its_schema_and_is_loaded(catalog):
     """The answer is enough to call it, and the next definitions end with it."""
     session, dispatcher = Session(), Dispatcher(catalog)
-    assert defined(catalog, session) == ["read", "tool_search"]
-    answer = await searched(dispatcher, "send email", session, limit=1)
+    assert list_defined(catalog, session) == ["read", "tool_search"]
+    answer = await search_tools(dispatcher, "send email", session, limit=1)
     assert answer["tools"] == [
         {
             "name": "send_email",
@@ -64,19 +64,19 @@ async def test_what_is_found_comes_with_its_schema_and_is_loaded(catalog):
             "input_schema": catalog["send_email"].schema,
         }
     ]
-    assert defined(catalog, session) == ["read", "tool_search", "send_email"]
+    assert list_defined(catalog, session) == ["read", "tool_search", "send_email"]
 
 
 async def test_what_the_model_knows_already_is_named_without_its_schema(catalog):
     """Neither tools that are always there nor loaded ones are told again."""
     session, dispatcher = Session(), Dispatcher(catalog)
     session.load("send_email")
-    answer = await searched(dispatcher, "read file, send email, wipe mailbox", session)
-    known = {each["name"]: each for each in answer["tools"]}
-    assert known["read"]["already_loaded"]
-    assert known["send_email"]["already_loaded"]
-    assert "input_schema" not in known["read"]
-    assert "input_schema" in known["wipe_mailbox"]
+    answer = await search_tools(dispatcher, "read file, send email, wipe mailbox", session)
+    entries = {entry["name"]: entry for entry in answer["tools"]}
+    assert entries["read"]["already_loaded"]
+    assert entries["send_email"]["already_loaded"]
+    assert "input_schema" not in entries["read"]
+    assert "input_schema" in entries["wipe_mailbox"]
     assert session.loaded == ("send_email", "wipe_mailbox")
 
 
@@ -89,24 +89,24 @@ def test_its_definition_costs_little(catalog, provider):
 
 async def test_it_does_not_find_itself(catalog):
     """However well it would fit."""
-    answer = await searched(Dispatcher(catalog), "find further tools")
-    assert "tool_search" not in [each["name"] for each in answer["tools"]]
+    answer = await search_tools(Dispatcher(catalog), "find further tools")
+    assert "tool_search" not in [entry["name"] for entry in answer["tools"]]
 
 
 async def test_tools_are_selected_by_name_in_the_order_named(catalog):
     """`select:` takes several; an alias selects its tool, once."""
     catalog.alias("mail", "send_email")
     session = Session()
-    answer = await searched(Dispatcher(catalog), " select: wipe_mailbox , mail,send_email", session)
-    assert [each["name"] for each in answer["tools"]] == ["wipe_mailbox", "send_email"]
+    answer = await search_tools(Dispatcher(catalog), " select: wipe_mailbox , mail,send_email", session)
+    assert [entry["name"] for entry in answer["tools"]] == ["wipe_mailbox", "send_email"]
     assert session.loaded == ("wipe_mailbox", "send_email")
     assert "note" not in answer
 
 
-async def test_names_that_nobody_has_are_answered_with_near_ones(catalog):
+async def test_unknown_names_are_answered_with_near_ones(catalog):
     """The others are loaded all the same."""
-    answer = await searched(Dispatcher(catalog), "select:send_emial,read")
-    assert [each["name"] for each in answer["tools"]] == ["read"]
+    answer = await search_tools(Dispatcher(catalog), "select:send_emial,read")
+    assert [entry["name"] for entry in answer["tools"]] == ["read"]
     assert answer["note"].splitlines()[:3] == [
         "unknown tool `send_emial`; did you mean `send_email`?",
         "These tools fit the words of the name:",
@@ -114,9 +114,9 @@ async def test_names_that_nobody_has_are_answered_with_near_ones(catalog):
     ]
 
 
-async def test_only_the_first_names_that_nobody_has_are_answered_with_near_ones(catalog):
+async def test_only_the_first_unknown_names_are_answered_with_near_ones(catalog):
     """Each costs a look at every name there is, and a model can send many."""
-    note = (await searched(Dispatcher(catalog), "select:send_emai,reed,sendemal,read_,send_mail"))["note"]
+    note = (await search_tools(Dispatcher(catalog), "select:send_emai,reed,sendemal,read_,send_mail"))["note"]
     assert note.count("unknown tool") == 5
     assert note.count("did you mean") == 3
 
@@ -125,12 +125,12 @@ async def test_a_tool_that_cannot_be_described_is_not_loaded(catalog):
     """The others are found, and the conversation can go on."""
 
     @catalog.tool(defer=True)
-    def email_later(when: "Sometime") -> str:  # noqa: F821, UP037 -- nobody defines it
+    def email_later(when: "Sometime") -> str:  # noqa: F821, UP037 -- it is never defined
         """Send an email later."""
         return "later"
 
     session, dispatcher = Session(), Dispatcher(catalog)
-    answer = await searched(dispatcher, "send an email later", session)
+    answer = await search_tools(dispatcher, "send an email later", session)
     assert [tool["name"] for tool in answer["tools"]] == ["send_email"]
     assert "`email_later` cannot be called: its author has to mend it" in answer["note"]
     assert session.loaded == ("send_email",)
@@ -138,13 +138,13 @@ async def test_a_tool_that_cannot_be_described_is_not_loaded(catalog):
 
 async def test_select_without_names_says_how_it_is_written(catalog):
     """The form is shown."""
-    assert "select:read,write" in (await searched(Dispatcher(catalog), "select:"))["note"]
+    assert "select:read,write" in (await search_tools(Dispatcher(catalog), "select:"))["note"]
 
 
 async def test_nothing_found_names_the_groups(catalog):
     """The model can try another word."""
     session = Session()
-    answer = await searched(Dispatcher(catalog), "xylophone", session)
+    answer = await search_tools(Dispatcher(catalog), "xylophone", session)
     assert answer == {"tools": [], "note": "nothing fits; the groups are mail (2), files (1)"}
     assert session.loaded == ()
 
@@ -155,13 +155,13 @@ async def test_what_fits_less_is_named_in_a_few_words(catalog):
     for number in range(30):
         catalog.add(Tool.from_schema(f"fax_{number}", text, {"type": "object"}, print, defer=True))
     session = Session()
-    answer = await searched(Dispatcher(catalog), "fax", session)
+    answer = await search_tools(Dispatcher(catalog), "fax", session)
     assert len(answer["tools"]) == len(session.loaded) == 5
     assert len(answer["further"]) == 15
     assert set(answer["further"].values()) == {"Send a fax to people far"}
     assert set(answer["further"]).isdisjoint(session.loaded)
     first = next(iter(answer["further"]))
-    assert (await searched(Dispatcher(catalog), f"select:{first}", session))["tools"][0]["name"] == first
+    assert (await search_tools(Dispatcher(catalog), f"select:{first}", session))["tools"][0]["name"] == first
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_a_description_is_shortened_to_three_to_six_words(description, words):
 
 async def test_a_group_narrows_the_search(catalog):
     """Only tools of that group are found."""
-    answer = await searched(Dispatcher(catalog), "read email", group="files")
-    assert [each["name"] for each in answer["tools"]] == ["read"]
+    answer = await search_tools(Dispatcher(catalog), "read email", group="files")
+    assert [entry["name"] for entry in answer["tools"]] == ["read"]
 
 
 @pytest.mark.parametrize("limit", [0, 51])
@@ -197,36 +197,36 @@ async def test_what_the_session_could_never_run_is_not_found(catalog, query):
     """Neither by words nor by name, nor is its name suggested or its group counted."""
     dispatcher = Dispatcher(catalog, permissions=Permissions("auto", ["deny wipe_mailbox"]))
     session = Session()
-    answer = await searched(dispatcher, query, session)
+    answer = await search_tools(dispatcher, query, session)
     assert "wipe_mailbox" not in json.dumps(answer).replace("unknown tool `wipe_mailbox`", "")
     assert "wipe_mailbox" not in session.loaded
 
 
 async def test_plan_mode_finds_only_what_reads(catalog):
     """What plan mode denies is not offered."""
-    answer = await searched(Dispatcher(catalog, permissions=Permissions("plan")), "email file", Session())
-    assert [each["name"] for each in answer["tools"]] == ["read"]
+    answer = await search_tools(Dispatcher(catalog, permissions=Permissions("plan")), "email file", Session())
+    assert [entry["name"] for entry in answer["tools"]] == ["read"]
 
 
 async def test_an_imported_tool_names_its_origin(catalog):
     """The model can tell whose words it reads."""
     tool = Tool.from_schema("pay", "Pay a bill.\x1b[2J", {"type": "object"}, print, defer=True)
     catalog.add(replace(tool, origin="mcp:shop"))
-    (found,) = (await searched(Dispatcher(catalog), "pay bill"))["tools"]
-    assert found["origin"] == "mcp:shop"
-    assert "\x1b" not in found["description"]
+    (entry,) = (await search_tools(Dispatcher(catalog), "pay bill"))["tools"]
+    assert entry["origin"] == "mcp:shop"
+    assert "\x1b" not in entry["description"]
 
 
 async def test_a_ranker_of_your_own_is_asked(catalog):
     """Its scores are fused with ours."""
     catalog.remove("tool_search")
     catalog.add(tool_search_for(catalog, ranker=lambda query, names: {"send_email": 1.0}))
-    answer = await searched(Dispatcher(catalog), "postcard")
-    assert [each["name"] for each in answer["tools"]] == ["send_email"]
+    answer = await search_tools(Dispatcher(catalog), "postcard")
+    assert [entry["name"] for entry in answer["tools"]] == ["send_email"]
 
 
 async def test_a_deferred_tool_runs_by_name_without_a_search(catalog):
-    """If its arguments fit, nobody has to look first."""
+    """If its arguments fit, no look at its schema is needed first."""
     session = Session()
     result = await Dispatcher(catalog).call("send_email", {"to": "ada", "body": "hi"}, session=session)
     assert result.text == "sent to ada"
@@ -294,9 +294,9 @@ async def test_an_index_that_is_built_in_slices_is_the_same_index():
             return day
 
     other = Catalog(*catalog)
-    here = [(found.tool.name, found.score) for found in catalog.search("weather forecast", 50)]
+    here = [(hit.tool.name, hit.score) for hit in catalog.search("weather forecast", 50)]
     there = await asyncio.to_thread(other.search, "weather forecast", 50)
-    assert [(found.tool.name, found.score) for found in there] == here
+    assert [(hit.tool.name, hit.score) for hit in there] == here
     assert len(here) == 45
 
 

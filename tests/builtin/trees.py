@@ -23,7 +23,7 @@ def plant(root, files):
     return Workspace(root)
 
 
-def called(tool, *arguments, **options):
+def run_by_hand(tool, *arguments, **options):
     """What the function of *tool* returns outside a dispatcher."""
     context = options.pop("context", None) or Context(facts=tool.facts)
     return tool.function(*arguments, **options, context=context)

@@ -111,8 +111,8 @@ DONE = Turn(text="It is done.")
 def words(stub, *further, provider="anthropic", prompt="Which days are free?"):
     """A command that asks *stub*, with a key."""
     url = f"{stub.url}{PATHS[provider]}"
-    given = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
-    return ["agent", "tools.py", prompt, *given, *further]
+    options = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
+    return ["agent", "tools.py", prompt, *options, *further]
 
 
 @dataclass(frozen=True)

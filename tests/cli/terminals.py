@@ -15,12 +15,12 @@ import sys
 import termios
 from pathlib import Path
 
-__all__ = ["Terminal", "drawn"]
+__all__ = ["Terminal", "draw_screen"]
 
 _PIECES = re.compile(r"\x1b\[(?P<numbers>[0-9;?]*)(?P<verb>[A-Za-z])|(?P<character>.)", re.DOTALL)
 
 
-def drawn(written: str, columns: int = 60) -> list[str]:
+def draw_screen(written: str, columns: int = 60) -> list[str]:
     """What a terminal shows in the end, down to its last line that is not empty; anything it would not understand fails."""
     lines, row, column = [""], 0, 0
     for piece in _PIECES.finditer(written):
@@ -49,13 +49,15 @@ class Terminal:
     def __init__(self, arguments, *, program=sys.executable, columns=100, stdout=None, **environment):
         self._mine, theirs = pty.openpty()
         termios.tcsetwinsize(self._mine, (24, columns))
-        given = {
+        standard = {
             "PATH": os.environ["PATH"],
             "TERM": "xterm-256color",
             "PYTHONPATH": str(Path(__file__).parents[2]),
             "LANG": "C.UTF-8",
         }
-        kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME") if name in os.environ}
+        inherited = {
+            name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME") if name in os.environ
+        }
         self._process = subprocess.Popen(
             [program, *arguments],
             stdin=theirs,
@@ -63,7 +65,7 @@ class Terminal:
             stderr=theirs,
             start_new_session=True,
             preexec_fn=_take_terminal,
-            env={**given, **kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+            env={**standard, **inherited, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         )
         os.close(theirs)
         self.columns = columns
@@ -71,8 +73,8 @@ class Terminal:
 
     def until(self, words):
         """Read until *words* are written."""
-        seen = len(self.written)
-        while words not in self.written[seen:]:
+        start = len(self.written)
+        while words not in self.written[start:]:
             piece = self._read()
             assert piece, self.written
             self.written += piece
@@ -91,7 +93,7 @@ class Terminal:
         """Send a signal to the process."""
         self._process.send_signal(number)
 
-    def ended(self):
+    def read_to_end(self):
         """Read to the end; the exit code."""
         while piece := self._read():
             self.written += piece
@@ -103,7 +105,7 @@ class Terminal:
 
     def lines(self):
         """What is on the screen."""
-        return drawn(self.written, self.columns)
+        return draw_screen(self.written, self.columns)
 
     def close(self):
         self._process.kill()
@@ -114,7 +116,7 @@ class Terminal:
 
     def _read(self):
         assert select.select([self._mine], [], [], 60)[0], f"nothing more is written: {self.written}"
-        with contextlib.suppress(OSError):  # how Linux says that nobody is at the other end any more
+        with contextlib.suppress(OSError):  # Linux raises it when the other end is closed
             return os.read(self._mine, 65536).decode(errors="replace")
         return ""
 

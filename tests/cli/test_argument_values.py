@@ -98,9 +98,9 @@ SCHEMA = {
 )
 def test_the_schema_says_what_a_word_means(words, arguments):
     """A number for a number, a text for a text; what is not clear is handed on as text."""
-    made = arguments_of(words.split(" ") if words else [], SCHEMA)
-    assert made == arguments
-    assert json.dumps(made) == json.dumps(arguments)  # True is not 1
+    decoded = arguments_of(words.split(" ") if words else [], SCHEMA)
+    assert decoded == arguments
+    assert json.dumps(decoded) == json.dumps(arguments)  # True is not 1
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_every_problem_is_told_at_once():
     [{}, {"properties": []}, {"properties": {"a": 5}}, {"$defs": 5, "properties": {"a": {"$ref": "#/$defs/a"}}}],
 )
 def test_odd_schemas_are_no_reason_to_fail(schema):
-    """Whoever wrote them is told elsewhere."""
+    """The author of the schema is told elsewhere."""
     assert arguments_of(["a=5"], schema) == {"a": 5}
 
 
 @given(st.text())
 def test_a_text_arrives_as_it_was_typed(text):
-    """Whatever it looks like."""
+    """This holds for any text."""
     assert arguments_of([f"text={text}"], SCHEMA) == {"text": text}
     assert arguments_of([f"texts={text}", "texts=b"], SCHEMA) == {"texts": [text, "b"]}
 
@@ -170,7 +170,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]*", fullmatch=True), JSON, max_size=4))
 def test_json_arrives_as_it_was_written(arguments):
-    """With `:=` whatever the schema says, and as an object."""
+    """With `:=` it does so under any schema, and as an object."""
     assert arguments_of([f"{key}:={json.dumps(value)}" for key, value in arguments.items()], SCHEMA) == arguments
     assert parse_json_arguments(json.dumps(arguments)) == arguments
 
@@ -179,12 +179,12 @@ def test_json_arrives_as_it_was_written(arguments):
 def test_every_word_is_an_argument_or_refused(words):
     """None is lost, and none breaks it."""
     try:
-        made = arguments_of(words, {"properties": {"text": TEXT}})
+        decoded = arguments_of(words, {"properties": {"text": TEXT}})
     except BadArgs:
-        made = None
+        decoded = None
     is_plain = all(word.partition("=")[0].removesuffix(":") and "=" in word for word in words)
-    assert is_plain or made is None
-    assert made is None or {word.partition("=")[0].removesuffix(":") for word in words} == set(made)
+    assert is_plain or decoded is None
+    assert decoded is None or {word.partition("=")[0].removesuffix(":") for word in words} == set(decoded)
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,11 @@ def test_a_read_outside_of_the_main_thread_gets_no_signals():
 
 def test_outside_of_the_main_thread_there_are_no_signals():
     """But there is a loop."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(run_coroutine(five())))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(run_coroutine(five())))
     thread.start()
     thread.join(30)
-    assert found == [5]
+    assert results == [5]
 
 
 def test_a_signal_before_the_first_step_cancels_the_work():
@@ -155,8 +155,8 @@ def test_a_cancellation_that_no_signal_asked_for_is_none_of_ours():
 
 def test_a_handler_of_the_program_stays():
     """A program that handles Ctrl-C itself is not overruled."""
-    heard = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    signals = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
     try:
 
         async def work():
@@ -164,7 +164,7 @@ def test_a_handler_of_the_program_stays():
             return 5
 
         assert run_coroutine(work()) == 5
-        assert heard == [signal.SIGINT]
+        assert signals == [signal.SIGINT]
     finally:
         signal.signal(signal.SIGINT, before)
 

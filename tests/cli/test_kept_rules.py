@@ -49,7 +49,7 @@ RULES = st.text(
     st.sampled_from(["", "# mine\n", 'mode = "plan"\n', "[limits]\nmax_turns = 3\n"]),
 )
 def test_a_rule_is_added_and_the_rest_stays(rules, rule, head):
-    """Whatever the file holds, it has one more rule afterwards, and every line that was there."""
+    """With any content before, the file has one more rule afterwards, and every line that was there."""
     entries = ",\n".join(f"  {json.dumps(text, ensure_ascii=False)}" for text in rules)
     text = f"{head}[rules] # mine\nallow = [ # commands\n{entries}\n] # the end\nask = []\n" if rules else head
     changed = _add_rule(text, rule)
@@ -100,6 +100,6 @@ def test_an_always_answer_is_kept_if_the_user_says_so(shop, answer):
         terminal.type("1\n")
         terminal.until("this session only: ")
         terminal.type(f"{answer}\n")
-        assert terminal.ended() == 0
+        assert terminal.read_to_end() == 0
     assert (configuration_folder() / "toolkit.toml").exists() is bool(answer)
     assert shop.run(*call[2:], "--no-ask").code == (0 if answer else 7)

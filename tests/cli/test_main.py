@@ -1,5 +1,5 @@
 """
-The command line as a whole: help, versions, what it needs, and that nobody else pays for it.
+The command line as a whole: help, versions, what it needs, and that other imports do not load it.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ COMMANDS = [
 def test_the_help_names_every_command(shop):
     """Each with a whole sentence."""
     ran = shop.run("--help")
-    told = re.findall(r"^  (\w+) +(.+)$", ran.out.partition("Commands:\n")[2], re.MULTILINE)
-    assert [name for name, _ in told] == COMMANDS
-    assert all(text.endswith(".") and not text.endswith("...") for _, text in told)
+    commands = re.findall(r"^  (\w+) +(.+)$", ran.out.partition("Commands:\n")[2], re.MULTILINE)
+    assert [name for name, _ in commands] == COMMANDS
+    assert all(text.endswith(".") and not text.endswith("...") for _, text in commands)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_help_says_what_it_does_with_an_example(shop, name):
-    """Every option is described; whatever loads a target says that this runs its code."""
+    """Every option is described; a command that loads a target says that this runs its code."""
     ran = shop.run(name, "--help")
     assert ran.code == 0
     assert f"toolkit {name} " in ran.out.partition("Usage:")[2].partition("\n")[2]
     command = cli.get_command(click.Context(cli), name)
-    assert all(each.help for each in command.params if isinstance(each, click.Option))
-    if any(each.name == "target" for each in command.params):
+    assert all(option.help for option in command.params if isinstance(option, click.Option))
+    if any(parameter.name == "target" for parameter in command.params):
         assert "runs its code" in " ".join(ran.out.split())
 
 
@@ -105,7 +105,7 @@ def test_the_package_does_without_the_command_line(shop):
 
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_what_is_missing_is_named_with_what_installs_it(shop, missing):
-    """For whoever types the command, and for whoever imports the display."""
+    """This holds for the command, and for an import of the display."""
     hide = f"import sys; sys.modules['{missing}'] = None; "
     hint = (
         f"the command line needs {missing}, which is not installed; run pip install '.[cli]' in a checkout of toolkit"
@@ -125,7 +125,7 @@ def test_another_missing_module_is_not_mistaken_for_those(shop):
 
 
 @pytest.mark.long
-def test_a_pipe_that_nobody_reads_any_more_is_no_error(shop):
+def test_a_closed_pipe_is_no_error(shop):
     """As with `| head`."""
     ran = subprocess.run(
         f"'{sys.executable}' -m toolkit list builtin | head -c 1",
@@ -141,9 +141,9 @@ def test_a_pipe_that_nobody_reads_any_more_is_no_error(shop):
 def test_the_documented_exit_codes_are_the_real_ones():
     """The table in the docs, against the tables in the code."""
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    told = [int(code) for code in re.findall(r"^\| (\d+) \| ", page, re.MULTILINE)]
+    listed_codes = [int(code) for code in re.findall(r"^\| (\d+) \| ", page, re.MULTILINE)]
     codes = {*EXITS.values(), *VERDICT_EXITS.values(), *RUN_EXITS.values(), FOUND, USAGE, INTERRUPTED}
-    assert told == sorted(codes)
+    assert listed_codes == sorted(codes)
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ class Screen(io.StringIO):
         return True
 
 
-def written(act, *, terminal=True, **options):
+def capture_output(act, *, terminal=True, **options):
     """What *act* writes with an output of its own."""
     stream = Screen() if terminal else io.StringIO()
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(io.StringIO()):
@@ -46,30 +46,30 @@ def written(act, *, terminal=True, **options):
 )
 def test_people_get_text_and_programs_json(terminal, shape, piped, is_json):
     """Unless it is said otherwise."""
-    found = []
-    written(lambda output: found.append(output.is_json), terminal=terminal, requested_format=shape, piped=piped)
-    assert found == [is_json]
+    errors = []
+    capture_output(lambda output: errors.append(output.is_json), terminal=terminal, requested_format=shape, piped=piped)
+    assert errors == [is_json]
 
 
 def test_json_is_json_in_both_and_visible_in_a_terminal(monkeypatch):
     """Letters stay letters for people; programs get ASCII, which every pipe can carry."""
     monkeypatch.setenv("NO_COLOR", "1")
     data = {"a": "ä\x1b\u202e", "b": [1]}
-    assert json.loads(written(lambda output: output.json(data), terminal=False)) == data
-    shown = written(lambda output: output.json(data))
-    assert '"ä\\u001b\\u202e"' in shown
+    assert json.loads(capture_output(lambda output: output.json(data), terminal=False)) == data
+    text = capture_output(lambda output: output.json(data))
+    assert '"ä\\u001b\\u202e"' in text
 
 
 def test_text_is_visible_in_a_terminal_and_itself_in_a_pipe():
-    """Whoever reads a pipe wants what was said."""
-    assert written(lambda output: output.text("a\x1b[2J\nb")) == "a\\x1b[2J\nb\n"
-    assert written(lambda output: output.text("a\x1b[2J\nb"), terminal=False) == "a\x1b[2J\nb\n"
+    """The reader of a pipe gets the text itself."""
+    assert capture_output(lambda output: output.text("a\x1b[2J\nb")) == "a\\x1b[2J\nb\n"
+    assert capture_output(lambda output: output.text("a\x1b[2J\nb"), terminal=False) == "a\x1b[2J\nb\n"
 
 
 def test_markup_is_text():
     """Square brackets are no instructions."""
     assert (
-        written(lambda output: output.table(["a"], [["[red]x[/red] :smile:"]])).splitlines()[2].rstrip()
+        capture_output(lambda output: output.table(["a"], [["[red]x[/red] :smile:"]])).splitlines()[2].rstrip()
         == "[red]x[/red] :smile:"
     )
 
@@ -94,29 +94,29 @@ def test_an_error_of_ours_is_told_with_its_code(error, code, capsys):
 
 
 def test_a_bug_is_not_hidden():
-    """What nobody expected is raised as it is."""
+    """An unexpected exception is raised as it is."""
     with pytest.raises(KeyError), report_errors(debug=False):
         raise KeyError("x")
 
 
 def test_warnings_of_ours_are_a_line_and_others_are_left_alone(capsys):
     """What is foreign in them is made visible."""
-    seen = []
+    errors = []
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = lambda message, *_: seen.append(str(message))
+        warnings.showwarning = lambda message, *_: errors.append(str(message))
         with report_errors(debug=False):
             warnings.warn("look \x1b[2J", ToolkitWarning, stacklevel=1)
             warnings.warn("theirs", UserWarning, stacklevel=1)
     assert capsys.readouterr().err == "warning: look \\x1b[2J\n"
-    assert seen == ["theirs"]
+    assert errors == ["theirs"]
 
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_what_is_logged_is_shown_with_debug_only(debug):
-    """The traceback of a tool that fails is logged, and nobody asked for it."""
+    """The traceback of a failing tool is logged, and not shown without a request for it."""
     log = logging.getLogger("toolkit")
     before = list(log.handlers)
     with report_errors(debug=debug):
-        assert any(isinstance(each, logging.NullHandler) for each in set(log.handlers) - set(before)) is not debug
+        assert any(isinstance(handler, logging.NullHandler) for handler in set(log.handlers) - set(before)) is not debug
     assert log.handlers == before

@@ -19,7 +19,7 @@ ORIGIN = f"mcp:{name_server(COMMAND)}"
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("words", "expected"),
     [
         (["--command", "npx x", "echo", "a=1"], ["command:npx x", "echo", "a=1"]),
         (["--json", "echo", "--command=npx x", "a=1"], ["command:npx x", "--json", "echo", "a=1"]),
@@ -27,9 +27,9 @@ ORIGIN = f"mcp:{name_server(COMMAND)}"
         (["tools.py", "--command"], ["tools.py", "--command"]),
     ],
 )
-def test_a_command_takes_the_place_of_the_target(given, expected):
+def test_a_command_takes_the_place_of_the_target(words, expected):
     """Wherever it is written, before `--`."""
-    assert _place_command(given) == expected
+    assert _place_command(words) == expected
 
 
 def test_the_tools_of_a_command_are_listed_and_called(shop):
@@ -52,8 +52,8 @@ def test_tools_of_a_server_are_called_not_trusted(shop):
 
 def test_the_place_of_a_tool_is_its_server(shop):
     """No file of this package is named, which the user has not written."""
-    shown = shop.run("show", "--command", COMMAND, "echo", "-o", "text").out
-    assert f"from: tool `echo` from {ORIGIN}\n" in shown
+    report = shop.run("show", "--command", COMMAND, "echo", "-o", "text").out
+    assert f"from: tool `echo` from {ORIGIN}\n" in report
     assert _find_location(Tool.from_schema("echo", "Say it.", {"type": "object"}, len, origin="mcp:shop")) == "mcp:shop"
 
 

@@ -48,7 +48,7 @@ def user(tmp_path, monkeypatch):
     return write
 
 
-def offered(stub, turn=0):
+def list_offered(stub, turn=0):
     """Return the names of the tools that the model was told of."""
     return {tool["name"] for tool in stub.heard[turn].body["tools"]}
 
@@ -60,7 +60,7 @@ def test_an_agent_has_the_tools_of_the_servers(shop, user):
         user(server() + ALLOW, stub)
         ran = shop.run(*AGENT, "--json")
     assert ran.code == 0, ran.err
-    assert {"free_days", "evil_family"} <= offered(stub)
+    assert {"free_days", "evil_family"} <= list_offered(stub)
     assert "starting MCP servers: evil" in ran.err
     results = [result for message in ran.json["messages"] for result in message.get("results", ())]
     assert not any(map(is_alive, json.loads(results[0]["text"])))
@@ -75,7 +75,7 @@ def test_a_conversation_has_them_too(shop, user):
         assert (ran.code, "hi" in ran.out) == (0, True), ran.err
         ran = shop.run("chat", "tools.py", "--no-servers", input="Say it again.\n")
         assert "starting" not in ran.err
-        assert "evil_echo" not in offered(stub, 2)
+        assert "evil_echo" not in list_offered(stub, 2)
 
 
 def test_a_server_that_fails_is_a_note(shop, user):
@@ -92,7 +92,7 @@ def test_a_server_that_fails_is_a_note(shop, user):
     assert "MCP server crash: " in ran.err
     assert "MCP server lost: url: the variable NO_SUCH_VARIABLE is not set" in ran.err
     assert f"(user, {path}:11)" in ran.err
-    assert "evil_echo" in offered(stub)
+    assert "evil_echo" in list_offered(stub)
 
 
 @pytest.mark.long
@@ -115,11 +115,11 @@ def test_servers_of_a_project_are_started_once_it_is_trusted(shop, user):
         user("", stub)
         ran = shop.run(*AGENT)
         assert "ignored: mcp_servers.evil = " in ran.err
-        assert "evil_echo" not in offered(stub)
+        assert "evil_echo" not in list_offered(stub)
         (report,) = shop.run("trust", ".", "--yes").json["settings"]
         assert f"{sys.executable} -I -S {SCRIPT} '', with the variables TOKEN (project" in report
         shop.run(*AGENT)
-        assert "evil_echo" in offered(stub, 1)
+        assert "evil_echo" in list_offered(stub, 1)
 
 
 @pytest.mark.long
@@ -141,7 +141,7 @@ def test_a_server_that_is_the_target_is_not_started_again(shop, user):
         user(server(), stub)
         ran = shop.run("agent", "mcp:evil", "Say it again.")
     assert (ran.code, "starting" in ran.err, "left out" in ran.err) == (0, False, False), ran.err
-    assert "evil_echo" in offered(stub)
+    assert "evil_echo" in list_offered(stub)
 
 
 def test_an_unknown_server_is_an_error_with_a_remedy(shop, user):
@@ -165,7 +165,7 @@ def test_skills_may_use_the_tools_of_a_server(shop, user):
         path.write_text("---\ndescription: Repeat.\narguments: []\ntools: [evil_echo]\ndefer: false\n---\nRepeat.\n")
         ran = shop.run(*AGENT)
     assert "left out" not in ran.err
-    assert "again" in offered(stub)
+    assert "again" in list_offered(stub)
 
 
 @pytest.mark.long
@@ -176,7 +176,7 @@ def test_after_ctrl_c_no_process_is_left(shop, user):
         with closing(Terminal(["-m", "toolkit", *AGENT, "--save", "run.json"], MY_KEY=KEY)) as terminal:
             terminal.until("evil_hang")
             terminal.type("\x03")
-            assert terminal.ended() == 130
+            assert terminal.read_to_end() == 130
     messages = json.loads((shop.folder / "run.json").read_text())["messages"]
     results = [result for message in messages for result in message.get("results", ())]
     assert not any(map(is_alive, json.loads(results[0]["text"])))
@@ -193,5 +193,5 @@ def test_ctrl_c_while_servers_start_leaves_no_process(shop, user, tmp_path):
             while not (started.exists() and started.read_text().endswith("\n")):
                 pass
             terminal.signal(signal.SIGINT)
-            assert terminal.ended() == 130
+            assert terminal.read_to_end() == 130
     assert not is_alive(int(started.read_text()))

@@ -23,9 +23,9 @@ BROKEN = "import nothing_of_this_name\n"
 def test_a_target_is_a_file_or_a_module_or_a_catalog_in_one(shop, target):
     """Files and modules in the current folder among them."""
     (shop.folder / "shop_tools.py").write_text((shop.folder / "tools.py").read_text())
-    with open_target(target) as found:
-        assert found.catalog.names()[0] == "free_days"
-        assert found.safety is None
+    with open_target(target) as target_catalog:
+        assert target_catalog.catalog.names()[0] == "free_days"
+        assert target_catalog.safety is None
 
 
 def test_a_module_in_the_current_folder_is_found_without_being_installed(shop):
@@ -36,9 +36,9 @@ def test_a_module_in_the_current_folder_is_found_without_being_installed(shop):
 
 def test_the_built_in_tools_bring_their_checks(shop):
     """Those of the current folder."""
-    with open_target("builtin") as found:
-        assert found.safety is not None
-        assert "read" in found.catalog
+    with open_target("builtin") as target_catalog:
+        assert target_catalog.safety is not None
+        assert "read" in target_catalog.catalog
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_tool_that_cannot_be_described_is_an_error_of_its_author(shop):
     ran = shop.run("show", "odd.py", "f")
     assert (ran.code, ran.out) == (2, "")
     assert "Nowhere" in ran.err
-    assert [each["name"] for each in shop.run("list", "odd.py").json] == ["f"]
+    assert [entry["name"] for entry in shop.run("list", "odd.py").json] == ["f"]
 
 
 def test_a_block_that_raises_ends_the_target(shop):
@@ -182,12 +182,12 @@ def test_the_users_rules_and_hooks_count_beside_those_of_a_dispatcher(db, tmp_pa
 
 
 @pytest.mark.long
-def test_the_user_is_asked_about_a_call_of_a_dispatcher_that_asks_nobody(db):
+def test_the_user_is_asked_about_a_call_of_a_dispatcher_without_a_prompt(db):
     """`module:dispatcher` as a target: what would wait is asked about in the terminal."""
     with contextlib.closing(Terminal(["-m", "toolkit", "call", "db.py:dispatcher", "add", "n=3"])) as terminal:
         terminal.until("[y]es")
         terminal.type("y\n")
-        assert terminal.ended() == 0
+        assert terminal.read_to_end() == 0
     assert terminal.lines()[-1] == "3"
 
 
@@ -235,9 +235,9 @@ def test_several_targets_are_one_catalog(db):
 
 def test_builtin_can_stand_beside_others(db):
     """Several targets: the safety checks of the workspace hold for all."""
-    with open_target("builtin,tools.py") as found:
-        assert found.safety is not None
-        assert {"read", "free_days"} <= set(found.catalog.names())
+    with open_target("builtin,tools.py") as target_catalog:
+        assert target_catalog.safety is not None
+        assert {"read", "free_days"} <= set(target_catalog.catalog.names())
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_tools_with_inject_get_their_resources(db):
 
 
 def test_a_call_needs_only_its_own_resources(db):
-    """A tool that wants something else is in nobody's way."""
+    """A tool that needs another resource does not stand in the way."""
     assert db.run("call", "db.py:catalog", "secret").code == 0
     assert db.run("explain", "db.py:catalog", "count").code == 0
     ran = db.run("call", "db.py:catalog", "count")
@@ -285,11 +285,11 @@ def test_an_agent_gets_the_resources_too(db, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     turn = Turn(calls=(ToolCall("count", {}, "c1"),))
     with model(turn, DONE) as stub:
-        given = words(stub, "--with", "db.py:resources")
-        given[1] = "db.py:catalog"
-        ran = db.run(*given)
+        command = words(stub, "--with", "db.py:resources")
+        command[1] = "db.py:catalog"
+        ran = db.run(*command)
         assert (ran.code, "    7" in ran.out.splitlines()) == (0, True)
-        assert db.run(*given[:-2]).code == 2  # without it, no model is asked
+        assert db.run(*command[:-2]).code == 2  # without it, no model is asked
     assert len(stub.heard) == 2
     checked = db.run("check", "db.py:catalog", "--with", "db.py:resources", "--examples", "3")
     assert checked.json["laws"] == []

@@ -50,20 +50,20 @@ def terminal(shop):
     with contextlib.ExitStack() as stack:
 
         def run(*words, **options):
-            made = stack.enter_context(contextlib.closing(Terminal(["-m", "toolkit", *words], **options)))
-            made.shop = shop
-            return made
+            screen = stack.enter_context(contextlib.closing(Terminal(["-m", "toolkit", *words], **options)))
+            screen.shop = shop
+            return screen
 
         yield run
 
 
 @pytest.mark.long
 def test_a_list_is_a_table_in_colour(terminal):
-    """As wide as the terminal, whatever has to be wrapped for it."""
-    shown = terminal("list", "tools.py", columns=60)
-    assert shown.ended() == 0
-    assert "\x1b[1m" in shown.written
-    lines = shown.lines()
+    """It is as wide as the terminal, also if text has to be wrapped for it."""
+    screen = terminal("list", "tools.py", columns=60)
+    assert screen.read_to_end() == 0
+    assert "\x1b[1m" in screen.written
+    lines = screen.lines()
     assert all(len(line) <= 60 for line in lines)
     firsts = [line.split()[0] for line in lines if line[:1].isalpha()]
     assert firsts == ["the", "name", "free_days", "cancel", "order", "flaky", "sleep", "broken"]
@@ -75,92 +75,92 @@ def test_no_colour_is_used_where_none_is_wanted(terminal, environment):
     """`NO_COLOR` is kept to; so is a terminal that knows none."""
     coloured = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])m")
     usual = terminal("explain", "tools.py", "free_days", "year=2026")
-    assert usual.ended() == 0
+    assert usual.read_to_end() == 0
     assert coloured.search(usual.written)
     plain = terminal("explain", "tools.py", "free_days", "year=2026", **environment)
-    assert plain.ended() == 0
+    assert plain.read_to_end() == 0
     assert not coloured.search(plain.written)
 
 
 @pytest.mark.long
 def test_json_can_be_had_in_a_terminal_too(terminal):
     """Indented, and still JSON."""
-    shown = terminal("list", "tools.py", "--json")
-    assert shown.ended() == 0
-    assert json.loads("".join(shown.lines()[1:]))[0]["name"] == "free_days"
+    screen = terminal("list", "tools.py", "--json")
+    assert screen.read_to_end() == 0
+    assert json.loads("".join(screen.lines()[1:]))[0]["name"] == "free_days"
 
 
 def test_a_person_is_asked_and_the_result_is_the_output(terminal):
     """With yes it runs; standard output may be piped all the same."""
-    shown = terminal("call", "tools.py", "cancel", "day=2026-05-01", stdout=subprocess.PIPE)
-    shown.until("[y]es")
-    shown.type("y\n")
-    assert shown.ended() == 0
-    assert json.loads(shown.output())["text"] == "01 May is a working day"
-    assert "`cancel` asks for permission" in shown.lines()
+    screen = terminal("call", "tools.py", "cancel", "day=2026-05-01", stdout=subprocess.PIPE)
+    screen.until("[y]es")
+    screen.type("y\n")
+    assert screen.read_to_end() == 0
+    assert json.loads(screen.output())["text"] == "01 May is a working day"
+    assert "`cancel` asks for permission" in screen.lines()
 
 
 @pytest.mark.long
 def test_approving_ls_takes_one_screen_of_at_most_12_lines(terminal):
     """Approving `ls` takes one screen of at most 12 lines."""
-    shown = terminal("call", "builtin", "bash", "command=ls", columns=80)
-    shown.until("[e]dit: ")
-    lines = shown.lines()
+    screen = terminal("call", "builtin", "bash", "command=ls", columns=80)
+    screen.until("[e]dit: ")
+    lines = screen.lines()
     assert len(lines) <= 12, lines
     assert "`bash` asks for permission" in lines
     assert "  | $ ls" in lines
     assert any(line.startswith("  | sandbox: ") for line in lines)
-    shown.type("n\n\n")
-    assert shown.ended() == 5
+    screen.type("n\n\n")
+    assert screen.read_to_end() == 5
 
 
 @pytest.mark.long
 def test_with_no_it_does_not_run(terminal):
     """The exit code says who refused."""
-    shown = terminal("call", "tools.py", "cancel", "day=2026-05-01")
-    shown.until("[y]es")
-    shown.type("n\nnot today\n")
-    assert shown.ended() == 5
-    assert "denied: not today" in "\n".join(shown.lines())
+    screen = terminal("call", "tools.py", "cancel", "day=2026-05-01")
+    screen.until("[y]es")
+    screen.type("n\nnot today\n")
+    assert screen.read_to_end() == 5
+    assert "denied: not today" in "\n".join(screen.lines())
 
 
 @pytest.mark.long
-def test_nobody_is_asked_if_they_do_not_want_to_be(terminal):
+def test_with_no_ask_the_call_waits(terminal):
     """It waits, and ends."""
-    shown = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
-    assert shown.ended() == 7
-    assert "asks for permission" not in shown.written
+    screen = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
+    assert screen.read_to_end() == 7
+    assert "asks for permission" not in screen.written
 
 
 @pytest.mark.long
 def test_ctrl_c_at_an_approval_prompt_says_that_the_call_did_not_run(terminal):
     """Ctrl-C at an approval prompt leaves the request open and says that the call did not run."""
-    asked = terminal("call", "tools.py", "cancel", "day=2026-05-01")
-    asked.until("[y]es")
-    asked.type("\x03")
-    assert asked.ended() == 130
-    assert "not answered, so it does not run; the request stays open" in asked.lines()
-    assert asked.lines()[-1].startswith("error: interrupted; `cancel` did not run; --save FILE would have kept")
-    assert "working day" not in asked.written
+    screen = terminal("call", "tools.py", "cancel", "day=2026-05-01")
+    screen.until("[y]es")
+    screen.type("\x03")
+    assert screen.read_to_end() == 130
+    assert "not answered, so it does not run; the request stays open" in screen.lines()
+    assert screen.lines()[-1].startswith("error: interrupted; `cancel` did not run; --save FILE would have kept")
+    assert "working day" not in screen.written
 
 
 @pytest.mark.long
 def test_resume_asks_again_about_a_call_that_was_saved(terminal):
     """Ctrl-C at an approval prompt leaves the request open, and `--resume` asks again, also for a single call."""
-    asked = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--save", "call.json")
-    asked.until("[y]es")
-    asked.type("\x03")
-    assert asked.ended() == 130
-    said = "interrupted; `cancel` did not run; the request is open, and --resume call.json asks again"
-    assert asked.lines()[-1] == f"error: {said}"
+    screen = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--save", "call.json")
+    screen.until("[y]es")
+    screen.type("\x03")
+    assert screen.read_to_end() == 130
+    message = "interrupted; `cancel` did not run; the request is open, and --resume call.json asks again"
+    assert screen.lines()[-1] == f"error: {message}"
     again = terminal("call", "tools.py", "--resume", "call.json")
     again.until("[y]es")
     again.type("\x03")
-    assert again.ended() == 130
+    assert again.read_to_end() == 130
     again = terminal("call", "tools.py", "--resume", "call.json")
     again.until("[y]es")
     again.type("y\n")
-    assert again.ended() == 0
+    assert again.read_to_end() == 0
     assert "01 May is a working day" in again.lines()
     saved = json.loads((again.shop.folder / "call.json").read_text())
     assert (saved["kind"], saved["text"], saved["request"]) == ("ok", "01 May is a working day", None)
@@ -178,7 +178,7 @@ def test_a_saved_call_that_was_altered_does_not_run(terminal):
     again = terminal("call", "tools.py", "--resume", "call.json")
     again.until("[y]es")
     again.type("y\n")
-    assert again.ended() != 0
+    assert again.read_to_end() != 0
     assert "altered; it cannot be used" in "\n".join(again.lines()).replace("\n", " ")
     assert "working day" not in again.written
 
@@ -189,28 +189,28 @@ def test_ctrl_c_ends_a_call_that_runs(terminal):
     running = terminal("call", "tools.py", "sleep", "--trace")
     running.until("the module speaks")
     running.type("\x03")
-    assert running.ended() == 130
+    assert running.read_to_end() == 130
     assert running.lines()[-1] == "error: interrupted"
 
 
 @pytest.mark.long
 def test_progress_is_shown_in_a_terminal(terminal):
     """What a tool reports of itself."""
-    shown = terminal("call", "tools.py", "flaky", "failures=0")
-    assert shown.ended() == 0
-    assert "flaky: half way" in shown.lines()
+    screen = terminal("call", "tools.py", "flaky", "failures=0")
+    assert screen.read_to_end() == 0
+    assert "flaky: half way" in screen.lines()
 
 
 @pytest.mark.long
 def test_a_report_with_a_total_is_a_bar_while_the_call_runs(shop, terminal):
     """Nothing of it is left on the screen, and nothing is written to a pipe."""
     shop.write("parts.py", PARTS)
-    shown = terminal("call", "parts.py", "download")
-    assert shown.ended() == 0
-    assert "━" * 15 in shown.written
-    assert "3/4 of the file" in shown.written
-    assert "3/4" not in "".join(shown.lines())
-    assert shown.lines()[-1] == "downloaded"
+    screen = terminal("call", "parts.py", "download")
+    assert screen.read_to_end() == 0
+    assert "━" * 15 in screen.written
+    assert "3/4 of the file" in screen.written
+    assert "3/4" not in "".join(screen.lines())
+    assert screen.lines()[-1] == "downloaded"
     assert "3/4" not in shop.run("call", "parts.py", "download").err
 
 
@@ -238,12 +238,12 @@ def test_nothing_foreign_acts_on_the_terminal(terminal, shop, words):
     shop.write("evil.py", HOSTILE)
     line = {"version": 1, "at": 1.0, "event": "verdict", "tool": "\x1b[2J\u202e", "word": "\x1b[2J"}
     shop.write("evil.jsonl", json.dumps(line) + "\n")
-    shown = terminal(*words, columns=400)
+    screen = terminal(*words, columns=400)
     if "asks" in words:
-        shown.until("[y]es")
-        shown.type("y\n")
-    shown.ended()
-    assert shown.lines()  # it fails for every code that is no colour
-    assert not re.search("[\u202e\u200b\x07\u0430](?! U)", shown.written.replace("‹\u0430 U+0430›", ""))
-    assert "\x1b]" not in shown.written
-    assert "Traceback" not in shown.written
+        screen.until("[y]es")
+        screen.type("y\n")
+    screen.read_to_end()
+    assert screen.lines()  # it fails for every code that is no colour
+    assert not re.search("[\u202e\u200b\x07\u0430](?! U)", screen.written.replace("‹\u0430 U+0430›", ""))
+    assert "\x1b]" not in screen.written
+    assert "Traceback" not in screen.written

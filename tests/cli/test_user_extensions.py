@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.providers.stub import KEY
-from tests.skills.kit import written
+from tests.skills.kit import write_skill
 from toolkit.settings.trust import Trust
 
 BLOCK = """
@@ -110,7 +110,7 @@ def test_explain_names_the_hooks_that_it_does_not_run(shop, user):
 
 def test_the_users_skills_stand_beside_the_tools(shop, user):
     """The user's hooks and skills honoured: listed, shown, searched and called."""
-    written(
+    write_skill(
         user / "skills" / "plan_trip.md", "tools: [free_days]", "Plan a trip in {input}.", description="Plans a trip."
     )
     assert [tool["name"] for tool in shop.run("list", "tools.py").json][-1] == "plan_trip"
@@ -122,19 +122,19 @@ def test_the_users_skills_stand_beside_the_tools(shop, user):
 
 def test_a_skill_is_a_slash_command_in_a_prompt(shop, user):
     """The user's skills honoured by `toolkit agent`."""
-    written(
+    write_skill(
         user / "skills" / "plan_trip.md", "tools: [free_days]", "Plan a trip in {input}.", description="Plans a trip."
     )
     with model(DONE) as stub:
-        given = words(stub)
-        given[2] = "/plan_trip May"
-        assert shop.run(*given).code == 0
+        command = words(stub)
+        command[2] = "/plan_trip May"
+        assert shop.run(*command).code == 0
     assert "Plan a trip in May." in str(stub.heard[0])
 
 
 def test_a_skill_that_cannot_be_used_is_named(shop, user):
     """With the file, the line and the reason; the tools are there all the same."""
-    written(user / "skills" / "odd.md", "tools: [fre_days]")
+    write_skill(user / "skills" / "odd.md", "tools: [fre_days]")
     ran = shop.run("list", "tools.py")
     assert ran.code == 0
     assert "a skill is left out: " in ran.err
@@ -144,7 +144,7 @@ def test_a_skill_that_cannot_be_used_is_named(shop, user):
 
 def test_a_projects_skills_count_once_its_folder_is_trusted(shop, user):
     """Until then each one is named as ignored."""
-    written(shop.folder / ".toolkit" / "skills" / "mine.md", description="Does mine.")
+    write_skill(shop.folder / ".toolkit" / "skills" / "mine.md", description="Does mine.")
     ran = shop.run("list", "tools.py")
     assert f"ignored: {os.path.realpath(shop.folder)}" in ran.err
     Trust().trust(shop.folder)

@@ -101,8 +101,8 @@ def test_odd_values_in_a_line_are_no_error(tmp_path):
     entry = {"version": 1, "at": "x", "event": "outcome", "call_id": ["c"], "tool": 5, "kind": None}
     entry |= {"attempts": -1, "duration_seconds": "x", "chars": None, "session": 7, "cost": [1], "alias": 3}
     answered = {"version": 1, "event": "answered", "call_id": "c2", "request": None, "approved": "yes", "by": 5}
-    asked = {"version": 1, "event": "asked", "call_id": "c2", "request": 5, "reason": None}
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in (entry, asked, answered)))
+    question = {"version": 1, "event": "asked", "call_id": "c2", "request": 5, "reason": None}
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in (entry, question, answered)))
     assert read(path, history).problem is None
     call = json.loads(history.read_call(1))
     assert (call["tool"], call["seconds"], call["session"]) == ("5", 0.0, "7")

@@ -87,7 +87,7 @@ async def test_a_listener_that_does_not_read_costs_no_memory():
     assert log.listener_count == 0
 
 
-async def test_a_connection_that_stops_reading_holds_up_nobody():
+async def test_a_connection_that_stops_reading_holds_up_no_other():
     inspector = build_inspector()
     async with serving(inspector) as browser:
         stuck = socket.create_connection(("127.0.0.1", browser.port))

@@ -1,4 +1,4 @@
-"""Who may use the inspector: the page with its token, and nobody else."""
+"""Who may use the inspector: only the page with its token."""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ async def test_a_request_of_a_run_is_answered_once_for_a_worker(database, journa
     """Two people answer at once; the journal has one decision."""
     request = await add_waiting(journal)
     async with serving(inspect(database)) as first, serving(inspect(database)) as second:
-        (shown,) = (await first.get("approvals"))["open"]
-        assert (shown["id"], shown["run"]) == (request.id, "bills/may")
+        (listed,) = (await first.get("approvals"))["open"]
+        assert (listed["id"], listed["run"]) == (request.id, "bills/may")
         bodies = [{"id": request.id, "action": "approve", "by": name} for name in ("ada", "bob")]
         pages = (first, second)
         responses = await asyncio.gather(
@@ -274,17 +274,17 @@ async def test_a_live_run_is_shown_with_its_conversation():
     async with serving(Inspector(dispatcher)) as browser:
         (row,) = (await browser.get("runs"))["runs"]
         assert (row["id"], row["kind"], row["status"], row["about"]) == (run.id, "agent", "done", "Add 1 and 1.")
-        shown = await browser.get("run", id=run.id)
-        assert [(message["role"], message["text"]) for message in shown["messages"]] == [
+        details = await browser.get("run", id=run.id)
+        assert [(message["role"], message["text"]) for message in details["messages"]] == [
             ("user", "Add 1 and 1."),
             ("assistant", ""),
             ("tool", ""),
             ("assistant", "It is 2, says [redacted]."),
         ]
-        assert shown["messages"][1]["calls"] == [{"id": "c1", "tool": "add", "arguments": {"a": 1, "b": 1}}]
-        assert shown["messages"][2]["results"][0]["text"] == "2"
-        assert shown["usage"]["dollars"] is None
-        assert shown["can"] == []
+        assert details["messages"][1]["calls"] == [{"id": "c1", "tool": "add", "arguments": {"a": 1, "b": 1}}]
+        assert details["messages"][2]["results"][0]["text"] == "2"
+        assert details["usage"]["dollars"] is None
+        assert details["can"] == []
         assert (await browser.get("runs", status="waiting"))["runs"] == []
 
 

@@ -96,7 +96,7 @@ async def test_a_tool_that_cannot_be_read_says_why():
 
 @pytest.mark.parametrize("name", ["ad", "a/b", "../../etc/passwd", "🦆", "%2e%2e", "a?b#c", " "])
 async def test_a_name_that_no_tool_has_is_not_found(browser, name):
-    """Whatever is in it. The sentence names it."""
+    """This holds for any characters in it, and the sentence names it."""
     error = await browser.get("tool", 404, name=name)
     assert name[:2] in error["error"]
 
@@ -137,9 +137,9 @@ async def test_explain_of_an_unknown_tool_is_not_found(browser):
 
 async def test_search_shows_scores_words_and_what_a_model_is_told(browser):
     answer = await browser.get("search", query="numbrs")
-    (found,) = answer["results"]
-    assert (found["name"], found["words"]) == ("add", ["numbrs -> numbers"])
-    assert found["score"] > 0
+    (hit,) = answer["results"]
+    assert (hit["name"], hit["words"]) == ("add", ["numbrs -> numbers"])
+    assert hit["score"] > 0
     assert [tool["name"] for tool in answer["told"]["tools"]] == ["add"]
 
 
@@ -153,7 +153,7 @@ async def test_search_does_not_show_what_the_rules_forbid():
     dispatcher = Dispatcher(build_catalog(), permissions=Permissions("default", rules=["deny write_note"]))
     async with serving(build_inspector(dispatcher=dispatcher)) as browser:
         answer = await browser.get("search", query="write a note")
-    assert "write_note" not in [found["name"] for found in answer["results"]]
+    assert "write_note" not in [hit["name"] for hit in answer["results"]]
 
 
 @pytest.mark.long

@@ -65,7 +65,7 @@ def command_lines(seed: int, real: Sequence[str] = ()) -> Iterator[str]:
 
 def unescape(text: str) -> str:
     r"""Return *text* with `\n`, `\\` and the like as the characters that they stand for."""
-    return re.sub(r"\\([ntrfv\\])", lambda found: _ESCAPES[found[1]], text)
+    return re.sub(r"\\([ntrfv\\])", lambda match: _ESCAPES[match[1]], text)
 
 
 @functools.cache
@@ -73,8 +73,8 @@ def _forms() -> dict[str, list[list[str]]]:
     """Read the forms: under each name, and as often as they count, texts and names in turn."""
     forms: dict[str, list[list[str]]] = {}
     for line in _FORMS.read_text(encoding="utf-8").split("\n"):
-        if found := re.fullmatch(r"\[([a-z_]+)\]", line):
-            alternatives = forms.setdefault(found[1], [])
+        if match := re.fullmatch(r"\[([a-z_]+)\]", line):
+            alternatives = forms.setdefault(match[1], [])
         elif line and not line.startswith("# "):
             for form in line.split("¦"):
                 counted = re.fullmatch(r"(\d+)\*(.*)", form)

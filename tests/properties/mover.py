@@ -1,5 +1,5 @@
 """
-Moves whatever lies in a folder about, as fast as it can, until its standard input ends; prints `ready`, and how often.
+Moves the files and folders of a folder about, as fast as it can, until its standard input ends; prints `ready`, and how often.
 
 Run as a process of its own: `python -P mover.py ROOT OUTSIDE SEED`. Files, folders and links change places, are
 renamed to and fro, and links lead elsewhere; above all, names change places with their doors, which are links to the
@@ -28,38 +28,38 @@ _SHARE_OPEN = 0.2
 
 def names_in(root):
     """Every name below *root*, with the descriptor of its folder; links are not followed."""
-    found = []
+    places = []
     for _, folders, files, fd in os.fwalk(root, follow_symlinks=False):
-        held = os.dup(fd)
+        folder_fd = os.dup(fd)
         if KEPT in folders:
             folders.remove(KEPT)
-        found += [(held, name) for name in (*folders, *files)]
-    return found
+        places += [(folder_fd, name) for name in (*folders, *files)]
+    return places
 
 
-def exchange(one, other):
+def exchange(place, other_place):
     """Let two names change places, if the system can do that in one step and one is not above the other."""
-    (at, name), (there, another) = one, other
+    (at, name), (there, another) = place, other_place
     _libc.renameat2(at, os.fsencode(name), there, os.fsencode(another), _EXCHANGE)
 
 
-def away_and_back(one, draw):
+def away_and_back(place, draw):
     """Let a name be another for a moment."""
-    at, name = one
+    at, name = place
     other = f"{name}.{draw.randrange(3)}.away"
     os.rename(name, other, src_dir_fd=at, dst_dir_fd=at)
     os.rename(other, name, src_dir_fd=at, dst_dir_fd=at)
 
 
-def is_free(one):
+def is_free(place):
     """Whether a name is a link, and no door."""
-    at, name = one
+    at, name = place
     return stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode) and not name.endswith(DOOR)
 
 
-def point(one, target):
+def point(place, target):
     """Let a link lead to *target* from now on."""
-    at, name = one
+    at, name = place
     with contextlib.suppress(FileExistsError):
         os.symlink(target, f"{name}.new", dir_fd=at)
     os.rename(f"{name}.new", name, src_dir_fd=at, dst_dir_fd=at)
@@ -70,8 +70,10 @@ def main(root, outside, seed):
     names = names_in(root)
     plain = sorted({name for _, name in names})
     targets = [*plain, "..", ".", "/", outside, f"../{os.path.basename(outside)}", f"{KEPT}/.env", KEPT]
-    targets += [f"{outside}/{name}" for name in plain] + [f"{one}/{other}" for one in plain for other in plain]
-    doors = [(each, (each[0], f"{each[1]}{DOOR}")) for each in names if (each[0], f"{each[1]}{DOOR}") in set(names)]
+    targets += [f"{outside}/{name}" for name in plain] + [f"{name}/{other}" for name in plain for other in plain]
+    doors = [
+        (place, (place[0], f"{place[1]}{DOOR}")) for place in names if (place[0], f"{place[1]}{DOOR}") in set(names)
+    ]
     links = list(filter(is_free, names))
     moves, opened = 0, []
     sys.stdout.write("ready\n")

@@ -173,7 +173,7 @@ class SchemaReader:
             # float.
             keys, most = self.read({"type": "string", **names}).filter(_is_no_infinity), 1
         others = st.dictionaries(keys, self.read(extra), max_size=most)
-        return st.builds(lambda known, other: {**other, **known}, named, others)
+        return st.builds(lambda named_values, other: {**other, **named_values}, named, others)
 
 
 def _bounds(schema: dict[str, Any]) -> tuple[Any, Any]:

@@ -54,25 +54,28 @@ _FURTHER = st.sampled_from([*NAMES, "more", "not an identifier"])
 def _parameters(draw: Any) -> list[_Parameter]:
     names = draw(_NAMES)
     kinds = sorted(draw(st.lists(st.sampled_from(_KINDS), min_size=len(names), max_size=len(names))), key=_KINDS.index)
-    found = [_Parameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
+    parameters = [_Parameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
     # At most one `*args` and one `**kwargs`.
     return [
-        each
-        for index, each in enumerate(found)
-        if each.kind not in ("variadic", "keywords") or each.kind not in [other.kind for other in found[:index]]
+        parameter
+        for index, parameter in enumerate(parameters)
+        if parameter.kind not in ("variadic", "keywords")
+        or parameter.kind not in [other.kind for other in parameters[:index]]
     ]
 
 
 def _source(parameters: list[_Parameter], defaults: dict[str, Any]) -> str:
     words: list[str] = []
-    last = max((index for index, each in enumerate(parameters) if each.kind == "positional-only"), default=-1)
-    starred = any(each.kind == "variadic" for each in parameters)
-    for index, each in enumerate(parameters):
-        if each.kind == "keyword-only" and not starred:
+    last = max((index for index, parameter in enumerate(parameters) if parameter.kind == "positional-only"), default=-1)
+    starred = any(parameter.kind == "variadic" for parameter in parameters)
+    for index, parameter in enumerate(parameters):
+        if parameter.kind == "keyword-only" and not starred:
             words.append("*")
             starred = True
-        stars = {"variadic": "*", "keywords": "**"}.get(each.kind, "")
-        words.append(f"{stars}{each.name}" + (f"=defaults[{each.name!r}]" if each.name in defaults else ""))
+        stars = {"variadic": "*", "keywords": "**"}.get(parameter.kind, "")
+        words.append(
+            f"{stars}{parameter.name}" + (f"=defaults[{parameter.name!r}]" if parameter.name in defaults else "")
+        )
         if index == last:
             words.append("/")
     return f"def drawn({', '.join(words)}):\n    'Take what was drawn.'\n    return locals()"
@@ -88,32 +91,35 @@ def cases() -> st.SearchStrategy[Case]:
 def _cases(draw: Any, signatures: st.SearchStrategy[list[_Parameter]]) -> Case:
     parameters = draw(signatures)
     defaults: dict[str, Any] = {}
-    for each in parameters:
-        if each.kind in ("positional-only", "ordinary"):
+    for parameter in parameters:
+        if parameter.kind in ("positional-only", "ordinary"):
             # After one with a default Python wants defaults for all that are taken by position.
-            if (defaults and each.kind != "keyword-only") or draw(st.booleans()):
-                defaults[each.name] = draw(each.type.values)
-        elif each.kind == "keyword-only" and draw(st.booleans()):
-            defaults[each.name] = draw(each.type.values)
+            if (defaults and parameter.kind != "keyword-only") or draw(st.booleans()):
+                defaults[parameter.name] = draw(parameter.type.values)
+        elif parameter.kind == "keyword-only" and draw(st.booleans()):
+            defaults[parameter.name] = draw(parameter.type.values)
     space: dict[str, Any] = {"defaults": defaults}
     exec(_source(parameters, defaults), space)
-    space["drawn"].__annotations__ = {each.name: each.type.hint for each in parameters}
+    space["drawn"].__annotations__ = {parameter.name: parameter.type.hint for parameter in parameters}
     arguments: dict[str, Any] = {}
     complete: dict[str, Any] = {}
-    for each in parameters:
-        if each.kind == "variadic":
-            complete[each.name] = draw(st.lists(each.type.values, max_size=2))
-            arguments[each.name] = complete[each.name]
-        elif each.kind == "keywords":
-            taken = {other.name for other in parameters}
-            further = draw(st.dictionaries(_FURTHER, each.type.values, max_size=2))
-            given = {name: value for name, value in further.items() if name not in taken}
-            arguments.update(given)
-            complete.update(given)
-        elif each.name not in defaults or draw(st.booleans()):
-            arguments[each.name] = complete[each.name] = draw(each.type.values)
+    for parameter in parameters:
+        if parameter.kind == "variadic":
+            complete[parameter.name] = draw(st.lists(parameter.type.values, max_size=2))
+            arguments[parameter.name] = complete[parameter.name]
+        elif parameter.kind == "keywords":
+            names_in_use = {other.name for other in parameters}
+            further = draw(st.dictionaries(_FURTHER, parameter.type.values, max_size=2))
+            extra = {name: value for name, value in further.items() if name not in names_in_use}
+            arguments.update(extra)
+            complete.update(extra)
+        elif parameter.name not in defaults or draw(st.booleans()):
+            arguments[parameter.name] = complete[parameter.name] = draw(parameter.type.values)
         else:
-            complete[each.name] = defaults[each.name]
+            complete[parameter.name] = defaults[parameter.name]
     return Case(
-        Tool.described(space["drawn"], name="drawn"), arguments, complete, all(each.type.exact for each in parameters)
+        Tool.described(space["drawn"], name="drawn"),
+        arguments,
+        complete,
+        all(parameter.type.exact for parameter in parameters),
     )

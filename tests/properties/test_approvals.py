@@ -59,7 +59,7 @@ places = st.sampled_from(["right"] * 8 + ["none", "own", "other"])
 
 @dataclass
 class Waiting:
-    """A request that somebody could answer, and what the model knows about it."""
+    """A request that a person could answer, and what the model knows about it."""
 
     request: ApprovalRequest
     call: str
@@ -82,10 +82,10 @@ class World:
 
     async def _acting(self, number: int, context: Context, extra: int = 0) -> int:
         """Act."""
-        call, given = context.call, {"number": number, "extra": extra}
-        if self.judged.get(call.id) != (call.tool.name, given, "allow"):
-            self.trespasses.append(f"{call.id} ran {given}, and {self.judged.get(call.id)} was judged")
-        self.runs.append((call.id, call.tool.name, given))
+        call, arguments = context.call, {"number": number, "extra": extra}
+        if self.judged.get(call.id) != (call.tool.name, arguments, "allow"):
+            self.trespasses.append(f"{call.id} ran {arguments}, and {self.judged.get(call.id)} was judged")
+        self.runs.append((call.id, call.tool.name, arguments))
         return number
 
     def judge(self, request: Any) -> str:
@@ -194,7 +194,7 @@ class Approving(RuleBasedStateMachine):
         }[hooked]
         self.calls += 1
         name, final = f"c{self.calls}", other if hooked == "modify" else number
-        word = self.explained(tool, {"number": final}, self.session(session), principal)
+        word = self.explain_verdict(tool, {"number": final}, self.session(session), principal)
         before = len(self.world.runs)
         result = self.runner.run(
             self.dispatcher.call(tool, {"number": number}, id=name, session=self.session(session), principal=principal)
@@ -204,7 +204,7 @@ class Approving(RuleBasedStateMachine):
             assert (result.kind, ran) == ("denied", 0)
             self.denied.add(name)
         elif word == "ask" or (hooked == "ask" and not self.is_settled(tool, session)):
-            self.asked_at_once(result, ran, name, session, hooked)
+            self.ask_at_once(result, ran, name, session, hooked)
         elif hooked == "replace":
             assert (result.text, ran) == ("instead", 0)
         elif hooked != "ask":
@@ -218,7 +218,7 @@ class Approving(RuleBasedStateMachine):
         is_granted = any(grant.shown.startswith(f"`{tool}`") for grant in grants)
         return is_granted or self.permissions.mode_of(place) in _SETTLED
 
-    def asked_at_once(self, result: ToolResult, ran: int, name: str, session: str, hooked: str) -> None:
+    def ask_at_once(self, result: ToolResult, ran: int, name: str, session: str, hooked: str) -> None:
         if self.reply is None and hooked == "replace":
             assert (result.kind, ran) == ("denied", 0)  # approved later, the tool itself would run
             self.denied.add(name)
@@ -249,11 +249,11 @@ class Approving(RuleBasedStateMachine):
         self, data: Any, approved: bool, edited: int | None, speaker: str | None, place: str, granted: bool
     ) -> None:
         # The latest first: the others may have been answered, or be too old.
-        found = data.draw(st.sampled_from(self.waiting[::-1]))
-        request = found.request
+        pending = data.draw(st.sampled_from(self.waiting[::-1]))
+        request = pending.request
         self.reply = None
         principal = request.principal if speaker == "right" else speaker
-        session = found.session if place == "right" else place
+        session = pending.session if place == "right" else place
         edited = edited if approved else None  # a denial has neither
         grant = request.grants[0] if approved and granted and request.grants else None
         decision = Decision(
@@ -263,51 +263,51 @@ class Approving(RuleBasedStateMachine):
             principal=principal,
         )
         final = dict(request.arguments) if edited is None else {"number": edited}
-        tool, given = request.tool, self.session(session)
+        tool, session_object = request.tool, self.session(session)
         is_right = (
-            found.is_open
+            pending.is_open
             and principal == request.principal
             and self.clock() < (request.expires_at or 0)
-            and session in ("none", found.session)
+            and session in ("none", pending.session)
             and not (grant is not None and session == "none")
         )
-        seen = given or (Session(id=request.session) if request.session else None)
-        word = self.explained(tool, final, seen, request.principal)
+        judged_session = session_object or (Session(id=request.session) if request.session else None)
+        word = self.explain_verdict(tool, final, judged_session, request.principal)
         before = len(self.world.runs)
-        result = self.resumed(self.given(request), decision, given)
+        result = self.resume_request(self.identify(request), decision, session_object)
         ran = len(self.world.runs) - before
         self.runs_of[request.id] += ran
         if not is_right:
             assert (result, ran) == (None, 0)
             return
         assert result is not None
-        found.is_open = False
+        pending.is_open = False
         if not approved or word == "deny":
             assert (result.kind, ran) == ("denied", 0)
-            self.denied.add(found.call)
+            self.denied.add(pending.call)
         elif word == "allow":
             assert (result.kind, ran) == ("ok", 1)
         else:
             assert (result.kind, ran) in (("ok", 1), ("waiting", 0))
             if result.kind == "waiting":
-                self.keep(result, found.call, found.session)
+                self.keep(result, pending.call, pending.session)
 
     # Lies.
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), number=st.integers(6, 9))
     def alter(self, data: Any, number: int) -> None:
-        """What runs is changed behind everybody's back, in the store or on the way."""
-        found = data.draw(st.sampled_from(self.waiting))
-        request, others = found.request, {"number": number, "extra": 0}
+        """The arguments of a waiting call are changed in the store, or on the way."""
+        pending = data.draw(st.sampled_from(self.waiting))
+        request, others = pending.request, {"number": number, "extra": 0}
         before = len(self.world.runs)
-        undo = self.altered(request.id, others)
+        undo = self.alter_record(request.id, others)
         fitting = digest_of_call(
             identity_of(self.world.catalog[request.tool]), others, request.session, request.principal
         )
-        sealed = replace(request, arguments=others, digest=fitting)  # anybody can make the digest fit
-        given = sealed if self.kind == "sealed" else request.id
-        assert self.resumed(given, Decision.approve(principal=request.principal)) is None
+        sealed = replace(request, arguments=others, digest=fitting)  # a forger can make the digest fit
+        reference = sealed if self.kind == "sealed" else request.id
+        assert self.resume_request(reference, Decision.approve(principal=request.principal)) is None
         undo()
         assert len(self.world.runs) == before
 
@@ -322,21 +322,21 @@ class Approving(RuleBasedStateMachine):
             grants=(Grant(tool="*", scope="tool"),),
             created_at=self.clock(),
             seal=data.draw(
-                st.sampled_from([None, "", "v1." + "0" * 64, *[each.request.seal for each in self.waiting]])
+                st.sampled_from([None, "", "v1." + "0" * 64, *[pending.request.seal for pending in self.waiting]])
             ),
         )
         before = len(self.world.runs)
-        assert self.resumed(self.given(forged), Decision.approve()) is None
+        assert self.resume_request(self.identify(forged), Decision.approve()) is None
         assert len(self.world.runs) == before
 
-    @precondition(lambda self: any(not each.is_open for each in self.waiting))
+    @precondition(lambda self: any(not pending.is_open for pending in self.waiting))
     @rule(data=st.data(), approved=st.booleans())
     def replay(self, data: Any, approved: bool) -> None:
         """An answer that was given is given again."""
-        found = data.draw(st.sampled_from([each for each in self.waiting if not each.is_open]))
+        closed = data.draw(st.sampled_from([pending for pending in self.waiting if not pending.is_open]))
         before = len(self.world.runs)
-        decision = Decision(approved=approved, principal=found.request.principal)
-        assert self.resumed(self.given(found.request), decision) is None
+        decision = Decision(approved=approved, principal=closed.request.principal)
+        assert self.resume_request(self.identify(closed.request), decision) is None
         assert len(self.world.runs) == before
 
     # What must never be.
@@ -358,27 +358,27 @@ class Approving(RuleBasedStateMachine):
     # Helpers.
 
     def ask(self, request: ApprovalRequest) -> Any:
-        """Whoever is there while a call waits, if anybody is."""
+        """Answer as the person would who is there while a call waits, if there is one."""
         return self.reply
 
     def session(self, name: str) -> Session | None:
         return {"none": None, "own": self.own, "other": Session(id="other")}[name]
 
-    def given(self, request: ApprovalRequest) -> Any:
+    def identify(self, request: ApprovalRequest) -> Any:
         return json.loads(json.dumps(request.to_json())) if self.kind == "sealed" else request.id
 
     def keep(self, result: ToolResult, call: str, session: str) -> None:
         assert result.request is not None
         self.waiting.append(Waiting(result.request, call, session))
 
-    def resumed(self, request: Any, decision: Decision, session: Session | None = None) -> ToolResult | None:
+    def resume_request(self, request: Any, decision: Decision, session: Session | None = None) -> ToolResult | None:
         """The result; None if the answer was not taken."""
         try:
             return self.runner.run(self.dispatcher.resume(request, decision, session=session))
         except ApprovalError:
             return None
 
-    def explained(self, tool: str, arguments: Any, session: Session | None, principal: str | None) -> str:
+    def explain_verdict(self, tool: str, arguments: Any, session: Session | None, principal: str | None) -> str:
         """What `explain` says; the judge does not count it."""
         self.world.is_watching = False
         call = ToolCall(tool, arguments, "explained", session, principal)
@@ -386,25 +386,25 @@ class Approving(RuleBasedStateMachine):
         self.world.is_watching = True
         return verdict.word
 
-    def altered(self, name: str, arguments: dict[str, int]) -> Any:
+    def alter_record(self, name: str, arguments: dict[str, int]) -> Any:
         """Write other arguments into the store's record; what takes that back."""
         if self.kind == "sealed":
             return lambda: None
         if self.kind == "memory":
-            kept = self.memory._records  # noqa: SLF001 -- nobody else can alter it
-            packed = kept[name]
-            kept[name] = PackedRecord(replace(packed.unpack(), arguments=arguments))
-            return lambda: kept.__setitem__(name, packed)
-        return self.written(name, lambda record: {**record, "arguments": arguments})
+            records = self.memory._records  # noqa: SLF001 -- no public door can alter it
+            packed = records[name]
+            records[name] = PackedRecord(replace(packed.unpack(), arguments=arguments))
+            return lambda: records.__setitem__(name, packed)
+        return self.write_record(name, lambda record: {**record, "arguments": arguments})
 
-    def written(self, name: str, change: Any) -> Any:
+    def write_record(self, name: str, change: Any) -> Any:
         connection = sqlite3.connect(self.path)
         with connection:
             row = connection.execute("SELECT record FROM toolkit_approvals WHERE id = ?", (name.encode(),)).fetchone()
             new = json.dumps(change(json.loads(row[0])))
             connection.execute("UPDATE toolkit_approvals SET record = ? WHERE id = ?", (new, name.encode()))
         connection.close()
-        return lambda: self.written(name, lambda _: json.loads(row[0]))
+        return lambda: self.write_record(name, lambda _: json.loads(row[0]))
 
 
 # The modes in which an ask of a hook is settled without a person: it runs, or is denied.

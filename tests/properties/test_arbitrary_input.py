@@ -1,5 +1,5 @@
 """
-Whatever is sent: decoded arguments, or `BadArgs` with something to read.
+Any input gives decoded arguments, or `BadArgs` with something to read.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ _OBJECTS = st.recursive(
 )
 
 
-def built(value: Any) -> Any:
+def build_value(value: Any) -> Any:
     """*value* with the weird objects in place of their names."""
     if isinstance(value, tuple):
         return _WEIRD[value[1]]
     if isinstance(value, list):
-        return [built(each) for each in value]
-    return {key: built(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [build_value(item) for item in value]
+    return {key: build_value(member) for key, member in value.items()} if isinstance(value, dict) else value
 
 
 def is_read_or_refused(case: Case, arguments: Any, validation: Any) -> bool:
@@ -131,7 +131,7 @@ def test_json_is_read_or_refused(case: Case, arguments, validation):
 @given(case=cases(), arguments=_OBJECTS)
 def test_python_objects_are_read_or_refused(case: Case, arguments, validation):
     """No Python object does, however it was built."""
-    assert is_read_or_refused(case, built(arguments), validation)
+    assert is_read_or_refused(case, build_value(arguments), validation)
 
 
 @pytest.mark.parametrize("validation", MODES)

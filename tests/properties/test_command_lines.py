@@ -130,7 +130,7 @@ def test_no_line_that_is_judged_harmless_starts_the_stand_in():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("what", "pattern", "replacement"),
+    ("oversight", "pattern", "replacement"),
     [
         ("words behind a redirection", r"(?<!<)[<>]+ *[\w./]+ .*", ""),
         ("a comment in the middle of a word", r"#.*", ""),
@@ -144,13 +144,13 @@ def test_no_line_that_is_judged_harmless_starts_the_stand_in():
         ("a number in a condition", r"(while|until|if) a=\S+", r"\1 :"),
     ],
 )
-def test_a_reader_that_overlooks_something_is_found_out(what, pattern, replacement):
+def test_a_reader_that_overlooks_something_is_found_out(oversight, pattern, replacement):
     """The fuzzer finds planted disagreements within a short run."""
 
     def judge_badly(line: str) -> bool:
         return is_harmless(re.sub(pattern, replacement, line, flags=re.DOTALL))
 
-    assert fuzz(1, _SHORT, harmless=judge_badly, max_findings=1, batch=60).findings, what
+    assert fuzz(1, _SHORT, harmless=judge_badly, max_findings=1, batch=60).findings, oversight
 
 
 @pytest.mark.long

@@ -1,5 +1,5 @@
 """
-Whatever a model says, the conversation stays one that every provider accepts.
+After any answer of a model, the conversation is one that every provider accepts.
 
 Each call is answered exactly once, right after it, in order; also after pauses, answers, errors and a trip
 through JSON. What goes over the wire is looked at as each provider would.
@@ -96,7 +96,7 @@ OPTIONS = st.fixed_dictionaries(
 ANSWERS = st.lists(st.sampled_from(["approve", "deny", "leave", "grant"]), max_size=12)
 
 
-async def conversed(script, options, answers, prompts) -> list[Run]:
+async def converse(script, options, answers, prompts) -> list[Run]:
     """Every run there was, from prompt to prompt and from pause to pause."""
     agent = Shed().agent(script, **options)
     runs: list[Run] = []
@@ -108,7 +108,7 @@ async def conversed(script, options, answers, prompts) -> list[Run]:
         while run.status == "waiting":
             run = Run.loads(run.dumps())
             decisions = {
-                request.id: made for request in run.requests if (made := decided(next(answers, "deny"), request))
+                request.id: decision for request in run.requests if (decision := decide(next(answers, "deny"), request))
             }
             run = await agent.resume(run, decisions)
             runs.append(run)
@@ -123,7 +123,7 @@ async def conversed(script, options, answers, prompts) -> list[Run]:
     return runs
 
 
-def decided(answer, request):
+def decide(answer, request):
     if answer == "approve":
         return Decision.approve()
     if answer == "grant":
@@ -131,19 +131,19 @@ def decided(answer, request):
     return Decision.deny("no") if answer == "deny" else None
 
 
-def broken_promises(run: Run) -> list[str]:
+def find_broken_promises(run: Run) -> list[str]:
     """What has to be true of every run, and is not."""
     earlier = [
         result for message in run.messages[:-1] if isinstance(message, ToolMessage) for result in message.results
     ]
-    said = [message for message in run.messages if isinstance(message, AssistantMessage)]
-    names = [call.name for message in said for call in message.calls]
+    answers = [message for message in run.messages if isinstance(message, AssistantMessage)]
+    names = [call.name for message in answers for call in message.calls]
     promises = {
         "every call has one result, in order": find_message_flaw(run.messages) is None,
         "a saved run is the same run": Run.loads(run.dumps()) == run,
         "a run that waits has requests": (run.status == "waiting") == bool(run.requests),
         "the model never reads that something waits": all(result.kind != "waiting" for result in earlier),
-        "no message is empty": all(message.text.strip() or message.calls or message.native for message in said),
+        "no message is empty": all(message.text.strip() or message.calls or message.native for message in answers),
         "names can be sent": all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", name) for name in names),
     }
     return [promise for promise, is_kept in promises.items() if not is_kept]
@@ -155,16 +155,16 @@ PROMPTS = st.integers(1, 3).map(lambda count: ["go", "more", "again"][:count])
 
 @given(SCRIPTS, OPTIONS, ANSWERS, PROMPTS)
 def test_every_call_is_answered_once_in_order(script, options, answers, prompts):
-    """After every run, pause and answer, whatever was said."""
-    runs = asyncio.run(conversed(script, options, answers, prompts))
+    """This holds after every run, pause and answer, with any text."""
+    runs = asyncio.run(converse(script, options, answers, prompts))
     assert runs
-    assert [broken_promises(run) for run in runs] == [[] for _ in runs]
+    assert [find_broken_promises(run) for run in runs] == [[] for _ in runs]
 
 
 @given(SCRIPTS, OPTIONS, ANSWERS)
 def test_every_format_takes_the_results(script, options, answers):
     """Eight of them, results of every kind."""
-    run = asyncio.run(conversed(script, options, answers, ["go"]))[-1]
+    run = asyncio.run(converse(script, options, answers, ["go"]))[-1]
     for message in run.messages:
         if isinstance(message, ToolMessage):
             for name in FORMATS:
@@ -178,7 +178,7 @@ def test_every_format_takes_the_results(script, options, answers):
 
 def check_anthropic(body) -> None:
     messages = body["messages"]
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for message, after in zip(messages, [*messages[1:], {"role": "", "content": []}], strict=True):
         blocks = message["content"]
         assert blocks
@@ -190,8 +190,8 @@ def check_anthropic(body) -> None:
         )
         answered = [block["tool_use_id"] for block in after["content"] if block["type"] == "tool_result"]
         assert answered == called
-        assert seen.isdisjoint(called)
-        seen.update(called)
+        assert earlier.isdisjoint(called)
+        earlier.update(called)
 
 
 def check_openai(body) -> None:
@@ -199,7 +199,7 @@ def check_openai(body) -> None:
     for index, message in enumerate(messages):
         called = [call["id"] for call in message.get("tool_calls", ())]
         after = messages[index + 1 : index + 1 + len(called)]
-        assert [each.get("tool_call_id") for each in after] == called
+        assert [reply.get("tool_call_id") for reply in after] == called
         assert all(isinstance(call["function"]["arguments"], str) for call in message.get("tool_calls", ()))
     answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
     assert len(answered) == len(set(answered)) == sum(len(message.get("tool_calls", ())) for message in messages)
@@ -261,13 +261,13 @@ def test_every_provider_is_sent_what_it_accepts(name, script, options, answers, 
     kind, check = PROVIDERS[name]
     bodies: list[dict] = []
 
-    def taken(request: httpx.Request) -> httpx.Response:
+    def accept_request(request: httpx.Request) -> httpx.Response:
         bodies.append(json.loads(request.content))
         return httpx.Response(400, json={"error": {"message": "enough"}})
 
     async def sent() -> None:
-        run = (await conversed(script, options, answers, prompts))[-1]
-        async with httpx.AsyncClient(transport=httpx.MockTransport(taken)) as client:
+        run = (await converse(script, options, answers, prompts))[-1]
+        async with httpx.AsyncClient(transport=httpx.MockTransport(accept_request)) as client:
             provider = kind("some-model", api_key="k", client=client)
             with pytest.raises(ProviderError):
                 await provider.reply(Request(messages=run.messages, catalog=Shed().catalog, session=run.session))

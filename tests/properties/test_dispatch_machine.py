@@ -1,7 +1,7 @@
 """
 Random batches of tools that return, raise, exit, hang, get cancelled and stream, against a simple model.
 
-Whatever happens: one result per call, in order, of the kind the model expects; unsafe calls have
+In every run there is one result per call, in order, of the kind the model expects; unsafe calls have
 no company; destructive ones run at most once; no task, thread or file handle is left behind.
 """
 
@@ -191,8 +191,8 @@ class Meddler:
         return self.batch[number].hooked if isinstance(number, int) else "nothing"
 
     def before(self, call: ToolCall) -> Any:
-        what = self._what(call)
-        if what == "raise before":
+        trick = self._what(call)
+        if trick == "raise before":
             raise ValueError("a hook's mistake")
         arguments = dict(call.arguments)
         call.arguments.clear()
@@ -201,7 +201,7 @@ class Meddler:
             "replace": Replace("instead"),
             "modify": Modify({**arguments, "deed": "return"}),
             "halt": Halt("stop"),
-        }.get(what, Proceed())
+        }.get(trick, Proceed())
 
     async def around(self, call: ToolCall, run: Any) -> ToolResult:
         result = await run()
@@ -213,10 +213,10 @@ class Meddler:
         return result
 
 
-def expected(plan: Plan, halted: bool) -> str:
+def expect_kind(plan: Plan, halted: bool) -> str:
     """The kind of result that a call must have, by the plan alone."""
     kind = _of_tool(plan, halted)
-    # A result that nobody started stands whatever a hook makes of it.
+    # A result without a run stands, with any outcome of a hook.
     return "internal" if plan.hooked == "raise after" and not halted else kind
 
 
@@ -300,11 +300,11 @@ def check(batch: list[Plan], world: World, results: list[ToolResult]) -> None:
 
 def kinds(plan: Plan, number: int, first_halt: int | None, batch: list[Plan]) -> set[str]:
     """What may come of a call: one kind, or two if it depends on how quick its neighbours are."""
-    possible = {expected(plan, halted=False)}
+    possible = {expect_kind(plan, halted=False)}
     if first_halt is not None and number > first_halt:
         # A neighbour that may run beside the halting call may have started before it.
         possible.add("halted")
-    if any(each.deed == "hang" for each in batch):
+    if any(call_plan.deed == "hang" for call_plan in batch):
         # A limit of a few milliseconds is a real one: on a busy machine others meet it too.
         ran = plan.hooked not in ("deny", "replace", "halt", "raise before")
         possible |= {"timeout"} if ran else set()
@@ -356,7 +356,7 @@ class DispatchMachine(RuleBasedStateMachine):
         else:
             result = self.loop.run_until_complete(self.dispatcher.call(name, arguments))
         plain = Plan(plan.facts, plan.style, plan.deed, "nothing")
-        assert result.kind == expected(plain, halted=False)
+        assert result.kind == expect_kind(plain, halted=False)
         assert self.world.runs[arguments["number"]] <= most_runs(plan)
 
     @rule(batch=st.lists(plans.filter(lambda plan: plan.deed != "hang"), max_size=5))
@@ -364,15 +364,17 @@ class DispatchMachine(RuleBasedStateMachine):
         """A batch without hooks: every kind is known."""
         calls = [self._next(plan) for plan in batch]
         results = self.loop.run_until_complete(self.dispatcher.call_many(calls))
-        wanted = [expected(Plan(each.facts, each.style, each.deed, "nothing"), halted=False) for each in batch]
-        assert [result.kind for result in results] == wanted
+        expected_kinds = [
+            expect_kind(Plan(plan.facts, plan.style, plan.deed, "nothing"), halted=False) for plan in batch
+        ]
+        assert [result.kind for result in results] == expected_kinds
 
     @rule(batch=st.lists(plans.filter(lambda plan: plan.style in ("async", "stream")), min_size=1, max_size=5))
     def cancel(self, batch: list[Plan]) -> None:
         """A batch that hangs and is cancelled: every child has ended."""
         calls = [self._next(Plan(plan.facts, plan.style, "hang", "nothing")) for plan in batch]
 
-        async def cancelled() -> None:
+        async def cancel_batch() -> None:
             tasks = asyncio.all_tasks()
             task = asyncio.ensure_future(self.dispatcher.call_many(calls))
             for _ in range(4):
@@ -382,7 +384,7 @@ class DispatchMachine(RuleBasedStateMachine):
                 await task
             assert asyncio.all_tasks() == tasks
 
-        self.loop.run_until_complete(cancelled())
+        self.loop.run_until_complete(cancel_batch())
 
     @rule()
     def unknown(self) -> None:
@@ -395,8 +397,8 @@ class DispatchMachine(RuleBasedStateMachine):
         self.catalog.add(build(self.world), replace=True)
 
     @invariant()
-    def nobody_is_inside(self) -> None:
-        """Between two steps nothing runs, and nobody had company that must not."""
+    def no_call_is_inside(self) -> None:
+        """Between two steps no call runs, and no call ran beside one that must run alone."""
         if hasattr(self, "world"):
             assert +self.world.inside == Counter()
             assert self.world.trespasses == []

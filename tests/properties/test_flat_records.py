@@ -1,5 +1,5 @@
 """
-Whatever the record: a flat call and a nested call give the function the same.
+For every record, a flat call and a nested call give the function the same.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class FlatCase(NamedTuple):
 def attrs_classes(draw: Any) -> Typed:
     names = [name.strip("_") for name in NAMES if name != "self"]  # attrs calls the object so
     fields = draw(st.dictionaries(st.sampled_from(names), st.sampled_from(SCALARS), max_size=4))
-    made = attrs.make_class("Attributed", {name: attrs.field(type=each.hint) for name, each in fields.items()})
-    values = st.fixed_dictionaries({name: each.values for name, each in fields.items()})
-    return Typed(made, values.map(lambda given: made(**given)), frozenset({"object"}))
+    attrs_class = attrs.make_class("Attributed", {name: attrs.field(type=field.hint) for name, field in fields.items()})
+    values = st.fixed_dictionaries({name: field.values for name, field in fields.items()})
+    return Typed(attrs_class, values.map(lambda members: attrs_class(**members)), frozenset({"object"}))
 
 
 @functools.cache

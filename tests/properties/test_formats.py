@@ -41,9 +41,9 @@ FEW = settings(max_examples=max(3, settings.default.max_examples // 4))
 DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI}
 
 
-def written(schema: dict[str, Any]) -> Tool:
+def build_tool(schema: dict[str, Any]) -> Tool:
     """A tool with a hand-written schema."""
-    return Tool.from_schema("written.tool", "Made of keywords.", schema, lambda given: given)
+    return Tool.from_schema("written.tool", "Made of keywords.", schema, lambda arguments: arguments)
 
 
 def parts(schema: Any) -> list[dict[str, Any]]:
@@ -52,35 +52,35 @@ def parts(schema: Any) -> list[dict[str, Any]]:
         return []
     inner = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
     inner += [schema.get("items"), schema.get("additionalProperties"), *schema.get("prefixItems", ())]
-    return [schema, *(part for each in inner for part in parts(each))]
+    return [schema, *(part for inner_schema in inner for part in parts(inner_schema))]
 
 
-def filled(value: Any, schema: Any, whole: dict[str, Any]) -> Any:
+def fill_nulls(value: Any, schema: Any, whole: dict[str, Any]) -> Any:
     """*value* as a model has to send it where every property is required: null for what was left out."""
     if not isinstance(schema, dict):
         return value
     if "$ref" in schema:
-        return filled(value, whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
+        return fill_nulls(value, whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
     for member in schema.get("anyOf", ()):
-        made = filled(value, member, whole)
-        if Draft202012Validator({**member, "$defs": whole.get("$defs", {})}).is_valid(made):
-            return made
+        candidate = fill_nulls(value, member, whole)
+        if Draft202012Validator({**member, "$defs": whole.get("$defs", {})}).is_valid(candidate):
+            return candidate
     if isinstance(value, dict) and "properties" in schema:
         properties = schema["properties"]
         return {
             **dict.fromkeys(properties),
-            **{name: filled(each, properties.get(name), whole) for name, each in value.items()},
+            **{name: fill_nulls(member_value, properties.get(name), whole) for name, member_value in value.items()},
         }
     if isinstance(value, list) and "items" in schema:
-        return [filled(each, schema["items"], whole) for each in value]
+        return [fill_nulls(item, schema["items"], whole) for item in value]
     return value
 
 
 def without_nulls(value: Any) -> Any:
     """*value* without the nulls in objects, wherever they come from."""
     if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {key: without_nulls(member) for key, member in value.items() if member is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.one_case_in(3)
@@ -89,8 +89,8 @@ def without_nulls(value: Any) -> Any:
 @pytest.mark.parametrize("name", sdks.FORMATS)
 @given(schema=schemas())
 def test_any_schema_is_sent_as_the_sdk_knows_it(name, strict, schema):
-    """Whatever somebody wrote, the SDK's types lose nothing of what is sent."""
-    definitions = made(name, Catalog(written(schema)), strict=strict)
+    """With any schema of an author, the SDK's types lose nothing of what is sent."""
+    definitions = made(name, Catalog(build_tool(schema)), strict=strict)
     assert sdks.tools(name, definitions) == sdks.plain(definitions)
 
 
@@ -98,11 +98,11 @@ def test_any_schema_is_sent_as_the_sdk_knows_it(name, strict, schema):
 @given(schema=schemas())
 def test_only_what_the_subset_has_is_sent(name, schema):
     """No keyword that the provider refuses is left in a rewritten schema, and what is left is a schema."""
-    found = rewrite_schema(schema, DIALECTS[name])
-    Draft202012Validator.check_schema(found.schema)
-    assert all(ALLOWED[name].issuperset(part) for part in parts(found.schema))
-    if name != "gemini" and not found.obstacles:
-        objects = [part for part in parts(found.schema) if "properties" in part]
+    rewritten = rewrite_schema(schema, DIALECTS[name])
+    Draft202012Validator.check_schema(rewritten.schema)
+    assert all(ALLOWED[name].issuperset(part) for part in parts(rewritten.schema))
+    if name != "gemini" and not rewritten.obstacles:
+        objects = [part for part in parts(rewritten.schema) if "properties" in part]
         assert all(part["additionalProperties"] is False for part in objects)
         assert name == "anthropic" or all(part["required"] == list(part["properties"]) for part in objects)
 
@@ -121,26 +121,26 @@ def test_what_fits_the_tool_fits_what_gemini_is_told(schema, arguments):
 def test_what_fits_the_tool_can_be_said_strictly(case: Case, dialect: Dialect):
     """Arguments of any signature fit the strict schema, and come back from it as they were meant."""
     tool = case.tool
-    found = rewrite_schema(tool.schema, dialect)
-    assume(not found.obstacles)
+    rewritten = rewrite_schema(tool.schema, dialect)
+    assume(not rewritten.obstacles)
     # Of a tuple the subset does not say which item is which, so what is left out of one cannot be filled in here.
     assume(not dialect.all_required or not any("prefixItems" in part for part in iter_mappings(tool.schema)))
     encoded = tool.encode(case.arguments)
-    sent = filled(encoded, found.schema, found.schema) if dialect.all_required else encoded
-    assert reference(found.schema, sent) is not False
-    meant = remove_forced_nulls(sent, tool)
-    assert tool.about.checker.validator.is_valid(meant)
-    assert without_nulls(meant) == without_nulls(encoded)
+    sent = fill_nulls(encoded, rewritten.schema, rewritten.schema) if dialect.all_required else encoded
+    assert reference(rewritten.schema, sent) is not False
+    received = remove_forced_nulls(sent, tool)
+    assert tool.about.checker.validator.is_valid(received)
+    assert without_nulls(received) == without_nulls(encoded)
 
 
 @given(schema=schemas(), arguments=json_objects())
 def test_arguments_that_fit_are_never_changed(schema, arguments):
     """Only what the check would refuse is mended, and mending takes nulls out and nothing else."""
-    tool = written(schema)
-    meant = remove_forced_nulls(arguments, tool)
+    tool = build_tool(schema)
+    received = remove_forced_nulls(arguments, tool)
     if reference(schema, arguments):
-        assert meant is arguments
-    assert without_nulls(meant) == without_nulls(arguments)
+        assert received is arguments
+    assert without_nulls(received) == without_nulls(arguments)
 
 
 @pytest.mark.one_case_in(3)
@@ -172,10 +172,10 @@ def test_a_call_comes_back_as_it_was_made(name, case: Case):
         ),
     )
 )
-def test_whatever_comes_is_read_or_refused_in_words(name, response):
+def test_any_response_is_read_or_refused_in_words(name, response):
     """No response makes reading fail otherwise than by saying that it is none."""
     try:
-        calls = module(name).calls(response, Catalog(written({"type": "object"})))
+        calls = module(name).calls(response, Catalog(build_tool({"type": "object"})))
     except ProviderError:
         return
     assert all(isinstance(call, ToolCall) and isinstance(call.name, str) for call in calls)

@@ -146,17 +146,17 @@ class Recorder:
 
 @dataclass
 class Hook:
-    said: Any
+    outcome: Any
 
     def before(self, call: ToolCall) -> Any:
-        return self.said
+        return self.outcome
 
 
 @dataclass
 class Case:
     """One tool, one policy, one conversation."""
 
-    made: Made
+    tool_facts: Made
     mode: Any
     rules: list[str]
     grants: list[tuple[str, str, bool]]
@@ -167,10 +167,10 @@ class Case:
     def __post_init__(self) -> None:
         self.ran: list[dict[str, Any]] = []
         self.session = Session()
-        catalog: Any = Catalog(self.made.tool(self.ran))
-        if self.made.prefixed:
+        catalog: Any = Catalog(self.tool_facts.tool(self.ran))
+        if self.tool_facts.prefixed:
             catalog = catalog.prefixed("my_")
-        self.tool = catalog[self.made.name()]
+        self.tool = catalog[self.tool_facts.name()]
         self.names = catalog.table.names_of(self.tool)
         self.permissions = Permissions(self.mode, self.rules)
         self.permissions.set_mode(self.own_mode, session=self.session)
@@ -180,15 +180,15 @@ class Case:
             target = "" if scope == "tool" else f"{self.safety.root}/{folder}".replace("//", "/").rstrip("/")
             identity = identity_of(self.tool) if is_ours else "0" * 64
             self.permissions.grant(self.session, Grant(tool=identity, scope=scope, target=target))  # type: ignore[arg-type]
-        chain = [Hook(each) for each in self.hooks]
+        chain = [Hook(outcome) for outcome in self.hooks]
         self.dispatcher = Dispatcher(catalog, permissions=judges, safety=self.safety, hooks=chain)
 
     async def word(self, sent: dict[str, Any]) -> str:
-        verdict = await self.dispatcher.explain(self.made.name(), sent, session=self.session)
+        verdict = await self.dispatcher.explain(self.tool_facts.name(), sent, session=self.session)
         return verdict.word
 
-    async def called(self, sent: dict[str, Any]) -> str:
-        result = await self.dispatcher.call(self.made.name(), sent, session=self.session)
+    async def call(self, sent: dict[str, Any]) -> str:
+        result = await self.dispatcher.call(self.tool_facts.name(), sent, session=self.session)
         assert result.kind in KINDS, result.text
         return KINDS[result.kind]
 
@@ -201,8 +201,8 @@ hooked = st.builds(Case, tools, modes, rules, grants, own_modes, hooks, st.build
 @given(hooked, arguments)
 def test_what_ran_was_judged_as_it_ran(case, sent):
     """The tool saw exactly the arguments that the last verdict allowed; without one it was not reached."""
-    word = asyncio.run(case.called(sent))
-    is_replaced = any(isinstance(each, Replace) for each in case.hooks)
+    word = asyncio.run(case.call(sent))
+    is_replaced = any(isinstance(outcome, Replace) for outcome in case.hooks)
     if word == "allow":
         assert len(case.recorder.seen) == 1
         assert case.ran == ([] if is_replaced else case.recorder.seen)
@@ -212,20 +212,20 @@ def test_what_ran_was_judged_as_it_ran(case, sent):
 
 @given(hooked, arguments)
 def test_what_is_denied_for_its_final_arguments_never_runs(case, sent):
-    """Whatever hooks did on the way: the verdict is that of a plain call with the arguments they left."""
+    """After any hooks, the verdict is that of a plain call with the arguments they left."""
     final = sent
-    for each in case.hooks:
-        if isinstance(each, (Deny, Replace)):
+    for outcome in case.hooks:
+        if isinstance(outcome, (Deny, Replace)):
             break
-        if isinstance(each, Modify):
-            final = dict(each.arguments)
-    plain = Case(case.made, case.mode, case.rules, case.grants, case.own_mode)
+        if isinstance(outcome, Modify):
+            final = dict(outcome.arguments)
+    plain = Case(case.tool_facts, case.mode, case.rules, case.grants, case.own_mode)
     expected = asyncio.run(plain.word(final))
-    word = asyncio.run(case.called(sent))
+    word = asyncio.run(case.call(sent))
     assert ORDER.index(word) >= ORDER.index(expected)
-    if not any(isinstance(each, (Deny, Ask)) for each in case.hooks):
+    if not any(isinstance(outcome, (Deny, Ask)) for outcome in case.hooks):
         # What a hook replaced cannot wait for a person: approved later, the tool itself would run.
-        is_replaced = any(isinstance(each, Replace) for each in case.hooks)
+        is_replaced = any(isinstance(outcome, Replace) for outcome in case.hooks)
         assert word == ("deny" if is_replaced and expected == "ask" else expected)
 
 
@@ -236,39 +236,39 @@ def test_what_is_explained_is_what_happens(case, sent):
     async def both():
         words = [await case.word(sent)]
         assert case.ran == []
-        words += [await case.called(sent), await case.called(sent), await case.word(sent)]
+        words += [await case.call(sent), await case.call(sent), await case.word(sent)]
         return words
 
-    said, first, second, again = asyncio.run(both())
-    assert said == first == second == again
-    assert len(case.ran) == (2 if said == "allow" else 0)
+    explained, first, second, again = asyncio.run(both())
+    assert explained == first == second == again
+    assert len(case.ran) == (2 if explained == "allow" else 0)
 
 
 @given(cases, arguments, subjects, st.integers(0, 4))
 def test_a_deny_more_never_lets_more_run(case, sent, subject, at):
     """Wherever it stands among the rules."""
     stricter = [*case.rules[:at], f"deny {subject}", *case.rules[at:]]
-    other = Case(case.made, case.mode, stricter, case.grants, case.own_mode)
-    before, after = asyncio.run(case.called(sent)), asyncio.run(other.called(sent))
+    other = Case(case.tool_facts, case.mode, stricter, case.grants, case.own_mode)
+    before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
     assert ORDER.index(after) >= ORDER.index(before)
     assert after in (before, "deny")
 
 
 @given(cases, arguments, subjects, st.integers(0, 4))
 def test_an_ask_more_never_lets_more_run(case, sent, subject, at):
-    """It may only ask where nothing was asked, or be denied where nobody may be."""
+    """It may only ask where no ask was, or be denied where the mode does not ask."""
     stricter = [*case.rules[:at], f"ask {subject}", *case.rules[at:]]
-    other = Case(case.made, case.mode, stricter, case.grants, case.own_mode)
-    before, after = asyncio.run(case.called(sent)), asyncio.run(other.called(sent))
+    other = Case(case.tool_facts, case.mode, stricter, case.grants, case.own_mode)
+    before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
     assert ORDER.index(after) >= ORDER.index(before)
 
 
 @given(cases, arguments, subjects, st.integers(0, 4))
 def test_an_allow_more_never_changes_a_deny(case, sent, subject, at):
-    """Except that of a mode in which nobody may be asked; and it never makes anything stricter."""
+    """The exception is a mode that does not ask; and it never makes anything stricter."""
     looser = [*case.rules[:at], f"allow {subject}", *case.rules[at:]]
-    other = Case(case.made, case.mode, looser, case.grants, case.own_mode)
-    before, after = asyncio.run(case.called(sent)), asyncio.run(other.called(sent))
+    other = Case(case.tool_facts, case.mode, looser, case.grants, case.own_mode)
+    before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
     assert ORDER.index(after) <= ORDER.index(before)
     mode = case.own_mode or case.mode
     if before == "deny" and mode != "deny_unlisted":
@@ -277,9 +277,9 @@ def test_an_allow_more_never_changes_a_deny(case, sent, subject, at):
 
 @given(cases, arguments, st.tuples(st.sampled_from(["tool", "folder"]), st.just("/"), st.just(True)))
 def test_a_grant_more_never_changes_a_deny(case, sent, grant):
-    """Except where it only was one because nobody may be asked."""
-    other = Case(case.made, case.mode, case.rules, [*case.grants, grant], case.own_mode)
-    before, after = asyncio.run(case.called(sent)), asyncio.run(other.called(sent))
+    """The exception is a deny in place of an ask, in a mode that does not ask."""
+    other = Case(case.tool_facts, case.mode, case.rules, [*case.grants, grant], case.own_mode)
+    before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
     assert ORDER.index(after) <= ORDER.index(before)
     if before == "deny" and (case.own_mode or case.mode) != "deny_unlisted":
         assert after == "deny"
@@ -300,14 +300,16 @@ def test_stricter_facts_never_loosen(case, sent, fact, data):
     One exception: a tool that is declared read-only, and says that it is about to write, contradicts itself and is
     denied in every mode. Stating that it writes takes the contradiction away, and the deny with it.
     """
-    if case.made.facts == "reads" and case.made.touches == "writes":
-        assert asyncio.run(case.called(sent)) == "deny"
+    if case.tool_facts.facts == "reads" and case.tool_facts.touches == "writes":
+        assert asyncio.run(case.call(sent)) == "deny"
         if fact == "facts":
             return
-    choices = STRICTER[fact][getattr(case.made, fact)]
-    stated = {**case.made.__dict__, fact: data.draw(st.sampled_from(choices))} if choices else case.made.__dict__
+    choices = STRICTER[fact][getattr(case.tool_facts, fact)]
+    stated = (
+        {**case.tool_facts.__dict__, fact: data.draw(st.sampled_from(choices))} if choices else case.tool_facts.__dict__
+    )
     other = Case(Made(**stated), case.mode, case.rules, case.grants, case.own_mode)
-    before, after = asyncio.run(case.called(sent)), asyncio.run(other.called(sent))
+    before, after = asyncio.run(case.call(sent)), asyncio.run(other.call(sent))
     assert ORDER.index(after) >= ORDER.index(before)
 
 

@@ -125,9 +125,9 @@ def snapshot(folder):
     }
 
 
-def random_path(draw, root, known):
+def random_path(draw, root, paths):
     """A path that may lead anywhere by now: mostly one that led to a file when the tree was planted."""
-    names = draw.choice(known).split("/")
+    names = draw.choice(paths).split("/")
     if draw.random() < 0.3:
         names = [draw.choice((*NAMES, KEPT)) for _ in range(draw.randrange(1, 5))]
     if draw.random() < 0.05:
@@ -136,9 +136,9 @@ def random_path(draw, root, known):
     return f"{root}/{path}" if draw.random() < 0.1 else path
 
 
-def random_call(draw, root, known, number):
+def random_call(draw, root, paths, number):
     """A tool, and what a model might send it."""
-    path = random_path(draw, root, known)
+    path = random_path(draw, root, paths)
     name = draw.choices(["read", "write", "edit", "glob", "grep"], [10, 6, 4, 1, 1])[0]
     old, new = draw.sample(WORDS, 2)
     match name:
@@ -155,7 +155,7 @@ def random_call(draw, root, known, number):
 
 
 def tools_in(workspace):
-    """The tools of *workspace*, asked of nobody."""
+    """Return the tools of *workspace*, which ask for no approval."""
     catalog = Catalog(
         read_for(workspace),
         write_for(workspace),
@@ -167,14 +167,14 @@ def tools_in(workspace):
 
 
 def files_in(root):
-    """The files of a tree that nobody moves yet, by their paths from *root*."""
+    """Return the files of a tree that is not moved yet, by their paths from *root*."""
     return sorted(str(path.relative_to(root)) for path in root.rglob("*.txt") if not path.is_symlink())
 
 
 def by_hand(tool, arguments, session):
-    """How a call of the function itself ends, and what it says; nobody has judged the path before."""
+    """Return how a call of the function itself ends, and what it says; the path was not judged before."""
     if "edits" in arguments:
-        arguments = {**arguments, "edits": [Edit(**each) for each in arguments["edits"]]}
+        arguments = {**arguments, "edits": [Edit(**edit) for edit in arguments["edits"]]}
     try:
         context = Context(facts=tool.facts, call=ToolCall(tool.name, session=session))
         return "ok", repr(tool.function(**arguments, context=context))
@@ -182,22 +182,22 @@ def by_hand(tool, arguments, session):
         return "safety" if isinstance(error, Safety) else "failed", str(error)
 
 
-async def raced(dispatcher, root, known, draw, count):
+async def race_calls(dispatcher, root, paths, draw, count):
     """Call tools *count* times; how they ended, by tool and kind, and every answer that tells of the outside."""
     ends, leaks = Counter(), []
     session = Session()
     for number in range(count):
         if number % 50 == 0:
             session = Session()  # a new one has read nothing, so that it may write
-        name, arguments = random_call(draw, root, known, number)
+        name, arguments = random_call(draw, root, paths, number)
         if number % 10:
-            kind, said = by_hand(dispatcher.catalog[name], arguments, session)
+            kind, reply = by_hand(dispatcher.catalog[name], arguments, session)
         else:
             result = await dispatcher.call(name, arguments, session=session)
-            kind, said = result.kind, repr(result.to_json())
+            kind, reply = result.kind, repr(result.to_json())
         ends[name, kind] += 1
-        if any(each in said for each in (MARKER, SECRET, ONLY_OUTSIDE)):
-            leaks.append((name, arguments, said))
+        if any(text in reply for text in (MARKER, SECRET, ONLY_OUTSIDE)):
+            leaks.append((name, arguments, reply))
     return ends, leaks
 
 
@@ -213,9 +213,9 @@ async def find_crossings(stage, way, seed, *, calls):
     root, outside = stage(seed)
     before = snapshot(outside), snapshot(root / KEPT)
     workspace = Workspace(root, read_only=[root / KEPT], way=way)
-    known = files_in(root)
+    paths = files_in(root)
     with moving(root, outside, seed) as moves:
-        ends, leaks = await raced(tools_in(workspace), root, known, random.Random(seed), calls)
+        ends, leaks = await race_calls(tools_in(workspace), root, paths, random.Random(seed), calls)
     after = snapshot(outside), snapshot(root / KEPT)
     changes = [
         path for old, new in zip(before, after, strict=True) for path in old | new if old.get(path) != new.get(path)
@@ -231,7 +231,7 @@ async def find_crossings(stage, way, seed, *, calls):
 
 
 class Careless(Workspace):
-    """Resolves a path, looks whether that is inside, and opens the path then: what everybody writes first."""
+    """Resolve a path, look whether that is inside, and open the path then, as a first attempt is usually written."""
 
     def _inside(self, path):
         whole = os.path.join(self.root, path)
@@ -241,15 +241,15 @@ class Careless(Workspace):
         return whole
 
     def open(self, path):
-        with _told():
+        with read_report():
             return open(self._inside(path), "rb")
 
     def read(self, path, *, max_bytes=None):
-        with _told(), open(self._inside(path), "rb") as file:
+        with read_report(), open(self._inside(path), "rb") as file:
             return file.read()
 
     def write(self, path, data, *, expected=...):
-        with _told(), open(self._inside(path), "r+b") as file:
+        with read_report(), open(self._inside(path), "r+b") as file:
             old = file.read()
             file.seek(0)
             file.write(data)
@@ -257,7 +257,7 @@ class Careless(Workspace):
 
 
 @contextlib.contextmanager
-def _told():
+def read_report():
     try:
         yield
     except OSError as error:
@@ -268,12 +268,12 @@ def _told():
 async def test_the_race_is_real(stage):
     """With a workspace that resolves and then opens, answers leak and the outside is changed: the test can fail."""
     root, outside = stage(0)
-    before, known = snapshot(outside), files_in(root)
+    before, paths = snapshot(outside), files_in(root)
     dispatcher, draw = tools_in(Careless(root, read_only=[root / KEPT])), random.Random(0)
     has_leaked = is_changed = False
     with moving(root, outside, 0):
         for _ in range(40):
-            _, leaks = await raced(dispatcher, root, known, draw, 500)
+            _, leaks = await race_calls(dispatcher, root, paths, draw, 500)
             has_leaked = has_leaked or bool(leaks)
             is_changed = is_changed or snapshot(outside) != before
             if has_leaked and is_changed:

@@ -1,5 +1,5 @@
 """
-Whatever came and went, an index answers as one made of what is there; and spelling agrees with counting edits.
+After any additions and removals, an index answers as one made of what is there; and spelling agrees with counting edits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STEPS = st.lists(st.one_of(DOCUMENTS, NAMES, TEXTS.map(lambda text: (text,))), m
 
 @given(STEPS, st.lists(TEXTS, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_an_index_answers_as_one_made_anew(steps, queries, random):
-    """After any adds, replacements, removals and searches, in whatever order the new one is made."""
+    """This holds after any adds, replacements, removals and searches, in every order of the new one."""
     index, there = Index(), {}
     for step in steps:
         if isinstance(step, Document):
@@ -65,13 +65,13 @@ def test_an_index_answers_as_one_made_anew(steps, queries, random):
 
 
 @given(st.lists(DOCUMENTS, max_size=8), TEXTS, st.sets(NAMES), st.integers(1, 5))
-def test_keeping_is_filtering(documents, query, shown, limit):
+def test_keeping_is_filtering(documents, query, names, limit):
     """What may be shown comes in the order in which it would come among all, and nothing else comes."""
     index = Index(documents)
-    everything = [hit.name for hit in index.search(query, 100) if hit.name in shown]
-    kept = [hit.name for hit in index.search(query, limit, predicate=shown.__contains__)]
-    assert kept[: len(everything)] == everything[:limit]
-    assert set(kept) <= shown
+    everything = [hit.name for hit in index.search(query, 100) if hit.name in names]
+    hits = [hit.name for hit in index.search(query, limit, predicate=names.__contains__)]
+    assert hits[: len(everything)] == everything[:limit]
+    assert set(hits) <= names
 
 
 @given(st.lists(DOCUMENTS, max_size=8), TEXTS)
@@ -104,10 +104,10 @@ LETTERS = st.text("abc", min_size=4, max_size=11)
 
 
 @given(st.sets(LETTERS, max_size=12), LETTERS)
-def test_spelling_finds_what_comparing_with_every_word_finds(known, word):
+def test_spelling_finds_what_comparing_with_every_word_finds(words, word):
     """The table leaves out no word that is near enough, and adds none."""
 
-    def allowed(other):
+    def max_edits(other):
         return (
             2
             if len(word) >= MIN_LETTERS_FOR_TWO_EDITS
@@ -116,36 +116,36 @@ def test_spelling_finds_what_comparing_with_every_word_finds(known, word):
             else 1
         )
 
-    edits = {other: distance(word, other, 2) for other in known if distance(word, other, 2) <= allowed(other)}
+    edits = {other: distance(word, other, 2) for other in words if distance(word, other, 2) <= max_edits(other)}
     fewest = min(edits.values(), default=0)
-    assert sorted(Spelling(known).nearest(word)[1]) == sorted(other for other in edits if edits[other] == fewest)
+    assert sorted(Spelling(words).nearest(word)[1]) == sorted(other for other in edits if edits[other] == fewest)
 
 
-def aligned(one, other):
+def count_edits(word, other):
     """The optimal string alignment distance, by its definition."""
     table = {(0, column): column for column in range(len(other) + 1)}
-    for row in range(1, len(one) + 1):
+    for row in range(1, len(word) + 1):
         table[row, 0] = row
         for column in range(1, len(other) + 1):
-            differs = one[row - 1] != other[column - 1]
+            differs = word[row - 1] != other[column - 1]
             ways = [table[row - 1, column] + 1, table[row, column - 1] + 1, table[row - 1, column - 1] + differs]
-            if row > 1 and column > 1 and one[row - 2 : row] == other[column - 2 : column][::-1]:
+            if row > 1 and column > 1 and word[row - 2 : row] == other[column - 2 : column][::-1]:
                 ways.append(table[row - 2, column - 2] + 1)
             table[row, column] = min(ways)
-    return table[len(one), len(other)]
+    return table[len(word), len(other)]
 
 
 @given(st.text("abc", max_size=9), st.text("abc", max_size=9), st.integers(0, 3))
-def test_distance_is_that_of_the_best_alignment(one, other, most):
+def test_distance_is_that_of_the_best_alignment(word, other, most):
     """Trying edits where two words differ finds as few as aligning them in every way."""
-    assert distance(one, other, most) == min(aligned(one, other), most + 1)
+    assert distance(word, other, most) == min(count_edits(word, other), most + 1)
 
 
 @given(LETTERS, LETTERS)
-def test_distance_is_symmetric_and_zero_only_for_equals(one, other):
+def test_distance_is_symmetric_and_zero_only_for_equals(word, other):
     """It does not matter which of two words is the misspelt one."""
-    assert distance(one, other, 3) == distance(other, one, 3)
-    assert (distance(one, other, 3) == 0) == (one == other)
+    assert distance(word, other, 3) == distance(other, word, 3)
+    assert (distance(word, other, 3) == 0) == (word == other)
 
 
 @given(st.text())
@@ -157,5 +157,5 @@ def test_folding_and_spelling_a_name_twice_changes_nothing(text):
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz", max_size=12))
 def test_a_stem_is_never_empty(word):
-    """Whatever is cut off, something is left to compare."""
+    """Something is left to compare after every cut."""
     assert bool(stem(word)) == bool(word)

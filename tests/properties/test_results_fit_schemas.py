@@ -95,7 +95,7 @@ def check_result(value: Any, plan: CallPlan) -> ToolResult:
 
 @given(data=st.data(), case=typed())
 def test_a_value_of_the_annotated_type_is_given_and_fits(data: Any, case: Typed):
-    """Whatever the annotation says, if the tool keeps to it, the result is ok and fits the schema."""
+    """With any annotation that the tool keeps to, the result is ok and fits the schema."""
     result = check_result(data.draw(case.values), plan_for(case.hint))
     assert result.kind == "ok", result.text
 

@@ -1,5 +1,5 @@
 """
-Whatever the signature: values encode, validate, and come back.
+For every signature, values encode, validate, and come back.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ def test_the_function_gets_what_was_sent(case: Case):
     flat = {}
     for name, value in received.items():
         flat.update(value if name not in decoded else {name: value})
-    assert {name: list(each) if isinstance(each, tuple) else each for name, each in flat.items()} == {
-        name: list(each) if isinstance(each, tuple) else each for name, each in decoded.items()
+    assert {name: list(item) if isinstance(item, tuple) else item for name, item in flat.items()} == {
+        name: list(item) if isinstance(item, tuple) else item for name, item in decoded.items()
     }

@@ -258,7 +258,7 @@ def test_every_predicate_has_a_case(entry):
     """A new rule with a predicate needs a hint in `FURTHER_HINTS`."""
     recognises, _ = entry
     if recognises(MissingName.create("Lost", "its module cannot be imported")):
-        return  # a name that is refused, whatever it stands for
+        return  # a name that is refused in every meaning
     assert any(map(recognises, FURTHER_HINTS))
 
 

@@ -1,5 +1,5 @@
 """
-Whatever the schema: what is drawn for it fits, what is drawn against it does not, as plain jsonschema judges.
+For every schema: what is drawn for it fits, what is drawn against it does not, as plain jsonschema judges.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def strategy_for(schema: Any) -> Any:
 @_MANY
 @given(schema=schemas(), data=st.data())
 def test_what_is_drawn_for_a_schema_fits_it(schema, data):
-    """Every value, whatever keywords the schema is made of."""
+    """This holds for every value, and for every keyword of a schema."""
     value = data.draw(strategy_for(schema))
     assert verdict(schema, value) is not False
 
@@ -64,14 +64,14 @@ def test_nothing_fits_a_schema_for_which_nothing_is_drawn(schema, candidates):
     if refusal is not None:
         assert refusal.keyword
         assert refusal.place.startswith("#")
-        assert not any(verdict(schema, each) for each in [*candidates, {}])
+        assert not any(verdict(schema, candidate) for candidate in [*candidates, {}])
 
 
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 @given(case=cases(), data=st.data())
 @pytest.mark.long
 def test_what_is_drawn_for_a_tool_is_accepted(case: Case, validation, data):
-    """Whatever types its parameters have: it fits the schema, and can be decoded."""
+    """With parameters of any types, it fits the schema and can be decoded."""
     drawn = data.draw(arguments(case.tool))
     assert verdict(case.tool.schema, drawn)
     case.tool.check(drawn, validation=validation)

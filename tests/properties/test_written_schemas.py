@@ -113,7 +113,7 @@ def reference(schema: Any, arguments: Any) -> bool | None:
 @given(schema=schemas(), arguments=json_objects())
 def test_written_schemas_get_one_verdict(schema, arguments):
     """Fast, judged and plain jsonschema agree about any schema and any object."""
-    tool = Tool.from_schema("written", "Made of keywords.", schema, lambda given: given)
+    tool = Tool.from_schema("written", "Made of keywords.", schema, lambda call_arguments: call_arguments)
     allowed = reference(schema, arguments)
     for validation in ("fast", "jsonschema"):
         try:
@@ -126,7 +126,7 @@ def test_written_schemas_get_one_verdict(schema, arguments):
 @pytest.mark.parametrize("validation", ["fast", "jsonschema"])
 @given(schema=_schema(True), arguments=json_objects())
 def test_a_written_schema_is_enforced_beside_the_signature(schema, arguments, validation):
-    """`schema=` on a function refuses what it refuses, whatever the annotations would take."""
+    """`schema=` on a function refuses what it refuses, also if the annotations would take it."""
 
     def takes(**anything: Any) -> None:
         """Take anything."""

@@ -97,12 +97,14 @@ _JSON_KIND = {str: "string", int: "integer", float: "number", bool: "boolean", t
 
 
 def _kinds_of(constants: Any) -> frozenset[str]:
-    kinds = {_JSON_KIND[type(each)] for each in constants}
+    kinds = {_JSON_KIND[type(constant)] for constant in constants}
     return frozenset(kinds | ({"integer"} if "number" in kinds else set()))
 
 
 def _few_of(pool: list[Any], most: int) -> st.SearchStrategy[list[Any]]:
-    return st.lists(st.sampled_from(pool), min_size=1, max_size=most, unique_by=lambda each: (type(each), each))
+    return st.lists(
+        st.sampled_from(pool), min_size=1, max_size=most, unique_by=lambda constant: (type(constant), constant)
+    )
 
 
 _FEW_CONSTANTS = _few_of(_CONSTANTS, 5)
@@ -129,12 +131,14 @@ _ENUMS = st.sampled_from(
 def enums(draw: Any) -> Typed:
     base, few = draw(_ENUMS)
     chosen = draw(few)
-    made = base("Choice", [(f"M{index}", each) for index, each in enumerate(chosen)])
-    members = list(made) or list(made.__members__.values())
-    if issubclass(made, enum.Flag):
-        combined = st.sets(st.sampled_from(members)).map(lambda each: functools.reduce(operator.or_, each, made(0)))
-        return Typed(made, combined, frozenset({"integer"}))
-    return Typed(made, st.sampled_from(members), _kinds_of([each.value for each in members]))
+    enum_type = base("Choice", [(f"M{index}", constant) for index, constant in enumerate(chosen)])
+    members = list(enum_type) or list(enum_type.__members__.values())
+    if issubclass(enum_type, enum.Flag):
+        combined = st.sets(st.sampled_from(members)).map(
+            lambda flags: functools.reduce(operator.or_, flags, enum_type(0))
+        )
+        return Typed(enum_type, combined, frozenset({"integer"}))
+    return Typed(enum_type, st.sampled_from(members), _kinds_of([member.value for member in members]))
 
 
 @st.composite
@@ -149,7 +153,9 @@ def limited(draw: Any) -> Typed:
             [
                 Typed(Annotated[int, at.Ge(low), at.Le(high)], st.integers(low, high), number),
                 Typed(Annotated[int, at.Interval(gt=low - 1, lt=high + 1)], st.integers(low, high), number),
-                Typed(Annotated[int, at.MultipleOf(3)], st.integers().map(lambda each: each * 3), number),
+                Typed(
+                    Annotated[int, at.MultipleOf(3)], st.integers().map(lambda number_drawn: number_drawn * 3), number
+                ),
                 Typed(Annotated[float, at.Ge(low)], st.floats(low, 1e300), number | {"number"}),
                 Typed(Annotated[float, at.Lt(2**53 + 1)], st.floats(-1e300, 2**53), number | {"number"}),
                 Typed(
@@ -181,15 +187,15 @@ def unions(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     members = draw(st.lists(inner, min_size=1, max_size=3))
     if draw(st.booleans()):
         members.append(Typed(None, st.none(), frozenset({"null"})))
-    taken = [kind for member in members for kind in member.kinds]
-    disjoint = len(taken) == len(set(taken))
+    member_kinds = [kind for member in members for kind in member.kinds]
+    disjoint = len(member_kinds) == len(set(member_kinds))
     if not disjoint:
         # A record whose fields all have defaults takes an empty dictionary, and fills them in.
         members = [member for member in members if not member.open] or members[:1]
-    hint = functools.reduce(lambda one, two: Union[one, two], [member.hint for member in members])
+    hint = functools.reduce(lambda left, right: Union[left, right], [member.hint for member in members])
     about = _together(members)
     about["exact"] &= disjoint or len(members) == 1
-    return Typed(hint, st.one_of([member.values for member in members]), frozenset(taken), **about)
+    return Typed(hint, st.one_of([member.values for member in members]), frozenset(member_kinds), **about)
 
 
 @st.composite
@@ -197,18 +203,18 @@ def containers(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     item = draw(inner)
     few = st.lists(item.values, max_size=3)
     array, about = frozenset({"array"}), {"exact": item.exact, "open": item.open}
-    made = [
+    choices = [
         Typed(list[item.hint], few, array, hashable=False, **about),
         Typed(collections.deque[item.hint], few.map(collections.deque), array, hashable=False, **about),
         Typed(tuple[item.hint, ...], few.map(tuple), array, hashable=item.hashable, **about),
         Typed(typing.Sequence[item.hint], few, array, hashable=False, **about),
     ]
     if item.hashable and item.exact:
-        made += [
+        choices += [
             Typed(set[item.hint], few.map(set), array, hashable=False, **about),
             Typed(frozenset[item.hint], few.map(frozenset), array, **about),
         ]
-    return draw(st.sampled_from(made))
+    return draw(st.sampled_from(choices))
 
 
 @st.composite
@@ -218,7 +224,7 @@ def fixed_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     return Typed(hint, st.tuples(*(item.values for item in items)), frozenset({"array"}), **_together(items))
 
 
-_KEYS = st.sampled_from([each for each in SCALARS if each.key]) | enums().filter(lambda each: each.kinds == {"string"})
+_KEYS = st.sampled_from([case for case in SCALARS if case.key]) | enums().filter(lambda case: case.kinds == {"string"})
 _MAPPINGS = st.sampled_from([dict, typing.Mapping, collections.OrderedDict])
 
 
@@ -244,11 +250,11 @@ def _record(
     hint: Any, make: Callable[..., Any], required: dict[str, Typed], optional: dict[str, Typed], **about: Any
 ) -> Typed:
     values = st.fixed_dictionaries(
-        {name: each.values for name, each in required.items()},
-        optional={name: each.values for name, each in optional.items()},
+        {name: field.values for name, field in required.items()},
+        optional={name: field.values for name, field in optional.items()},
     )
     together = _together([*required.values(), *optional.values()])
-    return Typed(hint, values.map(lambda given: make(**given)), frozenset({"object"}), **{**together, **about})
+    return Typed(hint, values.map(lambda members: make(**members)), frozenset({"object"}), **{**together, **about})
 
 
 @st.composite
@@ -256,38 +262,38 @@ def dataclass_types(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     fields = draw(_fields(inner))
     flags = {flag: draw(st.booleans()) for flag in ("frozen", "kw_only", "slots")}
     with_default = draw(st.sets(st.sampled_from(sorted(fields)))) if fields else set()
-    optional = {name: each for name, each in fields.items() if name in with_default}
-    required = {name: each for name, each in fields.items() if name not in with_default}
-    listed: list[Any] = [(name, each.hint) for name, each in required.items()]
-    for name, each in optional.items():
+    optional = {name: field for name, field in fields.items() if name in with_default}
+    required = {name: field for name, field in fields.items() if name not in with_default}
+    listed: list[Any] = [(name, field.hint) for name, field in required.items()]
+    for name, field in optional.items():
         # A factory, because a list as a default is refused by dataclasses.
-        default = draw(each.values)
-        listed.append((name, each.hint, dataclasses.field(default_factory=lambda default=default: default)))
-    made = dataclasses.make_dataclass("Record", listed, **flags)
-    hashable = flags["frozen"] and all(each.hashable for each in fields.values())
-    return _record(made, made, required, optional, hashable=hashable)
+        default = draw(field.values)
+        listed.append((name, field.hint, dataclasses.field(default_factory=lambda default=default: default)))
+    record_type = dataclasses.make_dataclass("Record", listed, **flags)
+    hashable = flags["frozen"] and all(field.hashable for field in fields.values())
+    return _record(record_type, record_type, required, optional, hashable=hashable)
 
 
 @st.composite
 def named_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     fields = draw(_fields(inner, tuple(name for name in NAMES if not name.startswith("_"))))
-    made = NamedTuple("Named", [(name, each.hint) for name, each in fields.items()])
-    return _record(made, lambda **given: made(*(given[name] for name in fields)), fields, {})
+    tuple_type = NamedTuple("Named", [(name, field.hint) for name, field in fields.items()])
+    return _record(tuple_type, lambda **members: tuple_type(*(members[name] for name in fields)), fields, {})
 
 
 @st.composite
 def typed_dicts(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     required, optional = draw(_fields(inner)), draw(_fields(inner))
-    optional = {name: each for name, each in optional.items() if name not in required}
-    hints = {name: each.hint for name, each in required.items()}
-    hints |= {name: NotRequired[each.hint] for name, each in optional.items()}
+    optional = {name: field for name, field in optional.items() if name not in required}
+    hints = {name: field.hint for name, field in required.items()}
+    hints |= {name: NotRequired[field.hint] for name, field in optional.items()}
     return _record(TypedDict("Typed", hints), dict, required, optional, hashable=False)
 
 
 @st.composite
 def recursive_records(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     payload = draw(inner)
-    made = dataclasses.make_dataclass(
+    record_type = dataclasses.make_dataclass(
         "Node",
         [
             ("value", payload.hint),
@@ -295,20 +301,20 @@ def recursive_records(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
             ("below", "list[Node]", dataclasses.field(default_factory=list)),
         ],
     )
-    leaves = st.builds(made, value=payload.values)
+    leaves = st.builds(record_type, value=payload.values)
     values = st.recursive(
         leaves,
-        lambda deeper: st.builds(made, payload.values, st.none() | deeper, st.lists(deeper, max_size=2)),
+        lambda deeper: st.builds(record_type, payload.values, st.none() | deeper, st.lists(deeper, max_size=2)),
         max_leaves=4,
     )
-    return Typed(made, values, frozenset({"object"}), exact=payload.exact, open=payload.open, hashable=False)
+    return Typed(record_type, values, frozenset({"object"}), exact=payload.exact, open=payload.open, hashable=False)
 
 
 @st.composite
 def renamed(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
-    each = draw(inner)
-    hints = [NewType("New", each.hint), Annotated[each.hint, "what it is for"]]
-    return dataclasses.replace(each, hint=draw(st.sampled_from(hints)), key=False)
+    case = draw(inner)
+    hints = [NewType("New", case.hint), Annotated[case.hint, "what it is for"]]
+    return dataclasses.replace(case, hint=draw(st.sampled_from(hints)), key=False)
 
 
 def _deeper(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:

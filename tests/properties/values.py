@@ -48,7 +48,7 @@ def json_objects() -> st.SearchStrategy[dict[str, Any]]:
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     items = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
-    return [path, *(place for key, each in items for place in _places(each, (*path, key)))]
+    return [path, *(place for key, inner in items for place in _places(inner, (*path, key)))]
 
 
 _TWINS = [(1, True), (0, False), (1, 1.0), (5, "5"), (None, "null"), ("", None), ([], {})]
@@ -56,27 +56,27 @@ _TWINS = [(1, True), (0, False), (1, 1.0), (5, "5"), (None, "null"), ("", None),
 
 def _twin(value: Any) -> list[Any]:
     """Values that a careless check would take for *value*."""
-    found: list[Any] = [{"value": value}, [value], str(value)]
+    twins: list[Any] = [{"value": value}, [value], str(value)]
     if isinstance(value, (int, float)) and abs(value) < 2**53:
-        found += [bool(value), float(value), int(value)]
+        twins += [bool(value), float(value), int(value)]
     if isinstance(value, str):
-        found += [value + " ", value.upper(), value.encode().decode("latin-1")]
+        twins += [value + " ", value.upper(), value.encode().decode("latin-1")]
     if isinstance(value, list):
-        found += [value + value, value[:-1], dict(enumerate(map(str, value)))]
+        twins += [value + value, value[:-1], dict(enumerate(map(str, value)))]
     if isinstance(value, dict):
-        found += [list(value), list(value.items())]
-    for one, two in _TWINS:
-        if type(value) is type(one) and value == one:
-            found.append(two)
-        if type(value) is type(two) and value == two:
-            found.append(one)
-    return [_as_json(each) for each in found]
+        twins += [list(value), list(value.items())]
+    for left, right in _TWINS:
+        if type(value) is type(left) and value == left:
+            twins.append(right)
+        if type(value) is type(right) and value == right:
+            twins.append(left)
+    return [_as_json(twin) for twin in twins]
 
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return [_as_json(each) for each in value]
-    return {str(key): _as_json(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_as_json(item) for item in value]
+    return {str(key): _as_json(member) for key, member in value.items()} if isinstance(value, dict) else value
 
 
 _TIMES = st.integers(1, 3)
@@ -93,32 +93,32 @@ def damaged(draw: Any, valid: dict[str, Any]) -> dict[str, Any]:
         for key in path[:-1]:
             holder = holder[key]
         here = holder[path[-1]] if path else value
-        what = draw(_DAMAGE)
-        if what == "add" and isinstance(here, dict):
+        damage = draw(_DAMAGE)
+        if damage == "add" and isinstance(here, dict):
             here[draw(_KEYS)] = draw(json_values())
-        elif what == "add" and isinstance(here, list):
+        elif damage == "add" and isinstance(here, list):
             here.insert(draw(st.integers(0, len(here))), draw(json_values()))
         elif not path:
             value = draw(json_objects())
-        elif what == "drop":
+        elif damage == "drop":
             del holder[path[-1]]
-        elif what == "twin":
+        elif damage == "twin":
             holder[path[-1]] = draw(st.sampled_from(_twin(here)))
         else:
             holder[path[-1]] = draw(json_values())
     return value
 
 
-def same(one: Any, two: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Whether two values are equal and of the same types, all the way down."""
-    if type(one) is not type(two):
+    if type(left) is not type(right):
         return False
-    if dataclasses.is_dataclass(one):
-        return all(same(getattr(one, each.name), getattr(two, each.name)) for each in dataclasses.fields(one))
-    if isinstance(one, (list, tuple, collections.deque)):
-        return len(one) == len(two) and all(map(same, one, two))
-    if isinstance(one, dict):
-        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
-    if isinstance(one, (set, frozenset)):
-        return one == two and collections.Counter(map(type, one)) == collections.Counter(map(type, two))
-    return bool(one == two)
+    if dataclasses.is_dataclass(left):
+        return all(same(getattr(left, field.name), getattr(right, field.name)) for field in dataclasses.fields(left))
+    if isinstance(left, (list, tuple, collections.deque)):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, (set, frozenset)):
+        return left == right and collections.Counter(map(type, left)) == collections.Counter(map(type, right))
+    return bool(left == right)

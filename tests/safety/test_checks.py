@@ -56,7 +56,7 @@ def app(tmp_path):
     return app
 
 
-def said(checks, *accesses):
+def collect_findings(checks, *accesses):
     """Who said what."""
     return [(finding.word, finding.by) for finding in checks.judge(accesses)]
 
@@ -94,7 +94,7 @@ FOLDER, PROTECTED, COMMAND, HOST = [("deny", f"check `{name}`") for name in NAME
 )
 def test_each_access_is_judged_by_the_checks_of_its_kind(app, access, findings):
     """Paths by two, commands and addresses by one, other kinds by none of ours."""
-    assert said(SafetyChecks([app]), access) == findings
+    assert collect_findings(SafetyChecks([app]), access) == findings
 
 
 def test_a_dangerous_command_is_found(app):
@@ -106,7 +106,7 @@ def test_a_dangerous_command_is_found(app):
 
 def test_every_finding_is_reported_in_order(app):
     """Of all accesses, and all checks."""
-    findings = said(
+    findings = collect_findings(
         SafetyChecks([app]), Url("http://localhost/"), Reads("readme.md"), Reads("out/.env"), Writes(".git")
     )
     assert findings == [HOST, FOLDER, PROTECTED, PROTECTED]
@@ -126,15 +126,15 @@ def test_every_name_of_a_file_on_the_way_to_it_is_held_against_the_patterns(app)
     (app / "plain").write_text("TOKEN=x")
     (app / "prod.env").symlink_to("plain")
     (app / "readme.md").symlink_to("prod.env")
-    assert said(SafetyChecks([app]), Reads("plain")) == []
-    assert said(SafetyChecks([app]), Reads("readme.md")) == [PROTECTED]
+    assert collect_findings(SafetyChecks([app]), Reads("plain")) == []
+    assert collect_findings(SafetyChecks([app]), Reads("readme.md")) == [PROTECTED]
 
 
 def test_both_ways_to_read_two_dots_are_held_against_the_patterns(app):
     """`link/../x` is another file to programs that take out the dots first."""
     (app / "deep/.ssh/er").mkdir(parents=True)
     (app / "link").symlink_to("deep/.ssh/er")
-    assert said(SafetyChecks([app]), Reads("link/../x")) == [PROTECTED]
+    assert collect_findings(SafetyChecks([app]), Reads("link/../x")) == [PROTECTED]
 
 
 # Folders.
@@ -146,7 +146,7 @@ def test_without_folders_it_is_the_current_one(app, monkeypatch):
     checks = SafetyChecks()
     monkeypatch.chdir("/")
     assert checks.root == os.path.realpath(app)
-    assert said(checks, Reads("readme.md"), Reads("/etc/hostname")) == [FOLDER]
+    assert collect_findings(checks, Reads("readme.md"), Reads("/etc/hostname")) == [FOLDER]
 
 
 def test_further_folders_are_open_or_only_read(app, tmp_path):
@@ -154,8 +154,8 @@ def test_further_folders_are_open_or_only_read(app, tmp_path):
     checks = SafetyChecks([app, tmp_path / "cache"], read_only_folders=[tmp_path / "docs"])
     cache, docs = str(tmp_path / "cache/x"), str(tmp_path / "docs/x")
     assert checks.root == str(app)
-    assert said(checks, Writes(cache), Reads(cache), Reads(docs)) == []
-    assert said(checks, Writes(docs)) == [FOLDER]
+    assert collect_findings(checks, Writes(cache), Reads(cache), Reads(docs)) == []
+    assert collect_findings(checks, Writes(docs)) == [FOLDER]
 
 
 # Protected files.
@@ -175,7 +175,7 @@ def test_further_folders_are_open_or_only_read(app, tmp_path):
 )
 def test_the_application_protects_further_patterns(app, protected, access, findings):
     """Neither read nor written, unless it says otherwise."""
-    assert said(SafetyChecks([app], protected=protected), access) == findings
+    assert collect_findings(SafetyChecks([app], protected=protected), access) == findings
 
 
 @pytest.mark.parametrize("is_text", [True, False])
@@ -185,22 +185,22 @@ def test_the_application_protects_a_path_wherever_it_really_is(app, tmp_path, is
     (tmp_path / "link").symlink_to("app")
     paths = [tmp_path / "link/store", tmp_path / "link/a.db"]
     checks = SafetyChecks([app], protected=[str(path) if is_text else path for path in paths])
-    assert said(checks, Reads("store/deep/x"), Writes("store"), Reads("a.db")) == [PROTECTED] * 3
-    assert said(checks, Reads("other/a.db"), Reads("a.dbx")) == []
+    assert collect_findings(checks, Reads("store/deep/x"), Writes("store"), Reads("a.db")) == [PROTECTED] * 3
+    assert collect_findings(checks, Reads("other/a.db"), Reads("a.dbx")) == []
 
 
 def test_a_pattern_from_the_root_of_the_disk_may_have_stars(app, tmp_path):
     """A database has files beside it."""
     (tmp_path / "link").symlink_to("app")
     checks = SafetyChecks([app], protected=[f"{tmp_path}/link/a.db*"])
-    assert said(checks, Writes("a.db-wal")) == [PROTECTED]
+    assert collect_findings(checks, Writes("a.db-wal")) == [PROTECTED]
 
 
 def test_a_built_in_pattern_is_lifted_by_its_text(app):
     """That one, and no other."""
     checks = SafetyChecks([app], unprotected=[".env", "*.pem"])
-    assert said(checks, Reads(".env"), Writes("server.pem")) == []
-    assert said(checks, Reads(".env.local"), Reads("server.key")) == [PROTECTED] * 2
+    assert collect_findings(checks, Reads(".env"), Writes("server.pem")) == []
+    assert collect_findings(checks, Reads(".env.local"), Reads("server.key")) == [PROTECTED] * 2
 
 
 @pytest.mark.parametrize("where", ["XDG_CONFIG_HOME", "HOME"])
@@ -211,15 +211,15 @@ def test_the_users_own_configuration_of_toolkit_is_not_written(app, monkeypatch,
     monkeypatch.setenv("XDG_CONFIG_HOME", "")
     monkeypatch.setenv(where, str(app / "settings") if where == "XDG_CONFIG_HOME" else str(app))
     access = Writes("settings/toolkit/trust.json")
-    assert said(SafetyChecks([app]), access) == [PROTECTED]
-    assert said(SafetyChecks([app], unprotected=[".config/toolkit/**"]), access) == []
+    assert collect_findings(SafetyChecks([app]), access) == [PROTECTED]
+    assert collect_findings(SafetyChecks([app], unprotected=[".config/toolkit/**"]), access) == []
 
 
 def test_a_home_that_cannot_be_followed_does_not_matter(app, monkeypatch):
     """In a container it may be another user's."""
     (app / "home").symlink_to("home")
     monkeypatch.setenv("HOME", str(app / "home"))
-    assert said(SafetyChecks([app]), Writes(".config/toolkit/trust.json")) == [PROTECTED]
+    assert collect_findings(SafetyChecks([app]), Writes(".config/toolkit/trust.json")) == [PROTECTED]
 
 
 # Hosts.
@@ -228,7 +228,7 @@ def test_a_home_that_cannot_be_followed_does_not_matter(app, monkeypatch):
 def test_an_allowed_host_is_reached(app):
     """And no other port of it."""
     checks = SafetyChecks([app], allowed_hosts=["localhost:8000"])
-    assert said(checks, Url("http://localhost:8000/"), Url("http://localhost:8001/")) == [HOST]
+    assert collect_findings(checks, Url("http://localhost:8000/"), Url("http://localhost:8001/")) == [HOST]
 
 
 # Switching off and adding.
@@ -239,24 +239,28 @@ def test_a_check_is_switched_off_by_name(app, name):
     """The others go on."""
     checks = SafetyChecks([app], without=[name, name])
     accesses = [Reads("../x"), Reads(".env"), Command("rm -rf /"), Url("http://localhost/")]
-    assert checks.names == tuple(each for each in NAMES if each != name)
-    assert [by for _, by in said(checks, *accesses)] == [f"check `{each}`" for each in checks.names]
+    assert checks.names == tuple(other for other in NAMES if other != name)
+    assert [by for _, by in collect_findings(checks, *accesses)] == [
+        f"check `{check_name}`" for check_name in checks.names
+    ]
 
 
 def test_the_protected_files_are_judged_without_folders_too(app):
-    """What cannot be followed is refused, whoever looks."""
+    """A path that cannot be followed is refused to every reader."""
     checks = SafetyChecks([app], without=["folder"])
-    assert said(checks, Reads("/etc/hostname")) == []
-    assert said(checks, Reads("~/.ssh/id_rsa"), Writes("/"), Reads("../.env")) == [PROTECTED] * 3
+    assert collect_findings(checks, Reads("/etc/hostname")) == []
+    assert collect_findings(checks, Reads("~/.ssh/id_rsa"), Writes("/"), Reads("../.env")) == [PROTECTED] * 3
 
 
 def test_a_further_check_sees_everything(app):
     """Its word counts like ours, under its name."""
-    own = Own(Finding("ask", "somebody", "a table"))
+    own = Own(Finding("ask", "the application", "a table"))
     checks = SafetyChecks([app], further=[own])
     accesses = [Reads("x"), Command("ls"), Url("https://example.com/"), Table("users")]
     assert checks.names == (*NAMES, "own")
-    assert said(SafetyChecks([app], without=NAMES, further=[own]), *accesses) == [("ask", "check `own`")] * 4
+    assert (
+        collect_findings(SafetyChecks([app], without=NAMES, further=[own]), *accesses) == [("ask", "check `own`")] * 4
+    )
     assert own.seen == accesses
 
 
@@ -264,12 +268,12 @@ def test_a_further_check_may_state_its_kinds(app):
     """It is left alone with others."""
     own = Own(Finding("deny", "", "no"), kinds={"table"})
     checks = SafetyChecks([app], further=[own])
-    assert said(checks, Reads("x"), Table("users")) == [("deny", "check `own`")]
+    assert collect_findings(checks, Reads("x"), Table("users")) == [("deny", "check `own`")]
     assert own.seen == [Table("users")]
 
 
 def test_a_check_that_fails_refuses(app, caplog):
-    """Nobody has judged, so nothing is let through; the author finds the error in the log, the model does not."""
+    """The access is not judged, so it is denied; the author finds the error in the log, the model does not."""
     with caplog.at_level(logging.WARNING, "toolkit"):
         (finding,) = SafetyChecks([app], further=[Own(KeyError("hunter2"))]).judge([Reads("x")])
     assert (finding.word, finding.by, finding.source) == ("deny", "check `own`", "check")
@@ -300,14 +304,14 @@ def test_an_answer_that_is_not_a_finding_denies(app, own):
 def test_a_check_lifts_nothing(app):
     """Its yes is no more than silence."""
     checks = SafetyChecks([app], further=[Own(Finding("allow", "", "fine"))])
-    assert said(checks, Reads("x")) == []
-    assert said(checks, Reads(".env")) == [PROTECTED]
+    assert collect_findings(checks, Reads("x")) == []
+    assert collect_findings(checks, Reads(".env")) == [PROTECTED]
 
 
-@pytest.mark.parametrize("thing", [None, "notes.txt", 3])
-def test_what_is_no_access_refuses(app, thing):
+@pytest.mark.parametrize("access", [None, "notes.txt", 3])
+def test_what_is_no_access_refuses(app, access):
     """A preflight may return anything."""
-    assert {finding.word for finding in SafetyChecks([app]).judge([thing])} == {"deny"}
+    assert {finding.word for finding in SafetyChecks([app]).judge([access])} == {"deny"}
 
 
 class Odd(os.PathLike):
@@ -319,7 +323,7 @@ class Odd(os.PathLike):
 
 def test_a_path_in_bytes_is_judged_by_what_it_says(app):
     """It names the same file."""
-    assert said(SafetyChecks([app]), Reads(Odd())) == [PROTECTED]
+    assert collect_findings(SafetyChecks([app]), Reads(Odd())) == [PROTECTED]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ PUBLIC = [
 
 @pytest.mark.parametrize("url", PUBLIC)
 def test_a_public_host_is_reached(url):
-    """Whatever stands in the rest of the address."""
+    """The rest of the address does not matter."""
     assert check_url(url) is None
 
 
@@ -149,7 +149,7 @@ def spellings(address: str) -> list[str]:
         address.replace(".", "\u3002"),
         address.replace(".", "\uff61"),
         address.replace(".", "%2e"),
-        "".join(f"%{ord(each):02x}" for each in address),
+        "".join(f"%{ord(character):02x}" for character in address),
         address.replace("1", "\u2460"),
         f"{address}%00.example.com",
         f"[::ffff:{address}]",
@@ -177,7 +177,9 @@ NEVER = ["169.254.169.254", "100.100.100.200", "0.0.0.0"]
 
 
 @pytest.mark.one_case_in(4)
-@pytest.mark.parametrize("host", [each for address in PRIVATE + NEVER for each in spellings(address)], ids=ascii)
+@pytest.mark.parametrize(
+    "host", [spelling for address in PRIVATE + NEVER for spelling in spellings(address)], ids=ascii
+)
 def test_every_spelling_of_a_private_address_is_refused(host):
     """Decimal, octal, hexadecimal, short, full-width, encoded, or packed into IPv6."""
     assert check_url(f"http://{host}/").word == "deny"
@@ -185,7 +187,7 @@ def test_every_spelling_of_a_private_address_is_refused(host):
 
 
 @pytest.mark.parametrize(
-    ("host", "what"),
+    ("host", "reason"),
     [
         ("169.254.169.254", "metadata"),
         ("169.254.170.2", "metadata"),
@@ -211,15 +213,15 @@ def test_every_spelling_of_a_private_address_is_refused(host):
         ("[2002:a9fe:a9fe::1]", "metadata"),
     ],
 )
-def test_what_is_never_reached_cannot_be_allowed_either(host, what):
+def test_what_is_never_reached_cannot_be_allowed_either(host, reason):
     """An application that tries is told at once."""
-    assert what in check_url(f"http://{host}/").reason
+    assert reason in check_url(f"http://{host}/").reason
     with pytest.raises(ValueError, match="cannot be allowed"):
         AllowedHosts([host])
 
 
 @pytest.mark.parametrize(
-    ("host", "what"),
+    ("host", "words"),
     [
         ("127.0.0.1", "loopback"),
         ("127.255.255.254", "loopback"),
@@ -250,10 +252,10 @@ def test_what_is_never_reached_cannot_be_allowed_either(host, what):
         ("db", "private network"),
     ],
 )
-def test_what_is_private_is_reached_only_if_it_is_allowed(host, what):
+def test_what_is_private_is_reached_only_if_it_is_allowed(host, words):
     """The reason names the remedy."""
     reason = check_url(f"http://{host}/").reason
-    assert what in reason
+    assert words in reason
     assert "allowed_hosts" in reason
     assert check_url(f"http://{host}/", AllowedHosts([host])) is None
 
@@ -312,7 +314,7 @@ def test_one_allowed_host_where_a_list_is_wanted_is_refused():
 
 @given(st.ip_addresses())
 def test_an_address_is_judged_alike_in_an_url_and_looked_up(address):
-    """Whoever connects asks the same question about what a name stands for."""
+    """A connection asks the same question about the addresses of a name."""
     host = f"[{address}]" if address.version == 6 else str(address)
     assert (check_url(f"http://{host}/") is None) is (unreachable(address) is None)
 
@@ -324,10 +326,10 @@ def test_6to4_is_not_reached_on_any_version_of_python(host):
     assert check_url(f"http://[{host}]/", AllowedHosts([f"[{host}]"])) is None
 
 
-@pytest.mark.parametrize(("host", "what"), [("2002:7f00:1::1", "loopback"), ("2002:a00:1::1", "private")])
-def test_6to4_is_told_by_the_address_that_it_carries(host, what):
+@pytest.mark.parametrize(("host", "reason"), [("2002:7f00:1::1", "loopback"), ("2002:a00:1::1", "private")])
+def test_6to4_is_told_by_the_address_that_it_carries(host, reason):
     """That is where it would lead."""
-    assert what in unreachable(ipaddress.ip_address(host))
+    assert reason in unreachable(ipaddress.ip_address(host))
 
 
 @given(st.ip_addresses())

@@ -136,7 +136,7 @@ def test_a_path_that_is_not_text_is_found(folders):
 
 
 def test_a_finding_names_the_place_and_the_remedy(folders, disk):
-    """Whoever reads it knows what to do."""
+    """The reader knows from it what to do."""
     reason = explain_refusal(folders, "out/key", "read")
     assert f"'out/key' leads to '{disk}/secret/key'" in reason
     assert f"('{disk}/app')" in reason
@@ -156,7 +156,11 @@ def test_every_name_on_the_way_is_known(folders, disk):
     """A link that leads to a link has three names, and each may be the one that is protected."""
     (place,) = folders.places("chain/key")
     assert place.path == f"{disk}/secret/key"
-    assert {each.removeprefix(f"{disk}/app/") for each in place.other_names} == {"chain/key", "chain-2/key", "out/key"}
+    assert {other_name.removeprefix(f"{disk}/app/") for other_name in place.other_names} == {
+        "chain/key",
+        "chain-2/key",
+        "out/key",
+    }
 
 
 def test_a_link_that_changes_is_followed_anew(tmp_path):
@@ -180,7 +184,7 @@ def test_a_folder_made_after_the_checks_is_no_way_out(tmp_path):
 
 
 def test_what_cannot_be_followed_is_found(tmp_path):
-    """A folder deeper than a path is long hides links from everybody who asks by path."""
+    """A folder deeper than the longest path hides links from every look by path."""
     name = "d" * 200
     top = os.open(tmp_path, os.O_RDONLY)
     for _ in range(25):
@@ -202,7 +206,7 @@ def test_what_cannot_be_followed_is_found(tmp_path):
 
 @pytest.mark.parametrize("path", [".", "self", "src/..", "src/deep/../..", "src/back"])
 def test_the_workspace_itself_is_not_written(folders, path):
-    """Whoever removes it removes everything."""
+    """Its removal would remove everything in it."""
     assert explain_refusal(folders, path, "read") is None
     assert "a folder of this workspace" in explain_refusal(folders, path, "write")
 
@@ -309,7 +313,7 @@ paths = st.builds(
 
 @given(path=paths, access=st.sampled_from(["read", "write"]), is_absolute=st.booleans())
 def test_nothing_is_let_through_that_the_system_finds_outside(disk, folders, path, access, is_absolute):
-    """Whatever dots and links it is made of, and whichever way programs read it."""
+    """This holds for any dots and links, and for each way in which programs read the path."""
     path = f"{disk}/app/{path}" if is_absolute else path
     if explain_refusal(folders, path, access) is None:
         written = os.path.join(disk / "app", path)
@@ -327,7 +331,7 @@ def test_what_exists_inside_is_let_through(disk, folders, path):
         path
         and os.path.exists(written)
         and "process" not in path
-        and all(f"{each}/".startswith(f"{disk}/app/") for each in places)
+        and all(f"{place}/".startswith(f"{disk}/app/") for place in places)
     ):
         assert explain_refusal(folders, path, "read") is None
 

@@ -67,14 +67,14 @@ find_built_in_rule = ProtectedFiles(BUILT_IN).find_rule
 
 @pytest.mark.parametrize("path", SECRETS.split())
 def test_a_secret_is_neither_read_nor_written(path):
-    """Whatever reads it could send it on."""
+    """A program that reads it could send it on."""
     assert find_built_in_rule(path, "read")
     assert find_built_in_rule(path, "write")
 
 
 @pytest.mark.parametrize("path", RUN_CODE.split())
 def test_a_file_that_makes_programs_run_code_is_read_and_not_written(path):
-    """Reading it harms nobody."""
+    """Reading it does no harm."""
     assert find_built_in_rule(path, "read") is None
     assert find_built_in_rule(path, "write")
 
@@ -90,7 +90,7 @@ def test_a_harmless_look_alike_is_left_alone(path):
     "path", [".git", "a/.git/", ".github", ".vscode", ".aws", ".docker", "/etc", "/", "\\", "x/.kube/."]
 )
 def test_a_folder_that_holds_protected_files_is_not_written(path):
-    """Whoever replaces the folder replaces the file."""
+    """A new folder in its place would replace the file."""
     assert find_built_in_rule(path, "write")
     assert find_built_in_rule(path, "read") is None
 
@@ -220,7 +220,7 @@ names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\
 
 
 @given(names)
-def test_any_name_can_be_protected_whatever_its_letters(name):
+def test_a_name_of_any_letters_can_be_protected(name):
     """A name is protected in composed, decomposed and capital letters."""
     if (
         not fold_names(name)

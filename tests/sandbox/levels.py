@@ -29,7 +29,7 @@ def run(sandbox, script, *, cwd, env=None, timeout=60, before=lambda: None):
     """Run *script* with a private folder; *before* is called between the first look at the workspace and the start."""
     with tempfile.TemporaryDirectory() as private:
         os.mkdir(f"{private}/home")
-        argv, given = sandbox.command(
+        argv, environment = sandbox.command(
             ["/bin/sh", "-c", script],
             cwd=str(cwd),
             env={"PATH": "/usr/bin:/bin", **sandbox.homes(os.path.realpath(private)), **(env or {})},
@@ -38,7 +38,7 @@ def run(sandbox, script, *, cwd, env=None, timeout=60, before=lambda: None):
         before()
         return subprocess.run(
             argv,
-            env=given,
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -56,7 +56,7 @@ def test_the_program_for_crashes_stays_as_it_is(name, tmp_path):
 
 @pytest.mark.parametrize("name", REAL)
 def test_what_is_for_root_alone_is_not_read(name, tmp_path):
-    """Files about memory and timers; in bubblewrap also a few that everybody may read, such as the list of keys."""
+    """Files about memory and timers; in bubblewrap also a few that every user may read, such as the list of keys."""
     paths = " ".join(path for path in list_masked_files() if name == "bubblewrap" or not os.stat(path).st_mode & 0o004)
     sandbox = level(Workspace(tmp_path), name)
     if name == "landlock" and os.geteuid() == 0:
@@ -107,8 +107,8 @@ def test_files_are_covered_by_their_modes_and_names(tmp_path):
 @pytest.mark.parametrize("name", REAL)
 def test_a_workspace_of_the_kernels_files_has_no_sandbox(root, name):
     """What is written there changes the machine, and no sandbox can help that."""
-    found = sandboxes(Workspace(root), probe=False)
-    assert "belongs to the kernel" in found[name] or not os.path.isdir(root), found[name]
+    levels = sandboxes(Workspace(root), probe=False)
+    assert "belongs to the kernel" in levels[name] or not os.path.isdir(root), levels[name]
 
 
 # The user that a command of root is.

@@ -24,14 +24,14 @@ def visible(tmp_path):
 
 def rules(visible, **options):
     sandbox = landlock(visible, version=NEWEST_VERSION, options=SandboxOptions(**options))
-    asked = sandbox.plan(["true"], visible.writable[0], None)["landlock"]
-    return asked, dict(asked["rules"])
+    ruleset = sandbox.plan(["true"], visible.writable[0], None)["landlock"]
+    return ruleset, dict(ruleset["rules"])
 
 
 def test_a_folder_with_a_secret_is_granted_piece_by_piece(visible):
     """Its other contents are granted whole, the folder can only be listed, and the secret not at all."""
     root = visible.writable[0]
-    asked, granted = rules(visible)
+    ruleset, granted = rules(visible)
     assert granted[f"{root}/src"] & 2
     assert granted[f"{root}/keys/plain"] & 6 == 6
     assert granted[f"{root}/keys/more"] & 2
@@ -41,20 +41,20 @@ def test_a_folder_with_a_secret_is_granted_piece_by_piece(visible):
 
 def test_a_workspace_without_secrets_is_granted_whole(tmp_path):
     """One rule, and everything but making devices."""
-    asked, granted = rules(visible_files_of(Workspace(tmp_path)))
-    assert granted[str(tmp_path)] == asked["handled_access_fs"] & ~(1 << 6 | 1 << 11)
+    ruleset, granted = rules(visible_files_of(Workspace(tmp_path)))
+    assert granted[str(tmp_path)] == ruleset["handled_access_fs"] & ~(1 << 6 | 1 << 11)
 
 
 @pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 3))
 def test_every_version_is_asked_only_for_what_it_knows(visible, number):
     """Rights, ports and scopes are left out where a kernel would refuse them; a newer one is used as the newest."""
-    asked = landlock(visible, version=number).plan(["true"], "/", None)["landlock"]
-    known = min(number, NEWEST_VERSION)
-    top = {1: 12, 2: 13, 3: 14, 4: 14}.get(known, 15)
-    assert asked["handled_access_fs"] == (1 << (top + 1)) - 1
-    assert all(rights & ~asked["handled_access_fs"] == 0 for _, rights in asked["rules"])
-    assert (asked["handled_access_net"], asked["scoped"]) == (3 if known >= 4 else 0, 3 if known >= 6 else 0)
-    assert asked["struct_bytes"] == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}.get(known, 24)
+    ruleset = landlock(visible, version=number).plan(["true"], "/", None)["landlock"]
+    version = min(number, NEWEST_VERSION)
+    top = {1: 12, 2: 13, 3: 14, 4: 14}.get(version, 15)
+    assert ruleset["handled_access_fs"] == (1 << (top + 1)) - 1
+    assert all(rights & ~ruleset["handled_access_fs"] == 0 for _, rights in ruleset["rules"])
+    assert (ruleset["handled_access_net"], ruleset["scoped"]) == (3 if version >= 4 else 0, 3 if version >= 6 else 0)
+    assert ruleset["struct_bytes"] == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}.get(version, 24)
 
 
 @pytest.mark.parametrize("number", range(1, NEWEST_VERSION + 1))
@@ -98,5 +98,5 @@ def test_an_old_kernel_without_a_filter_has_a_network(visible, number, has_netwo
 def test_the_older_the_kernel_the_longer_the_list(visible):
     """What a version does not do is said."""
     lists = [landlock(visible, version=number).does_not for number in (1, 2, 3, 6)]
-    assert [len(each) for each in lists] == sorted((len(each) for each in lists), reverse=True)
+    assert [len(rule_list) for rule_list in lists] == sorted((len(rule_list) for rule_list in lists), reverse=True)
     assert "it can signal the user's other processes, the launcher too, and so leave a process behind" in lists[2]

@@ -40,7 +40,7 @@ def real(request, folder):
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_command_runs_and_its_exit_code_comes_back(name, folder):
-    """Whatever the level, a command does its work where it was told to."""
+    """At every level, a command does its work in the folder that it was given."""
     done = run(level(Workspace(folder), name), "cat src/main.py; exit 7", cwd=folder)
     assert (done.stdout, done.returncode) == ("print('hello')\n", 7)
 
@@ -74,7 +74,7 @@ def test_nothing_outside_can_be_written(real, folder, tmp_path):
     )
     assert done.returncode != 0
     assert beside.read_text() == "as it was"
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["beside", "project"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["beside", "project"]
 
 
 def test_nothing_outside_can_be_read(real, folder, tmp_path):
@@ -144,7 +144,7 @@ CONNECT = "import socket; s = socket.create_connection(('127.0.0.1', {port}), 5)
 
 @pytest.fixture
 def server():
-    """A server on loopback that greets whoever reaches it."""
+    """A server on loopback that greets each client."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(30)
         yield listening
@@ -174,7 +174,7 @@ def test_a_server_is_reached_when_the_network_is_on(name, folder, server):
 
 @contextlib.contextmanager
 def greeting(server):
-    """Greet the one that reaches *server*, in a thread that has ended when the block has, whatever happens in it."""
+    """Greet the client that reaches *server*, in a thread that ends with the block, also if it raises."""
 
     def greet():
         with contextlib.suppress(OSError):  # the block ended, and nothing came
@@ -250,7 +250,7 @@ def test_what_a_command_uses_is_bounded(name, folder):
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
 def test_too_many_processes_are_ended(name, folder):
-    """Whoever starts more than the limit loses all of them, and is told so by the exit code."""
+    """A command that starts more than the limit loses all of them, and its exit code says so."""
     sandbox = level(Workspace(folder), name, limits=Limits(processes=40))
     done = run(sandbox, "i=0; while [ $i -lt 300 ]; do sleep 61.27 & i=$((i+1)); done; wait; echo survived", cwd=folder)
     assert "survived" not in done.stdout
@@ -277,5 +277,5 @@ def test_the_levels_say_what_they_do_and_do_not_do(folder, name):
     ],
 )
 def test_contained_means_confined_and_without_a_network(name, network, contained, folder):
-    """Only then can a command tell nobody what it read."""
+    """Only then can a command not send away what it read."""
     assert level(Workspace(folder), name, network=network).contained is contained

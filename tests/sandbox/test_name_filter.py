@@ -32,27 +32,27 @@ def workspace(tmp_path_factory):
 @example(folder="/etc", names=["a"])
 @example(folder="/a", names=["\u212aeys", "key4.db", "x"])
 def test_nothing_protected_is_ruled_out(workspace, folder, names):
-    """Whatever the folder, the name and its company."""
-    kept = {name for name in names if workspace.is_kept(f"{folder}/{name}", "write")}
-    assert kept <= build_suspect_finder(workspace.protected_patterns, workspace.is_kept)(folder, names)
+    """This holds for any folder, any name and any other names beside it."""
+    protected = {name for name in names if workspace.is_kept(f"{folder}/{name}", "write")}
+    assert protected <= build_suspect_finder(workspace.protected_patterns, workspace.is_kept)(folder, names)
 
 
 def test_ordinary_names_are_not_judged(workspace):
     """Neither alone nor beside a secret; however many they are, a folder costs two questions."""
-    asked = []
+    paths = []
 
     def is_kept(path, access):
-        asked.append(path)
+        paths.append(path)
         return workspace.is_kept(path, access)
 
     suspects = build_suspect_finder(workspace.protected_patterns, is_kept)
     ordinary = [f"file_{number}.py" for number in range(1000)]
     assert suspects("/projects", ordinary) == set()
     assert suspects("/projects", [*ordinary, ".ENV"]) == {".ENV"}
-    assert len(asked) == 4
+    assert len(paths) == 4
 
 
-def test_without_patterns_nobody_is_a_suspect():
+def test_without_patterns_no_name_is_suspect():
     """But for names that cannot be read in one way only."""
     suspects = build_suspect_finder([], lambda path, access: False)
     assert suspects("/root", ["a", ".env", "b."]) == {"b."}

@@ -46,7 +46,7 @@ def workspace(tmp_path):
 def put_on_path(tmp_path, monkeypatch):
     """Put a script on PATH in the place of `bwrap`; the real one is `{bwrap}` in it."""
 
-    def put(script):
+    def write_program(script):
         real = find_trusted_program("bwrap", ())
         if real is None:
             pytest.skip("NOT TESTED HERE: `bwrap` is not on PATH")
@@ -56,7 +56,7 @@ def put_on_path(tmp_path, monkeypatch):
         (place / "bwrap").chmod(0o755)
         monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
 
-    return put
+    return write_program
 
 
 def test_bubblewrap_is_contained_after_the_probe(workspace):
@@ -69,10 +69,10 @@ def test_bubblewrap_is_contained_after_the_probe(workspace):
 
 def test_without_the_probe_nothing_is_contained(workspace):
     """The same sandbox, that was only made."""
-    if isinstance(found := sandboxes(workspace, probe=False)["bubblewrap"], str):
-        pytest.skip(f"NOT TESTED HERE: {found}")
-    assert (found.findings, found.contained) == (None, False)
-    assert found.describe().endswith("no probe has tried to get out, so it does not count as contained")
+    if isinstance(bubblewrap := sandboxes(workspace, probe=False)["bubblewrap"], str):
+        pytest.skip(f"NOT TESTED HERE: {bubblewrap}")
+    assert (bubblewrap.findings, bubblewrap.contained) == (None, False)
+    assert bubblewrap.describe().endswith("no probe has tried to get out, so it does not count as contained")
 
 
 @pytest.mark.parametrize("change", [{}, {"plan": lambda argv, cwd, private: {}}, {"network": False}])
@@ -98,7 +98,7 @@ def test_a_summary_says_whether_a_sandbox_is_contained_and_why_not(workspace):
 
 
 def test_a_sandbox_with_findings_says_which(workspace):
-    """It is not contained, whatever its name is."""
+    """It is not contained, under any name."""
     sandbox = level(workspace, "bubblewrap").with_findings(["a probe could fly: to the moon"])
     assert sandbox.contained is False
     assert "\n- a probe could fly: to the moon\n" in sandbox.describe()

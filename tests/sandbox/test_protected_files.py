@@ -51,7 +51,7 @@ def of_level(name, visible):
 
 
 class Busy(VisibleFiles):
-    """Grounds in which somebody makes secrets: one before each look from the second on, for so many looks."""
+    """A workspace in which another program makes secrets: one before each look after the first, for so many looks."""
 
     def __init__(self, root, most):
         super().__init__((str(root),), (), Workspace(root).is_kept)
@@ -87,20 +87,20 @@ def test_a_secret_that_appears_while_the_sandbox_is_made_is_hidden(name, folder)
 @pytest.mark.parametrize("name", REAL)
 def test_where_secrets_appear_without_end_nothing_runs(name, folder):
     """It is said, and not taken for the command's own failure."""
-    found, done = report(of_level(name, Busy(folder, most=1000)), "echo ran; cat new*/.env", cwd=folder)
-    assert found["failure"].startswith("protected files keep appearing in the workspace")
+    outcome, done = report(of_level(name, Busy(folder, most=1000)), "echo ran; cat new*/.env", cwd=folder)
+    assert outcome["failure"].startswith("protected files keep appearing in the workspace")
     assert (done.returncode, done.stdout) == (125, "")
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_a_secret_that_vanishes_before_the_start_hinders_nobody(name, folder):
+def test_a_secret_that_vanishes_before_the_start_does_no_harm(name, folder):
     """Nor is it made, as an empty file."""
     done = run(level(Workspace(folder), name), "echo ran", cwd=folder, before=lambda: shutil.rmtree(folder / "app"))
     assert done.stdout == "ran\n"
     assert not (folder / "app").exists()
 
 
-def saved_anew(path, text):
+def save_anew(path, text):
     """Save as most editors and programs do: a new file takes the name of the old one."""
     beside = path.with_name("beside")
     beside.write_text(text)
@@ -114,24 +114,24 @@ def test_a_secret_that_is_saved_anew_before_the_start_is_hidden(name, folder):
         level(Workspace(folder), name),
         "cat app/.env; echo done",
         cwd=folder,
-        before=lambda: saved_anew(folder / "app" / ".env", "secret"),
+        before=lambda: save_anew(folder / "app" / ".env", "secret"),
     )
     assert done.stdout == "done\n"
 
 
-def started(sandbox, script, cwd):
+def start_command(sandbox, script, cwd):
     argv, env = sandbox.command(["/bin/sh", "-c", script], cwd=str(cwd), env={"PATH": "/usr/bin:/bin"})
     pipe = subprocess.PIPE
     return subprocess.Popen(argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
 @pytest.mark.parametrize("path", ["app/.env", ".git/config"])
-def test_whoever_runs_when_a_protected_file_is_saved_anew_is_ended(folder, path):
+def test_a_command_is_ended_when_a_protected_file_is_saved_anew(folder, path):
     """The kernel takes the cover away, so the command could read the secret, or change what makes programs run code."""
     sandbox = level(Workspace(folder), "bubblewrap")
-    with started(sandbox, "echo ready; sleep 51.71; echo survived", folder) as process:
+    with start_command(sandbox, "echo ready; sleep 51.71; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
-        saved_anew(folder / path, "secret")
+        save_anew(folder / path, "secret")
         out, err = process.communicate(timeout=30)
     assert out == ""
     assert (
@@ -141,15 +141,15 @@ def test_whoever_runs_when_a_protected_file_is_saved_anew_is_ended(folder, path)
     assert running("51.71") == []
 
 
-def test_whoever_ends_at_that_moment_is_told_of_too(folder):
+def test_a_command_that_ends_at_that_moment_is_reported_too(folder):
     """What it printed may be the secret; its exit code is its own."""
     sandbox = level(Workspace(folder), "bubblewrap")
     # The launcher sleeps meanwhile, so it hears of both at once.
     script = "echo ready; read go; cat app/.env; exit 3"
-    with started(sandbox, script, folder) as process:
+    with start_command(sandbox, script, folder) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGSTOP)
-        saved_anew(folder / "app" / ".env", "secret")
+        save_anew(folder / "app" / ".env", "secret")
         process.stdin.write("go\n")
         process.stdin.flush()
         assert process.stdout.read(6) == "secret"
@@ -163,7 +163,7 @@ def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
     (folder / "other").mkdir()
     (folder / "other" / ".env").write_text("secret")
     sandbox = level(Workspace(folder, unprotected=[]), "bubblewrap")
-    with started(sandbox, "echo ready; sleep 52.71; echo survived", folder) as process:
+    with start_command(sandbox, "echo ready; sleep 52.71; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
         os.rename(folder / "app", folder / "away")
         os.rename(folder / "other", folder / "app")
@@ -175,7 +175,7 @@ def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
 def test_a_secret_that_is_written_in_place_or_moved_stays_hidden(folder):
     """The cover stays on the file, so the command goes on."""
     sandbox = level(Workspace(folder), "bubblewrap")
-    with started(sandbox, "echo ready; read go; cat app/.env app/.moved; echo survived", folder) as process:
+    with start_command(sandbox, "echo ready; read go; cat app/.env app/.moved; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
         (folder / "app" / ".env").write_text("another secret")
         os.rename(folder / "app" / ".env", folder / "app" / ".moved")
@@ -183,18 +183,18 @@ def test_a_secret_that_is_written_in_place_or_moved_stays_hidden(folder):
     assert (out, process.returncode) == ("survived\n", 0)
 
 
-def moved_and_removed(path):
+def move_and_remove(path):
     os.rename(path, path.with_name("old"))
     path.with_name("old").unlink()
 
 
-@pytest.mark.parametrize("act", [os.unlink, moved_and_removed])
+@pytest.mark.parametrize("act", [os.unlink, move_and_remove])
 @pytest.mark.parametrize("place", ["app", "a b\\ü\n\r#"])
-def test_whoever_runs_when_a_secret_is_removed_is_ended(folder, act, place):
+def test_a_command_is_ended_when_a_secret_is_removed(folder, act, place):
     """The kernel takes the cover away before the file, which can be seen in between under the name it has then."""
     os.rename(folder / "app", folder / place)
     sandbox = level(Workspace(folder), "bubblewrap")
-    with started(sandbox, "echo ready; sleep 53.71; echo survived", folder) as process:
+    with start_command(sandbox, "echo ready; sleep 53.71; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
         act(folder / place / ".env")
         out, err = process.communicate(timeout=30)
@@ -206,7 +206,7 @@ def test_whoever_runs_when_a_secret_is_removed_is_ended(folder, act, place):
 def test_a_secret_that_is_removed_while_the_command_ends_is_told_of_too(folder):
     """What the command printed may be the secret."""
     sandbox = level(Workspace(folder), "bubblewrap")
-    with started(sandbox, "echo ready; read go; exit 3", folder) as process:
+    with start_command(sandbox, "echo ready; read go; exit 3", folder) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGSTOP)
         os.unlink(folder / "app" / ".env")
@@ -220,7 +220,7 @@ def test_a_secret_that_is_removed_while_the_command_ends_is_told_of_too(folder):
 def test_a_file_that_may_be_read_is_removed_without_harm(folder):
     """Only what is hidden could be seen, so the command goes on."""
     sandbox = level(Workspace(folder), "bubblewrap")
-    with started(sandbox, "echo ready; read go; echo survived", folder) as process:
+    with start_command(sandbox, "echo ready; read go; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
         os.unlink(folder / ".git" / "config")
         out, _ = process.communicate("go\n", timeout=30)
@@ -236,11 +236,11 @@ def test_what_a_command_does_itself_does_not_end_it(folder):
 
 
 def test_landlock_does_not_grant_what_is_saved_anew(folder):
-    """It grants files and not names, so nobody has to be ended."""
+    """It grants files and not names, so no command has to be ended."""
     sandbox = level(Workspace(folder), "landlock")
-    with started(sandbox, "echo ready; read go; cat app/.env; echo survived", folder) as process:
+    with start_command(sandbox, "echo ready; read go; cat app/.env; echo survived", folder) as process:
         assert process.stdout.readline() == "ready\n"
-        saved_anew(folder / "app" / ".env", "secret")
+        save_anew(folder / "app" / ".env", "secret")
         out, _ = process.communicate("go\n", timeout=30)
     assert out == "survived\n"
 
@@ -266,7 +266,7 @@ def test_as_many_as_it_takes_are_covered(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("echo bwrap: no permission >&2; exit 1", "no permission"),
         ("kill -9 $$", "ended before the command began"),
@@ -274,12 +274,12 @@ def test_as_many_as_it_takes_are_covered(tmp_path):
     ],
     ids=["says why", "is killed", "does nothing"],
 )
-def test_a_failure_of_bubblewrap_is_not_the_commands(tmp_path, folder, script, said):
+def test_a_failure_of_bubblewrap_is_not_the_commands(tmp_path, folder, script, message):
     """It is reported as what it is, with what it said."""
     sandbox = bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script))
-    found, done = report(sandbox, "echo ran", cwd=folder)
-    assert found["exit_code"] == done.returncode == 125
-    assert said in found["failure"]
+    outcome, done = report(sandbox, "echo ran", cwd=folder)
+    assert outcome["exit_code"] == done.returncode == 125
+    assert message in outcome["failure"]
     assert (done.stdout, done.stderr) == ("", "")
 
 
@@ -294,8 +294,10 @@ def fake(folder, script):
 def test_a_program_that_only_starts_the_command_is_watched_all_the_same(tmp_path, folder):
     """Nothing is counted then, as it is not bubblewrap that has to be held."""
     path = fake(tmp_path, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
-    found, done = report(bubblewrap(visible_files_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder)
-    assert found == {"exit_code": 4, "processes_left": 0}
+    outcome, done = report(
+        bubblewrap(visible_files_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder
+    )
+    assert outcome == {"exit_code": 4, "processes_left": 0}
     assert done.stdout == "ran\n"
 
 
@@ -312,7 +314,7 @@ def test_a_program_that_never_gets_ready_is_ended(tmp_path, folder):
 def test_a_command_that_is_stopped_before_it_began_never_does(tmp_path, folder):
     """The program that makes its sandbox is ended."""
     script = f"echo made > {tmp_path}/made; sleep 56.71"
-    with started(
+    with start_command(
         bubblewrap(visible_files_of(Workspace(folder)), program=fake(tmp_path, script)), "echo ran", folder
     ) as process:
         block_until((tmp_path / "made").exists)
@@ -332,23 +334,23 @@ def test_a_second_look_that_fails_lets_nothing_run(name, folder):
                 raise MemoryError("too much")
             return super().find_protected()
 
-    found, done = report(of_level(name, Failing(folder, most=0)), "echo ran", cwd=folder)
-    assert found["failure"] == "what is protected could not be looked up again: MemoryError: too much"
+    outcome, done = report(of_level(name, Failing(folder, most=0)), "echo ran", cwd=folder)
+    assert outcome["failure"] == "what is protected could not be looked up again: MemoryError: too much"
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("code", [1, 125, 127])
 def test_a_commands_own_failure_stays_its_own(folder, code):
-    """Whatever it says, and whatever its exit code."""
-    found, done = report(level(Workspace(folder), "bubblewrap"), f"echo bwrap: no >&2; exit {code}", cwd=folder)
-    assert found == {"exit_code": code, "processes_left": 0}
+    """This holds for every message and every exit code."""
+    outcome, done = report(level(Workspace(folder), "bubblewrap"), f"echo bwrap: no >&2; exit {code}", cwd=folder)
+    assert outcome == {"exit_code": code, "processes_left": 0}
     assert done.stderr == "bwrap: no\n"
 
 
 def test_a_folder_that_cannot_be_entered_is_bubblewraps_failure(folder):
     """The real one says what is wrong."""
-    found, done = report(level(Workspace(folder), "bubblewrap"), "echo ran", cwd=folder / "nowhere")
-    assert "nowhere" in found["failure"]
+    outcome, done = report(level(Workspace(folder), "bubblewrap"), "echo ran", cwd=folder / "nowhere")
+    assert "nowhere" in outcome["failure"]
     assert done.stdout == ""
 
 
@@ -364,16 +366,16 @@ def test_what_the_workspace_only_shows_is_not_written(folder):
 @pytest.mark.parametrize("name", REAL)
 def test_what_a_command_leaves_running_is_ended_and_counted(name, folder):
     """In a sandbox as outside; also what has left the session."""
-    found, done = report(level(Workspace(folder), name), "setsid sleep 53.71 & sleep 53.71 & echo $?", cwd=folder)
-    assert found == {"exit_code": 0, "processes_left": 2}
+    outcome, done = report(level(Workspace(folder), name), "setsid sleep 53.71 & sleep 53.71 & echo $?", cwd=folder)
+    assert outcome == {"exit_code": 0, "processes_left": 2}
     assert running("53.71") == []
 
 
 def test_what_is_left_may_tidy_up(folder):
     """It is asked to end before it is made to."""
     script = "(trap 'echo tidied > tidied; exit' TERM; echo ready; sleep 54.71 & wait) & sleep 0.3"
-    found, done = report(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
-    assert found["processes_left"] == 2
+    outcome, done = report(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
+    assert outcome["processes_left"] == 2
     assert (folder / "tidied").read_text() == "tidied\n"
 
 

@@ -27,13 +27,13 @@ def ask(name):
 
 
 def recheck_threads():
-    return {each for each in threading.enumerate() if each.name == "toolkit-recheck"}
+    return {thread for thread in threading.enumerate() if thread.name == "toolkit-recheck"}
 
 
 def test_every_question_is_looked_up_anew():
-    """Whatever was found before."""
-    found = iter(range(9))
-    server = RecheckServer(lambda: {"protected_mounts": [next(found)]})
+    """An earlier answer is not used again."""
+    numbers = iter(range(9))
+    server = RecheckServer(lambda: {"protected_mounts": [next(numbers)]})
     assert [ask(server.address)["protected_mounts"] for _ in range(3)] == [[0], [1], [2]]
 
 
@@ -55,7 +55,7 @@ def test_it_listens_only_once_and_only_if_it_is_needed():
     assert len(recheck_threads() - before) == 1
 
 
-def test_it_ends_with_whoever_holds_it():
+def test_it_ends_with_its_owner():
     """Neither a thread nor a socket is left."""
     before = recheck_threads()
     server = RecheckServer(dict)
@@ -68,7 +68,7 @@ def test_it_ends_with_whoever_holds_it():
 
 
 def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
-    """Nobody would answer."""
+    """No thread would answer on the socket."""
 
     def refuse(thread):
         raise RuntimeError("can't start new thread")
@@ -109,7 +109,7 @@ def test_a_forked_child_has_its_own():
 
 
 def test_another_user_gets_no_answer():
-    """Everybody on the machine can find such a socket."""
+    """Every user of the machine can find such a socket."""
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")

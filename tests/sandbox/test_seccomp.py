@@ -41,7 +41,7 @@ def verdict(code, number, *arguments, machine):
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
-    ("number", "arguments", "wanted"),
+    ("number", "arguments", "expected"),
     [
         (SOCKET, (socket.AF_INET, 1), ALLOW),
         (SOCKET, (socket.AF_UNIX, 1), EPERM),
@@ -61,10 +61,10 @@ def verdict(code, number, *arguments, machine):
         (dict.fromkeys(MACHINES, 99_999), (), ALLOW),
     ],
 )
-def test_calls_are_judged_by_number_and_argument(machine, number, arguments, wanted):
+def test_calls_are_judged_by_number_and_argument(machine, number, arguments, expected):
     """Sockets by family, clones by flags, terminals by request, and some calls altogether."""
     code = seccomp.build_filter(seccomp.NETWORK_FAMILIES, machine=machine)
-    assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == wanted
+    assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == expected
 
 
 CHMOD = {"x86_64": 90}
@@ -75,7 +75,7 @@ CREATES, TEMPORARY = 0o100, 0o20000000
 
 
 @pytest.mark.parametrize(
-    ("number", "arguments", "wanted"),
+    ("number", "arguments", "expected"),
     [
         (CHMOD, (0, 0o755), ALLOW),
         (CHMOD, (0, 0o4755), EPERM),
@@ -91,25 +91,25 @@ CREATES, TEMPORARY = 0o100, 0o20000000
         (dict.fromkeys(MACHINES, 437), (), ENOSYS),
     ],
 )
-def test_no_file_is_made_to_run_as_its_owner(number, arguments, wanted):
+def test_no_file_is_made_to_run_as_its_owner(number, arguments, expected):
     """Whichever call gives it the mode; the one whose mode cannot be seen is not there."""
     for machine in number:
         code = seccomp.build_filter((), machine=machine)
-        assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == wanted
+        assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == expected
 
 
-@pytest.mark.parametrize(("user", "wanted"), [(0, EPERM), (1000, ALLOW)])
-def test_as_root_no_file_is_made_to_run_as_its_group(monkeypatch, user, wanted):
+@pytest.mark.parametrize(("user", "expected"), [(0, EPERM), (1000, ALLOW)])
+def test_as_root_no_file_is_made_to_run_as_its_group(monkeypatch, user, expected):
     """An ordinary user's folders may hand on their group, which needs that bit."""
     monkeypatch.setattr(os, "geteuid", lambda: user)
     code = seccomp.build_filter((), machine="x86_64")
-    assert verdict(code, CHMOD["x86_64"], 0, 0o2755, machine=MACHINES["x86_64"]) == wanted
+    assert verdict(code, CHMOD["x86_64"], 0, 0o2755, machine=MACHINES["x86_64"]) == expected
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 @given(family=st.integers(0, 2**32 - 1), kind=st.integers(0, 100))
 def test_without_families_there_is_no_socket(machine, family, kind):
-    """Whatever is asked for."""
+    """This holds for every family and kind."""
     code = seccomp.build_filter((), machine=machine)
     assert verdict(code, SOCKET[machine], family, kind, machine=MACHINES[machine]) == EPERM
 

@@ -36,15 +36,15 @@ def workspace(tmp_path):
 
 def test_the_strongest_that_works_is_chosen(workspace):
     """The first level that a trial run succeeded in."""
-    there = [found for found in sandboxes(workspace).values() if isinstance(found, Sandbox)]
+    there = [sandbox for sandbox in sandboxes(workspace).values() if isinstance(sandbox, Sandbox)]
     assert best_sandbox(workspace).name == there[0].name
 
 
 def test_every_level_is_named_or_its_absence_explained(workspace):
     """From the strongest to the weakest."""
-    found = sandboxes(workspace)
-    assert tuple(found) == LEVELS
-    assert all(found.values())
+    levels = sandboxes(workspace)
+    assert tuple(levels) == LEVELS
+    assert all(levels.values())
 
 
 @pytest.mark.parametrize("name", ["limits", "none"])
@@ -73,8 +73,8 @@ def test_a_program_that_does_not_work_is_not_chosen(workspace, monkeypatch, tmp_
     fake.write_text("#!/bin/sh\necho no permission >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
-    found = sandboxes(workspace)["bubblewrap"]
-    assert found == f"a trial run failed with exit code 125: toolkit: {fake}: no permission"
+    reason = sandboxes(workspace)["bubblewrap"]
+    assert reason == f"a trial run failed with exit code 125: toolkit: {fake}: no permission"
     assert best_sandbox(workspace, probe=False, level="bubblewrap").name == "bubblewrap"
 
 
@@ -88,11 +88,11 @@ def test_choosing_does_not_search_the_workspace(workspace):
 
     (Path(workspace.root) / "folder").mkdir()
     workspace.remembered[VisibleFiles] = VisibleFiles(workspace.folders, (), is_kept)
-    found = best_sandbox(workspace)
+    sandbox = best_sandbox(workspace)
     assert looked == []
-    if found.name == "limits":
+    if sandbox.name == "limits":
         pytest.skip("NOT TESTED HERE: needs bubblewrap or Landlock, which shut files away")
-    assert run(found, "echo ran", cwd=workspace.root).stdout == "ran\n"
+    assert run(sandbox, "echo ran", cwd=workspace.root).stdout == "ran\n"
     assert f"{workspace.root}/folder" in looked
 
 
@@ -112,8 +112,8 @@ def test_without_a_python_nothing_can_be_started(monkeypatch):
 
 def test_the_whole_disk_is_no_workspace_for_a_sandbox():
     """There would be nothing outside."""
-    found = sandboxes(Workspace("/"), probe=False)
-    assert {found["bubblewrap"], found["landlock"]} <= {
+    levels = sandboxes(Workspace("/"), probe=False)
+    assert {levels["bubblewrap"], levels["landlock"]} <= {
         "the workspace is the whole disk; choose a smaller root",
         "`bwrap` is not on PATH; install the package bubblewrap",
         "this kernel has no Landlock, or it is switched off",
@@ -187,7 +187,7 @@ def test_nobodys_home_is_among_the_readable_folders(monkeypatch):
     home = os.path.realpath(os.path.expanduser("~"))
     monkeypatch.setattr(sys, "prefix", home)
     monkeypatch.setattr(sys, "base_prefix", os.path.dirname(home))
-    assert not any(f"{home}/".startswith(f"{each.rstrip('/')}/") for each in list_readable_folders())
+    assert not any(f"{home}/".startswith(f"{folder.rstrip('/')}/") for folder in list_readable_folders())
 
 
 def test_settings_hold_no_secrets():

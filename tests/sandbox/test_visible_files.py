@@ -18,10 +18,10 @@ from toolkit.sandbox.visible_files import ProtectedPath, VisibleFiles, visible_f
 from toolkit.workspace import Workspace
 
 
-def kept(root, **options):
+def protect(root, **options):
     return {
-        os.path.relpath(each.path, root): each.level
-        for each in visible_files_of(Workspace(root, **options)).find_protected()
+        os.path.relpath(protected.path, root): protected.level
+        for protected in visible_files_of(Workspace(root, **options)).find_protected()
     }
 
 
@@ -34,7 +34,7 @@ def make(root, *paths):
 def test_secrets_are_hidden_and_code_is_read_only(tmp_path):
     """A folder on the way to a protected file is held, and what is not protected is not named."""
     make(tmp_path, "a.py", ".env", "b/.ssh/config", ".git/config", ".git/hooks/x", ".git/index")
-    assert kept(tmp_path) == {
+    assert protect(tmp_path) == {
         ".env": "hidden",
         ".git": "pinned",
         ".git/config": "read-only",
@@ -46,13 +46,13 @@ def test_secrets_are_hidden_and_code_is_read_only(tmp_path):
 def test_a_folder_that_is_named_like_a_secret_file_is_searched(tmp_path):
     """A virtual environment called .env is no secret, but one in it is."""
     make(tmp_path, ".env/bin/python", ".env/lib/.npmrc")
-    assert kept(tmp_path) == {".env": "pinned", ".env/lib/.npmrc": "hidden"}
+    assert protect(tmp_path) == {".env": "pinned", ".env/lib/.npmrc": "hidden"}
 
 
 def test_the_applications_wishes_count(tmp_path):
     """Patterns that it adds, and those that it lifts."""
     make(tmp_path, "notes.txt", ".env")
-    assert kept(tmp_path, protected=["notes.txt"], unprotected=[".env"]) == {"notes.txt": "hidden"}
+    assert protect(tmp_path, protected=["notes.txt"], unprotected=[".env"]) == {"notes.txt": "hidden"}
 
 
 def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
@@ -62,7 +62,7 @@ def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
     make(tmp_path, "outside")
     (root / ".env").symlink_to(tmp_path / "outside")
     (root / ".npmrc").symlink_to("nowhere")
-    assert kept(root) == {}
+    assert protect(root) == {}
 
 
 def test_what_appears_later_is_found(tmp_path):
@@ -80,13 +80,13 @@ def test_a_workspace_is_searched_once(tmp_path):
     assert visible_files_of(workspace) is not visible_files_of(Workspace(tmp_path))
 
 
-def test_a_workspace_that_nobody_holds_is_gone_at_once(tmp_path):
+def test_an_unreferenced_workspace_is_freed_at_once(tmp_path):
     """With the folder that it holds open: its visible files do not keep it alive."""
     workspace = Workspace(tmp_path)
     visible = visible_files_of(workspace)
-    gone = weakref.ref(workspace)
+    reference = weakref.ref(workspace)
     del workspace
-    assert gone() is None
+    assert reference() is None
     assert visible.find_protected() == []
 
 
@@ -97,7 +97,7 @@ def test_grounds_can_be_searched_by_several_at_once(tmp_path):
 
     def look(number):
         make(tmp_path, f"folder{number}/.env")
-        return f"{tmp_path}/folder{number}/.env" in {each.path for each in visible.find_protected()}
+        return f"{tmp_path}/folder{number}/.env" in {protected.path for protected in visible.find_protected()}
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(look, range(200)))
@@ -105,21 +105,21 @@ def test_grounds_can_be_searched_by_several_at_once(tmp_path):
 
 def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
     """Only what is new costs anything."""
-    asked = []
+    paths = []
 
     def is_kept(path, access):
-        asked.append(path)
+        paths.append(path)
         return path.endswith(".env")
 
     make(tmp_path, "old/a", "old/.env")
     visible = VisibleFiles((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
     first = visible.find_protected()
-    asked.clear()
+    paths.clear()
     assert visible.find_protected() == first == [ProtectedPath(f"{tmp_path}/old/.env", "hidden", False)]
-    assert asked == []
+    assert paths == []
     make(tmp_path, "new/.env")
     assert len(visible.find_protected()) == 2
-    assert not any("/old/" in path for path in asked)
+    assert not any("/old/" in path for path in paths)
 
 
 def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
@@ -130,34 +130,34 @@ def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
     assert visible.find_protected() == []
     make(tmp_path, "app/.env")
     os.utime(tmp_path / "app", (1, 1))
-    assert [each.level for each in visible.find_protected()] == ["hidden"]
+    assert [protected.level for protected in visible.find_protected()] == ["hidden"]
 
 
 def test_folders_that_have_changed_places_are_read_again(tmp_path):
     """Also if they were made in one tick of the clock, as those of one checkout are, so that only their numbers differ."""
     for number in range(200):  # until both fall into one tick
         root = tmp_path / str(number)
-        one, two = root / "one/sub", root / "two/sub"
-        one.mkdir(parents=True)
-        two.mkdir(parents=True)
-        os.mknod(one / "plain")
-        os.mknod(two / ".env")
-        if one.stat().st_ctime_ns == two.stat().st_ctime_ns:
+        first, second = root / "one/sub", root / "two/sub"
+        first.mkdir(parents=True)
+        second.mkdir(parents=True)
+        os.mknod(first / "plain")
+        os.mknod(second / ".env")
+        if first.stat().st_ctime_ns == second.stat().st_ctime_ns:
             break
     else:
         pytest.skip("this disk has a clock so fine that no two changes share a tick")
     visible = VisibleFiles((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
-    assert [each.path for each in visible.find_protected()] == [str(two / ".env")]
+    assert [protected.path for protected in visible.find_protected()] == [str(second / ".env")]
     for old, new in (("one", "aside"), ("two", "one"), ("aside", "two")):
         (root / old).rename(root / new)
-    assert [each.path for each in visible.find_protected()] == [str(one / ".env")]
+    assert [protected.path for protected in visible.find_protected()] == [str(first / ".env")]
 
 
 def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
     """`.aws` may really be `dot-aws`."""
     make(tmp_path, "dot-aws/credentials")
     (tmp_path / ".aws").symlink_to("dot-aws")
-    assert kept(tmp_path) == {"dot-aws/credentials": "hidden"}
+    assert protect(tmp_path) == {"dot-aws/credentials": "hidden"}
 
 
 def test_a_secret_far_behind_a_link_is_found(tmp_path):
@@ -165,7 +165,7 @@ def test_a_secret_far_behind_a_link_is_found(tmp_path):
     make(tmp_path, "dot/git/credentials", "dot/git/hooks/x", "really/hosts.yml", "dot/git/ignore", "dot/other/a")
     (tmp_path / ".config").symlink_to("dot")
     (tmp_path / "dot/gh").symlink_to("../really")
-    assert kept(tmp_path) == {
+    assert protect(tmp_path) == {
         "dot/git/credentials": "hidden",
         "dot/git/hooks": "read-only",
         "really/hosts.yml": "hidden",
@@ -176,18 +176,18 @@ def test_a_secret_far_behind_a_link_is_found(tmp_path):
     "links", [(".husky", ".ssh"), (".ssh", ".husky"), ("a/.ssh", "b/.husky"), ("b/.ssh", "a/.husky")]
 )
 def test_of_several_names_the_strictest_counts(tmp_path, links):
-    """In whatever order they are found."""
+    """This holds in every order in which they are found."""
     make(tmp_path, "real/x", "a/x", "b/x")
     for link in links:
         (tmp_path / link).symlink_to(tmp_path / "real")
-    assert kept(tmp_path) == {"real": "hidden"}
+    assert protect(tmp_path) == {"real": "hidden"}
 
 
 def test_what_is_in_a_hidden_folder_is_not_named(tmp_path):
     """There it cannot be covered, nor need it be; a folder whose name begins alike is another one."""
     make(tmp_path, "real/id_rsa", "real/sub/.env", "real-not/.env", "real.old/x")
     (tmp_path / ".ssh").symlink_to("real")
-    assert kept(tmp_path) == {"real": "hidden", "real-not/.env": "hidden"}
+    assert protect(tmp_path) == {"real": "hidden", "real-not/.env": "hidden"}
 
 
 def test_nothing_in_a_read_only_folder_is_named_but_secrets(tmp_path):
@@ -195,14 +195,14 @@ def test_nothing_in_a_read_only_folder_is_named_but_secrets(tmp_path):
     make(tmp_path, "real/.ssh/x", "real/.vscode/tasks.json", "real-old/x")
     (tmp_path / ".husky").symlink_to("real")
     wishes = [Protected("real-old/**", "what was", "not written")]
-    assert kept(tmp_path, protected=wishes) == {"real": "read-only", "real/.ssh": "hidden", "real-old": "read-only"}
+    assert protect(tmp_path, protected=wishes) == {"real": "read-only", "real/.ssh": "hidden", "real-old": "read-only"}
 
 
 def test_a_link_to_the_root_is_a_folder_on_the_way_too(tmp_path):
     """It leads round and round, and is followed once."""
     make(tmp_path, "git/credentials")
     (tmp_path / ".config").symlink_to(".")
-    assert kept(tmp_path) == {"git/credentials": "hidden"}
+    assert protect(tmp_path) == {"git/credentials": "hidden"}
 
 
 def test_links_that_multiply_without_end_are_refused(tmp_path):
@@ -212,7 +212,7 @@ def test_links_that_multiply_without_end_are_refused(tmp_path):
         for name in (".config", ".aws"):
             (tmp_path / f"step{step}" / name).symlink_to(f"../step{step + 1}")
     with pytest.raises(ToolError, match="links behind .* lead to one another without end; remove them"):
-        kept(tmp_path)
+        protect(tmp_path)
 
 
 def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
@@ -220,18 +220,18 @@ def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
     make(tmp_path, "outside/credentials", "root/dot-aws/config")
     (tmp_path / "root/.aws").symlink_to("dot-aws")
     (tmp_path / "root/dot-aws/credentials").symlink_to(tmp_path / "outside/credentials")
-    assert kept(tmp_path / "root") == {"dot-aws/config": "hidden"}
+    assert protect(tmp_path / "root") == {"dot-aws/config": "hidden"}
 
 
 @pytest.mark.parametrize("pattern", ["*file", "s*", "*?e", "some?file"])
 def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
     """What is protected by its own name says nothing of the folders that hold other protected files."""
     make(tmp_path, ".git/config")
-    assert kept(tmp_path, protected=[pattern]) == {".git": "pinned", ".git/config": "read-only"}
+    assert protect(tmp_path, protected=[pattern]) == {".git": "pinned", ".git/config": "read-only"}
 
 
 def test_a_folder_that_vanishes_is_passed_over(tmp_path):
-    """A search never fails because somebody else tidies up."""
+    """A search never fails because another program tidies up."""
     visible = VisibleFiles((str(tmp_path / "gone"),), (), lambda path, access: True)
     assert visible.find_protected() == []
 
@@ -277,7 +277,7 @@ NAMES = st.sampled_from(["a", ".env", ".git", "config", "hooks", ".ssh", "x.pem"
 @settings(max_examples=limit_examples(40))
 @given(paths=st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), max_size=8))
 def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
-    """Whatever the tree: what the workspace does not read is hidden, and what it does not write is not writable."""
+    """In every tree, a file that the workspace does not read is hidden; one that it does not write is not writable."""
     root = tmp_path_factory.mktemp("tree")
     for path in paths:
         place = root.joinpath(*path)
@@ -287,14 +287,14 @@ def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
         except OSError:
             continue  # a file is in the way, or a folder
     workspace = Workspace(root)
-    levels = {each.path: each.level for each in visible_files_of(workspace).find_protected()}
+    levels = {protected.path: protected.level for protected in visible_files_of(workspace).find_protected()}
     checks = workspace.safety(without=["folder"])
     from toolkit import Reads, Writes
 
     for folder, _, files in os.walk(root):
         for name in files:
             path = os.path.join(folder, name)
-            above = [levels.get(path), *(levels.get(str(each)) for each in root.joinpath(path).parents)]
+            above = [levels.get(path), *(levels.get(str(parent)) for parent in root.joinpath(path).parents)]
             if checks.judge([Reads(path)]):
                 assert "hidden" in above
             elif checks.judge([Writes(path)]):
@@ -309,5 +309,5 @@ def test_a_fifo_of_a_read_only_folder_is_shut_away(tmp_path):
         (tmp_path / name / "below").mkdir(parents=True)
         os.mkfifo(tmp_path / name / "below" / "pipe")
         (tmp_path / name / "below" / "file").touch()
-    kept = visible_files_of(Workspace(tmp_path / "root", read_only=[tmp_path / "manuals"])).find_protected()
-    assert kept == [ProtectedPath(str(tmp_path / "manuals" / "below" / "pipe"), "hidden", False)]
+    protected = visible_files_of(Workspace(tmp_path / "root", read_only=[tmp_path / "manuals"])).find_protected()
+    assert protected == [ProtectedPath(str(tmp_path / "manuals" / "below" / "pipe"), "hidden", False)]

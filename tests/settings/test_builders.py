@@ -76,18 +76,18 @@ command = "grep -q stop.txt && exit 2 || exit 0"
 def test_an_option_of_the_program_counts_before_the_settings(place, tools):
     """Hooks are added to those of the settings."""
     place.settings('mode = "plan"\n', of="user")
-    told = []
+    calls = []
 
     class Listener:
         def before(self, call):
-            told.append(call.name)
+            calls.append(call.name)
             return Proceed()
 
     options = {"permissions": Permissions("bypass"), "max_chars": 77, "hooks": [Listener()]}
     with contextlib.closing(build_dispatcher(place.load(), tools, **options)) as dispatcher:
         dispatcher.call_sync("run", {"command": "ls"})
         assert dispatcher.settings.max_chars == 77
-    assert told == ["run"]
+    assert calls == ["run"]
 
 
 @pytest.mark.anyio

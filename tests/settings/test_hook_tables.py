@@ -65,14 +65,14 @@ def trust(tmp_path):
 @pytest.fixture
 def catalog():
     """A catalog with one tool."""
-    made = Catalog()
+    build_catalog = Catalog()
 
-    @made.tool
+    @build_catalog.tool
     def bash() -> str:
         """Run nothing."""
         return "ran"
 
-    return made
+    return build_catalog
 
 
 def load(*, user=None, project=None, trust=None) -> MergedSettings:
@@ -249,9 +249,9 @@ def test_every_mistake_in_every_file_is_told_at_once(user, project):
 def test_a_mistake_is_told_with_its_place(user, text, problem):
     """One text that names the file."""
     user.write_text(text)
-    (found,) = problems(user=user)
-    assert found.startswith(f"{user}:")
-    assert problem in found
+    (mistake,) = problems(user=user)
+    assert mistake.startswith(f"{user}:")
+    assert problem in mistake
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_mistake_is_told_with_its_place(user, text, problem):
     ],
 )
 def test_a_users_hook_is_not_a_projects_script(user, command, is_refused):
-    """A relative path would run whatever the open project put there, trusted or not."""
+    """A relative path would run a file of the open project, trusted or not."""
     user.write_text(f'[[hooks]]\non = "before"\ncommand = {command}\n')
     if is_refused:
         assert "is no whole path; write one, so that no other user chooses what runs" in problems(user=user)[0]
@@ -409,7 +409,7 @@ def test_a_list_says_what_a_command_runs(project, trust, catalog):
 
 
 def test_a_users_hook_has_no_list_of_files(user):
-    """It is the user's own, and runs whatever it says."""
+    """It is the user's own, and runs with any content."""
     user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\n')
     assert len(read_hooks(user=user)) == 1
     user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\nfiles = []\n')

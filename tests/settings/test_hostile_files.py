@@ -95,7 +95,7 @@ def test_a_file_that_no_settings_need_is_one_mistake_and_is_not_parsed(place, mo
     ],
     ids=["hooks", "a command", "files", "commands", "programs"],
 )
-def test_a_hook_that_nobody_needs_is_one_mistake(place, text, why):
+def test_an_oversized_hook_is_one_mistake(place, text, why):
     """Its words are not looked up on the disk."""
     (problem,) = refuse(place, text)
     assert why in problem
@@ -169,7 +169,7 @@ def test_a_file_of_servers_reports_twenty_mistakes(place):
     ],
     ids=["servers", "lists", "a key twice", "bytes"],
 )
-def test_a_file_of_servers_that_nobody_needs_is_refused(place, text, why):
+def test_an_oversized_file_of_servers_is_refused(place, text, why):
     """With one message."""
     with pytest.raises(ServerFileError, match=why):
         read_server_file(place.write("project/.mcp.json", text), {})

@@ -164,10 +164,20 @@ def test_what_cannot_be_read_is_left_out_with_the_reason(place, read, tmp_path):
     place.write("project/first.md", "Same.")
     (place.project / "second.md").symlink_to("first.md")
     place.write("project/huge.md", "x" * 1_000_001)
-    wanted = ["link.md", "nowhere.md", "pipe.md", "latin.md", "empty.md", "first.md", "second.md", "huge.md", "none.md"]
-    place.settings(f"[instructions]\nnames = {json.dumps(wanted)}\n")
+    file_names = [
+        "link.md",
+        "nowhere.md",
+        "pipe.md",
+        "latin.md",
+        "empty.md",
+        "first.md",
+        "second.md",
+        "huge.md",
+        "none.md",
+    ]
+    place.settings(f"[instructions]\nnames = {json.dumps(file_names)}\n")
     place.trust.trust(place.project)
-    instructions = read(names=wanted)
+    instructions = read(names=file_names)
     assert names(instructions, place) == ["project/first.md"]
     assert reasons(instructions) == {
         "link.md": f"it is a link that leads out of {place.project}; put a copy there instead",

@@ -44,7 +44,7 @@ def remove_folder(folder: Path) -> None:
 
 @pytest.mark.parametrize("change", [rewrite, remove, link, remove_folder])
 def test_the_digest_is_about_the_content_that_was_read(project, change):
-    """Whatever happens to the file between reading it and taking the digest."""
+    """This holds for any change of the file between reading it and taking the digest."""
     files = ProjectFiles(project)
     content = files.read_settings()
     change(project / ".toolkit")

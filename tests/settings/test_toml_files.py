@@ -105,20 +105,20 @@ def test_a_key_stands_where_the_document_is_first_valid_with_it(lines):
         except tomllib.TOMLDecodeError:
             continue
         valid.append(line)
-    found = find_lines("\n".join(valid))
+    key_lines = find_lines("\n".join(valid))
     before = set()
     number = 1
     for at, line in enumerate(valid):
         after = set(paths_of(tomllib.loads("\n".join(valid[: at + 1]))))
         last = number + line.count("\n")
         for path in after - before:
-            if path in found:
-                assert number <= found[path] <= last
+            if path in key_lines:
+                assert number <= key_lines[path] <= last
         # What is not found is inside an inline table or a list in a list.
-        for path in after - before - found.keys() - {()}:
-            assert any(path[:length] in found for length in range(1, len(path)))
+        for path in after - before - key_lines.keys() - {()}:
+            assert any(path[:length] in key_lines for length in range(1, len(path)))
         before, number = after, last + 1
-    assert found.keys() <= before
+    assert key_lines.keys() <= before
 
 
 def test_a_toml_file_tells_the_place_of_a_setting(tmp_path):

@@ -14,10 +14,10 @@ from toolkit.dispatcher import Dispatcher
 from toolkit.providers import ScriptedProvider
 from toolkit.skills import Skills
 
-__all__ = ["Desk", "written"]
+__all__ = ["Desk", "write_skill"]
 
 
-def written(path: Path, front: str = "", text: str = "Do it.", *, description: str = "Does it.") -> Path:
+def write_skill(path: Path, front: str = "", text: str = "Do it.", *, description: str = "Does it.") -> Path:
     """A skill file at *path* with *front* matter; the description is added unless it is empty."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"description: {description}"] if description else []
@@ -37,7 +37,7 @@ class Desk:
 
     def write(self, name: str, front: str = "", text: str = "Do it.", **options: Any) -> Path:
         """Write a file, and have it read."""
-        path = written(self.folder / name, front, text, **options)
+        path = write_skill(self.folder / name, front, text, **options)
         self.skills.refresh()
         return path
 

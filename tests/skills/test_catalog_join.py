@@ -22,9 +22,9 @@ def facts(desk: Desk, front: str) -> tuple[bool, bool]:
     """Whether a skill with this front matter is read-only, and whether it is destructive."""
     desk.write("it.md", front)
     assert desk.problems == []
-    found = desk.skills["it"].facts
-    assert (found.concurrency_safe, found.idempotent) == (found.read_only, False)
-    return found.read_only, found.destructive
+    stated = desk.skills["it"].facts
+    assert (stated.concurrency_safe, stated.idempotent) == (stated.read_only, False)
+    return stated.read_only, stated.destructive
 
 
 @pytest.mark.parametrize(
@@ -79,25 +79,25 @@ SAFE, PLAIN, WILD = "look", "cut", "burn"
     stated=st.dictionaries(st.sampled_from(["read_only", "destructive"]), st.booleans()),
 )
 def test_no_file_makes_its_skill_look_less_dangerous_than_its_tools(tools, stated):
-    """Whatever it states: the skill is at least as strict, or it is not there."""
+    """With any facts in its file, the skill is at least as strict as its tools, or it is not there."""
     catalog = Catalog()
     for name, options in ((SAFE, {"read_only": True}), (PLAIN, {}), (WILD, {"destructive": True})):
         catalog.tool(name=name, description=name, **options)(lambda: None)
-    if all(stated.get(each) for each in ("read_only", "destructive")):
+    if all(stated.get(fact) for fact in ("read_only", "destructive")):
         return  # refused when it is read
     skill = Skill(
         name="it", description="x", text="x", tools=tuple(tools), stated=stated, path=Path("it.md"), digest=""
     )
-    found = SkillJoiner()(catalog.table, [tool_of(skill, catalog.get)])
-    tool = found.find("it")
-    assert (tool is None) == bool(found.problems)
+    joined = SkillJoiner()(catalog.table, [tool_of(skill, catalog.get)])
+    tool = joined.find("it")
+    assert (tool is None) == bool(joined.problems)
     if tool is not None:
         assert not tool.facts.read_only or set(tools) <= {SAFE}
         assert tool.facts.destructive or WILD not in tools
         assert not (tool.facts.read_only and tool.facts.destructive)
 
 
-def test_a_tool_that_nobody_has_is_a_mistake(desk):
+def test_an_unknown_tool_is_a_mistake(desk):
     """With its line, and the name that was probably meant."""
     desk.write("it.md", "tools:\n  - look\n  - crut\n  - telescope")
     assert desk.problems == [
@@ -111,7 +111,7 @@ def test_a_skill_comes_with_its_tools_and_goes_with_them(desk):
     """Tools may come later, from a server say."""
     desk.write("it.md", "tools: [saw]")
     assert desk.names == []
-    desk.shed.catalog.add(Tool.from_schema("saw", "Saws.", {}, lambda given: "sawn"))
+    desk.shed.catalog.add(Tool.from_schema("saw", "Saws.", {}, lambda arguments: "sawn"))
     assert (desk.names, desk.problems) == (["it"], [])
     desk.shed.catalog.remove("saw")
     assert (desk.names, len(desk.problems)) == ([], 1)
@@ -158,7 +158,7 @@ def test_a_skill_cannot_take_the_name_of_a_tool(desk, front, problem):
 
 
 def test_a_tool_that_comes_later_takes_its_name_back(desk):
-    """Whatever a file is called."""
+    """This holds for a file of any name."""
     desk.write("saw.md")
     assert desk.names == ["saw"]
     desk.shed.catalog.add(Tool.from_schema("saw", "Saws.", {}, len))
@@ -239,12 +239,12 @@ def test_tools_that_did_not_change_stay_the_same_objects(desk):
     """So that listeners are told only of what changed."""
     desk.write("a.md")
     desk.write("b.md", "tools: [look]")
-    before, told = (desk.skills["a"], desk.skills["b"]), []
+    before, changes = (desk.skills["a"], desk.skills["b"]), []
     stop = desk.skills.subscribe(
-        lambda change: told.append(([each.name for each in change.added], [each.name for each in change.removed]))
+        lambda change: changes.append(([tool.name for tool in change.added], [tool.name for tool in change.removed]))
     )
     desk.shed.catalog.add(Tool.from_schema("saw", "Saws.", {}, len))
     desk.write("c.md")
     stop()
     assert (desk.skills["a"], desk.skills["b"]) == before
-    assert told == [(["saw"], []), (["c"], [])]
+    assert changes == [(["saw"], []), (["c"], [])]

@@ -17,10 +17,10 @@ from toolkit.skills.records import FrontMatterError
 def read(text: str):
     """The values of a file's front matter, or what is wrong with it."""
     try:
-        found, _ = split_front_matter(text)
+        fields, _ = split_front_matter(text)
     except FrontMatterError as mistake:
         return mistake
-    return Node(found, 1).plain()
+    return Node(fields, 1).plain()
 
 
 def matter(text: str):
@@ -53,17 +53,17 @@ def test_the_body_is_what_comes_after_the_second_line_of_dashes():
     ],
 )  # fmt: skip
 def test_a_value_means_what_it_looks_like(text, value):
-    """Numbers and three words are what JSON says; whatever else YAML makes of a text, here it is one."""
-    found = matter(f"a: {text}")["a"]
-    assert (found, type(found)) == (value, type(value))
+    """Numbers and three words are what JSON says; a text that YAML reads in another way is a text here."""
+    decoded = matter(f"a: {text}")["a"]
+    assert (decoded, type(decoded)) == (value, type(value))
 
 
 def test_every_value_has_the_line_of_its_key():
     """That is where a person looks; an item of a list has its own."""
-    found, _ = split_front_matter("---\na: 1\nb:\n\n  - x\n  - y\nc:\n  d: 2\n---\n")
-    assert {key: node.line for key, node in found.items()} == {"a": 2, "b": 3, "c": 7}
-    assert [node.line for node in found["b"].content] == [5, 6]
-    assert found["c"].content["d"].line == 8
+    fields, _ = split_front_matter("---\na: 1\nb:\n\n  - x\n  - y\nc:\n  d: 2\n---\n")
+    assert {key: node.line for key, node in fields.items()} == {"a": 2, "b": 3, "c": 7}
+    assert [node.line for node in fields["b"].content] == [5, 6]
+    assert fields["c"].content["d"].line == 8
 
 
 @pytest.mark.parametrize("text", ["", "# only a comment", "\n\n", "null"])
@@ -107,9 +107,9 @@ def test_front_matter_may_be_empty(text):
 )  # fmt: skip
 def test_what_cannot_be_read_is_told_with_its_line(text, line, words):
     """And it ends there: nothing is guessed, built or expanded."""
-    found, told = mistake(text)
-    assert words in told
-    assert found == line
+    place, message = mistake(text)
+    assert words in message
+    assert place == line
 
 
 JSON = st.recursive(
@@ -122,12 +122,12 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text("abcdef", min_size=1), JSON, max_size=4))
 def test_what_is_written_as_json_is_read_as_it_was_meant(value):
     """JSON is the part of YAML that has one reading."""
-    found = read(f"---\n{json.dumps(value, ensure_ascii=False)}\n---\n")
-    assert "deeper" in str(found) if isinstance(found, FrontMatterError) else found == value
+    parsed = read(f"---\n{json.dumps(value, ensure_ascii=False)}\n---\n")
+    assert "deeper" in str(parsed) if isinstance(parsed, FrontMatterError) else parsed == value
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text):
-    """Whatever stands in a file, the only error is one that says where."""
-    found = read(f"---\n{text}\n---\nbody")
-    assert isinstance(found, dict) or found.line is not None
+    """With any content of a file, the only error is one that says where."""
+    parsed = read(f"---\n{text}\n---\nbody")
+    assert isinstance(parsed, dict) or parsed.line is not None

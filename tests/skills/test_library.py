@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.clocks import Clock
-from tests.skills.kit import Desk, written
+from tests.skills.kit import Desk, write_skill
 from toolkit.catalog import Catalog
 from toolkit.errors import DefinitionError
 from toolkit.session import Session
@@ -29,7 +29,7 @@ def test_a_skill_is_a_tool_among_others(desk):
     desk.write("now.md", "defer: false\ngroup: always")
     assert "tidy" in desk.skills
     assert [tool.name for tool in desk.skills.offered()] == ["look", "cut", "burn", "fetch", "now"]
-    assert [found.tool.name for found in desk.skills.search("housekeeping")] == ["tidy"]
+    assert [hit.tool.name for hit in desk.skills.search("housekeeping")] == ["tidy"]
     assert (desk.skills["tidy"].facts.group, desk.skills["now"].facts.group) == ("skills", "always")
     session = Session()
     session.load("tidy")
@@ -39,8 +39,8 @@ def test_a_skill_is_a_tool_among_others(desk):
 def test_a_tool_knows_its_skill(desk):
     """Another tool has none."""
     path = desk.write("tidy.md", text="Tidy {input}.")
-    found = skill_of(desk.skills["tidy"])
-    assert (found.path, found.text) == (path, "Tidy {input}.")
+    skill = skill_of(desk.skills["tidy"])
+    assert (skill.path, skill.text) == (path, "Tidy {input}.")
     assert skill_of(desk.skills["look"]) is None
 
 
@@ -69,7 +69,7 @@ def test_a_file_that_changes_is_picked_up(tmp_path, look):
     """Each reader of the catalog sees the change. Two quick edits of the same length count as two."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     for text in ("one.", "two.", "six."):
-        written(desk.folder / "a.md", text=text)
+        write_skill(desk.folder / "a.md", text=text)
         look(desk.skills)
         assert [skill.text for skill in desk.skills.skills] == [text]
 
@@ -92,7 +92,7 @@ def test_a_folder_may_come_later(tmp_path):
     """Until then it is a problem, in case it was misspelt."""
     skills = Skills(Catalog(), tmp_path / "skils", check_seconds=0)
     assert str(skills.problems[0]) == f"{tmp_path}/skils: there is no such folder; make it, or correct the path"
-    written(tmp_path / "skils" / "a.md")
+    write_skill(tmp_path / "skils" / "a.md")
     assert (skills.names(), skills.problems) == (["a"], ())
 
 
@@ -100,7 +100,7 @@ def test_files_are_looked_at_no_more_often_than_asked(tmp_path):
     """Looking at a catalog is cheap."""
     clock = Clock()
     desk = Desk(tmp_path / "skills", clock=clock, check_seconds=5)
-    written(desk.folder / "a.md")
+    write_skill(desk.folder / "a.md")
     clock.now += 4.9
     assert desk.names == []
     clock.now += 0.1
@@ -140,24 +140,24 @@ def test_views_of_skills_follow_too(tmp_path):
     """It is a catalog."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
     harmless = desk.skills.filtered(lambda tool: tool.facts.read_only)
-    written(desk.folder / "a.md", "tools: [look]")
-    written(desk.folder / "b.md", "tools: [cut]")
+    write_skill(desk.folder / "a.md", "tools: [look]")
+    write_skill(desk.folder / "b.md", "tools: [cut]")
     assert harmless.names() == ["look", "fetch", "a"]
 
 
 def test_a_listener_may_look_again(tmp_path):
     """It is told in the middle of a look, and must not start another, nor wait for itself."""
     desk = Desk(tmp_path / "skills", check_seconds=0)
-    seen = []
+    names = []
 
     def listen(change):
         desk.skills.refresh()
-        seen.append(desk.skills.names()[4:])
+        names.append(desk.skills.names()[4:])
 
     desk.skills.subscribe(listen)
-    written(desk.folder / "a.md")
+    write_skill(desk.folder / "a.md")
     desk.skills.refresh()
-    assert seen == [["a"]]
+    assert names == [["a"]]
 
 
 def test_several_threads_may_look_at_once(tmp_path):
@@ -165,33 +165,33 @@ def test_several_threads_may_look_at_once(tmp_path):
     desk = Desk(tmp_path / "skills", check_seconds=0)
     texts = ["a" * 1000, "b" * 1000]
     desk.write("a.md", text=texts[0])
-    seen = set()
+    texts_read = set()
 
     def look():
         for _ in range(100):
-            seen.update(skill.text for skill in desk.skills.skills)
+            texts_read.update(skill.text for skill in desk.skills.skills)
 
     threads = [threading.Thread(target=look) for _ in range(3)]
     for thread in threads:
         thread.start()
     for index in range(10):
-        aside = written(tmp_path / "aside.md", text=texts[index % 2])
+        aside = write_skill(tmp_path / "aside.md", text=texts[index % 2])
         aside.replace(desk.folder / "a.md")
         desk.skills.refresh()
     for thread in threads:
         thread.join()
-    assert seen <= set(texts)
+    assert texts_read <= set(texts)
 
 
 def test_each_mistake_is_logged_once(tmp_path, caplog):
     """A skill that is not there should not be a riddle."""
     caplog.set_level(logging.WARNING, "toolkit")
-    written(tmp_path / "skills" / "a.md", "colour: red")
+    write_skill(tmp_path / "skills" / "a.md", "colour: red")
     desk = Desk(tmp_path / "skills")
     desk.skills.refresh()
     desk.write("b.md", "tools: [saw]")
-    told = [record.getMessage().replace(f"{desk.folder}/", "") for record in caplog.records]
-    assert [text.split("; ")[0] for text in told] == [
+    messages = [record.getMessage().replace(f"{desk.folder}/", "") for record in caplog.records]
+    assert [text.split("; ")[0] for text in messages] == [
         "a skill is left out: a.md:3: `colour` is not known",
         "a skill is left out: b.md:3: there is no tool `saw`",
     ]
@@ -209,16 +209,16 @@ def test_finishing_raises_what_is_wrong(desk):
 
 
 def test_a_folder_given_twice_is_one(tmp_path):
-    """By whatever way it was named."""
-    written(tmp_path / "a.md")
+    """This holds for every way to name it."""
+    write_skill(tmp_path / "a.md")
     skills = Skills(Catalog(), tmp_path, f"{tmp_path}/../{tmp_path.name}")
     assert (skills.names(), skills.problems) == (["a"], ())
 
 
 def test_several_folders_count_in_their_order(tmp_path):
     """The first has the name."""
-    written(tmp_path / "b" / "x.md", text="First.")
-    written(tmp_path / "a" / "x.md", text="Second.")
+    write_skill(tmp_path / "b" / "x.md", text="First.")
+    write_skill(tmp_path / "a" / "x.md", text="Second.")
     skills = Skills(Catalog(), tmp_path / "b", tmp_path / "a")
     assert [skill.text for skill in skills.skills] == ["First."]
     assert len(skills.problems) == 1
@@ -227,7 +227,7 @@ def test_several_folders_count_in_their_order(tmp_path):
 def test_the_home_folder_can_be_written_short(tmp_path, monkeypatch):
     """As in a shell."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    written(tmp_path / "skills" / "a.md")
+    write_skill(tmp_path / "skills" / "a.md")
     assert Skills(Catalog(), "~/skills").names() == ["a"]
 
 
@@ -247,10 +247,10 @@ def test_a_time_that_makes_no_sense_is_refused(seconds):
 def test_skills_can_be_put_on_skills(desk, tmp_path):
     """A skill of the outer ones may use an inner one, if it lists its tools."""
     desk.write("inner.md", "tools: [cut]")
-    written(tmp_path / "more" / "outer.md", "tools: [inner]")
+    write_skill(tmp_path / "more" / "outer.md", "tools: [inner]")
     more = Skills(desk.skills, tmp_path / "more", check_seconds=0)
     assert "the skill `inner` uses `cut`; list that here too" in str(more.problems[0])
-    written(tmp_path / "more" / "outer.md", "tools: [inner, cut]")
+    write_skill(tmp_path / "more" / "outer.md", "tools: [inner, cut]")
     assert [skill.name for skill in more.skills] == ["inner", "outer"]
     assert not more["outer"].facts.read_only
 

@@ -28,9 +28,9 @@ def front(text: str, body: str = "Do it.") -> str:
 
 def mistakes(text: str, **options) -> list[tuple[int | None, str]]:
     """What is wrong with a file, which is then no skill."""
-    skill, found = read(text, **options)
+    skill, problems = read(text, **options)
     assert skill is None
-    return found
+    return problems
 
 
 def test_a_file_says_everything_about_its_skill():
@@ -52,7 +52,9 @@ def test_a_file_says_everything_about_its_skill():
 def test_a_file_without_arguments_takes_one_text():
     """Free text is what most prompts want."""
     skill, _ = read(front(""))
-    assert [(each.name, each.type, each.required) for each in skill.arguments] == [("input", "string", True)]
+    assert [(argument.name, argument.type, argument.required) for argument in skill.arguments] == [
+        ("input", "string", True)
+    ]
 
 
 def test_arguments_have_types_defaults_and_choices():
@@ -180,22 +182,22 @@ def test_what_is_not_utf_8_is_no_skill():
 )
 def test_a_mistake_is_told_with_its_line_and_the_remedy(text, line, words):
     """Exactly one each here."""
-    found = mistakes(text)
-    assert [place for place, _ in found] == [line]
-    assert words in found[0][1]
+    problems = mistakes(text)
+    assert [place for place, _ in problems] == [line]
+    assert words in problems[0][1]
 
 
 @pytest.mark.parametrize("name", ["skills/a b.md", "skills/3d/SKILL.md", "skills/.md.md"])
 def test_a_file_whose_name_no_tool_can_have_says_another(name):
     """The remedy is a line in the file."""
-    found = mistakes(front(""), name=name)
-    assert (found[0][0], "add `name:`" in found[0][1]) == (1, True)
+    problems = mistakes(front(""), name=name)
+    assert (problems[0][0], "add `name:`" in problems[0][1]) == (1, True)
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_lines():
     """An author mends a file in one go."""
-    found = mistakes("---\nread_only: maybe\ntools: [1]\narguments:\n  - 2\nwhat: x\n---\nDo.")
-    assert [line for line, _ in found] == [1, 2, 3, 5, 6]
+    problems = mistakes("---\nread_only: maybe\ntools: [1]\narguments:\n  - 2\nwhat: x\n---\nDo.")
+    assert [line for line, _ in problems] == [1, 2, 3, 5, 6]
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: f"---\n{text}\n---\nx".encode()))
@@ -219,7 +221,7 @@ VALUES = st.recursive(
 @pytest.mark.unmeasured
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES))
 def test_any_front_matter_is_a_skill_or_a_list_of_mistakes(value):
-    """Whatever shape the values have."""
+    """This holds for values of every shape."""
     import json
 
     skill, problems = read_skill(Path("a.md"), f"---\n{json.dumps(value)}\n---\nx".encode())
@@ -279,7 +281,7 @@ def test_a_part_of_a_tool_is_not_made_a_whole_one(written, message):
 
 @given(st.text(st.sampled_from("ABab (),*:_-"), max_size=20))
 def test_allowed_tools_never_raise(written):
-    """Whatever the text: a skill with names of tools, or a problem."""
+    """Every text gives a skill with names of tools, or a problem."""
     text = f"---\ndescription: Look.\nallowed-tools: {json.dumps(written)}\n---\nLook."
     skill, problems = read_skill(Path("audit/SKILL.md"), text.encode())
     assert (skill is None) == bool(problems)

@@ -38,7 +38,7 @@ def skill(text: str, folder: Path | None = None) -> Skill:
     ],
 )
 def test_only_a_name_in_single_braces_is_a_place(text, expected):
-    """Whatever else has braces is text, and a value is not looked at again."""
+    """Other text in braces stays text, and a value is not looked at again."""
     assert fill_prompt(text, {"a": "1", "b": "{a}"}) == expected
 
 
@@ -88,8 +88,8 @@ def test_what_has_no_place_comes_after_the_text():
 
 def test_the_folder_of_a_skill_is_told():
     """Its text may point to the files in it; a name cannot make a line of its own."""
-    told = prompt_of(skill("Do.", Path("/skills/pdf\nNow obey")), {})
-    assert told == "Do.\n\nThe files that belong to this are in /skills/pdf\\nNow obey"
+    prompt = prompt_of(skill("Do.", Path("/skills/pdf\nNow obey")), {})
+    assert prompt == "Do.\n\nThe files that belong to this are in /skills/pdf\\nNow obey"
 
 
 def test_a_prompt_cannot_be_blown_up():

@@ -105,7 +105,7 @@ async def test_a_skill_in_plan_mode_reads_only(desk):
 
 
 async def test_rules_hold_inside_a_skill(tmp_path):
-    """Whatever its file lists."""
+    """The list of tools in its file does not lift them."""
     desk = Desk(tmp_path / "skills", "auto", ("deny cut(wood=oak)",))
     desk.write("it.md", "tools: [cut]")
     agent = desk.agent([[call("it", input="")], [call("cut", wood="oak"), call("cut", wood="elm")], "Half.", "Done."])
@@ -343,7 +343,7 @@ async def test_two_skills_that_only_read_run_side_by_side(desk):
 
 
 async def test_what_a_model_sends_cannot_reach_beyond_its_place(desk):
-    """Braces in an argument are text, in whatever order arguments are filled in."""
+    """Braces in an argument are text, in every order in which arguments are filled in."""
     desk.write("it.md", "arguments: [a, b]", "{a} {b}")
     agent = desk.agent([[call("it", a="{b} {b.__class__} {{a}}", b="{a}{0}{}")], "Inner.", "Done."])
     await agent.run("go")

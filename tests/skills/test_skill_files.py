@@ -9,14 +9,14 @@ import socket
 
 import pytest
 
-from tests.skills.kit import written
+from tests.skills.kit import write_skill
 from toolkit.skills.skill_files import is_settled, list_paths, list_tree, read_contents, stamp_paths
 
 
 def read(folder):
     """The names of what was read, and what was not with the reason."""
-    found, problems = read_contents(folder)
-    names = [str(path.relative_to(folder)) for path in found]
+    contents, problems = read_contents(folder)
+    names = [str(path.relative_to(folder)) for path in contents]
     return names, {str(problem.path.relative_to(folder)): problem.message for problem in problems}
 
 
@@ -25,9 +25,9 @@ def stamp_folder(folder):
 
 
 def test_files_and_folders_are_skills_in_the_order_of_their_names(tmp_path):
-    """Whatever the order of the file system."""
+    """The order of the file system does not matter."""
     for name in ("b.md", "a.md", "c/SKILL.md", "B.md"):
-        written(tmp_path / name)
+        write_skill(tmp_path / name)
     assert read(tmp_path) == (["B.md", "a.md", "b.md", "c/SKILL.md"], {})
 
 
@@ -37,20 +37,20 @@ def test_files_and_folders_are_skills_in_the_order_of_their_names(tmp_path):
 )
 def test_other_files_are_passed_over(tmp_path, name):
     """They may be anything."""
-    written(tmp_path / name)
+    write_skill(tmp_path / name)
     assert read(tmp_path) == ([], {})
 
 
 def test_a_link_within_the_folder_is_followed(tmp_path):
     """Two names for one text."""
-    written(tmp_path / "a.md")
+    write_skill(tmp_path / "a.md")
     (tmp_path / "b.md").symlink_to("a.md")
     assert read(tmp_path)[0] == ["a.md", "b.md"]
 
 
 def test_the_folder_itself_may_be_a_link(tmp_path):
     """Many people keep their configuration elsewhere."""
-    written(tmp_path / "real" / "a.md")
+    write_skill(tmp_path / "real" / "a.md")
     (tmp_path / "link").symlink_to("real")
     assert read(tmp_path / "link")[0] == ["a.md"]
 
@@ -59,7 +59,7 @@ def test_the_folder_itself_may_be_a_link(tmp_path):
 def test_a_link_that_leads_out_is_not_followed(tmp_path, name):
     """Be it a file, a file in a folder, or the folder."""
     folder = tmp_path / "skills"
-    target = written(tmp_path / "outside" / "SKILL.md")
+    target = write_skill(tmp_path / "outside" / "SKILL.md")
     link = folder / name
     link.parent.mkdir(parents=True)
     link.symlink_to(target if name.endswith(".md") else target.parent)
@@ -81,7 +81,7 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path, name):
 )
 def test_what_is_no_plain_file_of_a_fair_size_is_not_read(tmp_path, make, words):
     """And does not keep the others from being read, or a handle open."""
-    written(tmp_path / "b.md")
+    write_skill(tmp_path / "b.md")
     make(tmp_path / "a.md")
     before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
     names, problems = read(tmp_path)
@@ -109,16 +109,16 @@ def test_a_folder_with_too_much_in_it_is_not_read(tmp_path):
     """It is another folder than its owner thinks."""
     for index in range(1001):
         (tmp_path / f"{index}").touch()
-    found, problems = read_contents(tmp_path)
-    assert (found, problems[0].path) == ({}, tmp_path)
+    contents, problems = read_contents(tmp_path)
+    assert (contents, problems[0].path) == ({}, tmp_path)
     assert "more than 1000 entries" in problems[0].message
 
 
 def test_what_is_no_folder_says_so(tmp_path):
     """By name."""
-    path = written(tmp_path / "a.md")
-    found, problems = read_contents(path)
-    assert found == {}
+    path = write_skill(tmp_path / "a.md")
+    contents, problems = read_contents(path)
+    assert contents == {}
     assert "Not a directory" in str(problems[0])
 
 
@@ -141,7 +141,7 @@ def replace_it(path):
 @pytest.mark.parametrize("change", [change_content, change_time, replace_it, os.unlink])
 def test_a_stamp_tells_that_a_file_has_changed(tmp_path, change):
     """Without reading it."""
-    path = written(tmp_path / "c" / "SKILL.md")
+    path = write_skill(tmp_path / "c" / "SKILL.md")
     before = stamp_folder(tmp_path), stamp_paths(list_tree(tmp_path)), stamp_paths([path])
     assert before == (stamp_folder(tmp_path), stamp_paths(list_tree(tmp_path)), stamp_paths([path]))
     change(path)
@@ -155,7 +155,7 @@ def test_a_stamp_tells_of_new_files(tmp_path):
     folder = tmp_path / "skills"
     stamps = [stamp_folder(folder)]
     for name in ("a.md", "b/SKILL.md"):
-        written(folder / name)
+        write_skill(folder / name)
         stamps.append(stamp_folder(folder))
     assert len(set(stamps)) == 3
 
@@ -172,8 +172,8 @@ def test_the_stamp_of_a_tree_has_an_end(tmp_path):
 
 def test_a_stamp_is_relied_on_once_the_files_have_rested(tmp_path):
     """Two changes in one tick of the clock look like one."""
-    path = written(tmp_path / "a.md")
+    path = write_skill(tmp_path / "a.md")
     changed = path.stat().st_ctime_ns
-    seen = stamp_paths([path])
-    assert not is_settled(seen, changed + 10**9)
-    assert is_settled(seen, changed + 3 * 10**9)
+    stamps = stamp_paths([path])
+    assert not is_settled(stamps, changed + 10**9)
+    assert is_settled(stamps, changed + 3 * 10**9)

@@ -81,11 +81,11 @@ def test_every_file_that_can_be_read_is_a_tool(arguments):
     if skill is None:
         assert problems
         return
-    tool, names = tool_of(skill, lambda name: None), [each.name for each in skill.arguments]
-    required = [each.name for each in skill.arguments if each.required]
+    tool, names = tool_of(skill, lambda name: None), [argument.name for argument in skill.arguments]
+    required = [argument.name for argument in skill.arguments if argument.required]
     assert (list(tool.schema["properties"]), tool.schema.get("required", [])) == (names, required)
     if not required:
-        defaults = {each.name: each.default for each in skill.arguments if each.default is not None}
+        defaults = {argument.name: argument.default for argument in skill.arguments if argument.default is not None}
         assert list(tool.check(defaults)) == names
 
 
@@ -96,8 +96,8 @@ def test_arguments_are_checked_like_any_others(desk):
     with pytest.raises(BadArgs) as caught:
         tool.check({"depth": "x", "style": "rude", "other": 1})
     assert len(caught.value.problems) == 6
-    found = tool.check({"path": "a", "context": "b", "context_": "c"})
-    assert (found["depth"], found["names"], found["style"]) == (2, ["a"], None)
+    decoded = tool.check({"path": "a", "context": "b", "context_": "c"})
+    assert (decoded["depth"], decoded["names"], decoded["style"]) == (2, ["a"], None)
 
 
 async def test_without_an_agent_the_text_is_the_result(desk):
@@ -157,8 +157,8 @@ async def test_a_grant_does_not_survive_an_edit(desk):
     """ "Always this tool" was said of another text."""
     desk.write("it.md", "tools: [cut]", "Cut {input}.")
     dispatcher, session = desk.dispatcher(), Session()
-    asked = await dispatcher.call("it", {"input": "oak"}, session=session)
-    await dispatcher.resume(asked.request.id, Decision.approve(grant=asked.request.grants[0]), session=session)
+    waiting = await dispatcher.call("it", {"input": "oak"}, session=session)
+    await dispatcher.resume(waiting.request.id, Decision.approve(grant=waiting.request.grants[0]), session=session)
     assert (await dispatcher.call("it", {"input": "elm"}, session=session)).kind == "ok"
     desk.write("it.md", "tools: [cut]", "Cut {input}!")
     assert (await dispatcher.call("it", {"input": "elm"}, session=session)).kind == "waiting"

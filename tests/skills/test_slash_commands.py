@@ -23,7 +23,7 @@ arguments:
 
 
 @pytest.fixture
-def expanded(desk):
+def expand(desk):
     """The skills to expand: free, with several arguments, with one, with a list, with none."""
     desk.write("review.md", "aliases: [check]", "Review {input}!")
     desk.write("deep.md", ARGUMENTS, "{path} at {depth}: {note}")
@@ -61,9 +61,9 @@ def expanded(desk):
         ("/plain", "Just do it."),
     ],
 )  # fmt: skip
-def test_a_skill_is_written_out_with_what_follows_it(expanded, prompt, expected):
+def test_a_skill_is_written_out_with_what_follows_it(expand, prompt, expected):
     """Words go to the arguments in order, the rest to the last one."""
-    assert expanded(prompt) == expected
+    assert expand(prompt) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_a_skill_is_written_out_with_what_follows_it(expanded, prompt, expected)
         "a\x0b/review a", "a\u2028/review a",
     ],
 )  # fmt: skip
-def test_any_other_prompt_stays_as_it_is(expanded, prompt):
+def test_any_other_prompt_stays_as_it_is(expand, prompt):
     """A path, a tool, code, a name behind a word: only a skill at the start of a line counts."""
-    assert expanded(prompt) == prompt
+    assert expand(prompt) == prompt
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_any_other_prompt_stays_as_it_is(expanded, prompt):
         ("/tags 3", "/tags: tags: expected"),
     ],
 )
-def test_what_does_not_fit_is_told_to_whoever_typed_it(expanded, prompt, words):
+def test_arguments_that_do_not_fit_are_told_to_the_user(expand, prompt, words):
     """With the name of the skill."""
     with pytest.raises(BadArgs) as caught:
-        expanded(prompt)
+        expand(prompt)
     assert str(caught.value).startswith(words)
 
 
 @given(st.lists(st.text()).map("\n".join))
 def test_a_prompt_without_commands_is_the_same_to_the_letter(text):
-    """Whatever else is in it."""
-    assert expand_commands(text, lambda name, given: None) == text
+    """This holds for any other text in it."""
+    assert expand_commands(text, lambda name, words: None) == text
 
 
 @given(
@@ -111,25 +111,25 @@ def test_a_prompt_without_commands_is_the_same_to_the_letter(text):
 )
 def test_a_line_is_replaced_and_nothing_around_it(before, name, text, after):
     """And only the space around the text is lost."""
-    asked = []
+    commands = []
 
-    def written_out(named, given):
-        asked.append((named, given))
+    def write_out(command, words):
+        commands.append((command, words))
         return "<made>"
 
-    made = expand_commands(f"{before}\n/{name} {text}\nx{after}", written_out)
-    assert (name, text.strip()) in asked
-    assert "\n<made>\nx" in made
-    assert expand_commands(f"x{text}", written_out) == f"x{text}"
+    expanded_text = expand_commands(f"{before}\n/{name} {text}\nx{after}", write_out)
+    assert (name, text.strip()) in commands
+    assert "\n<made>\nx" in expanded_text
+    assert expand_commands(f"x{text}", write_out) == f"x{text}"
 
 
 def _starts_a_block(text):
     return "```" in text or "~~~" in text
 
 
-def test_what_was_put_in_is_not_looked_at_again(expanded):
+def test_what_was_put_in_is_not_looked_at_again(expand):
     """A line of a skill's own text is no command."""
-    assert expanded("/nested") == "/review a\n/plain"
+    assert expand("/nested") == "/review a\n/plain"
 
 
 def test_many_long_skills_are_too_much(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.kit import Shed
-from tests.skills.kit import written
+from tests.skills.kit import write_skill
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions, Rule
@@ -24,7 +24,7 @@ from toolkit.skills import Skills, user_skills
 def project(tmp_path):
     """A project with one skill."""
     folder = tmp_path / "project"
-    written(folder / ".toolkit" / "skills" / "deploy.md", "tools: [look]\nsearch_hint: ship", "Deploy {input}.")
+    write_skill(folder / ".toolkit" / "skills" / "deploy.md", "tools: [look]\nsearch_hint: ship", "Deploy {input}.")
     return folder
 
 
@@ -42,15 +42,15 @@ def names(skills: Skills) -> list[str]:
 
 def test_a_project_that_is_not_trusted_brings_no_skills(project, trust):
     """Nor is its text looked at; what did not count is told, with the reason."""
-    written(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
+    write_skill(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
     skills = Skills(Shed().catalog, project=project, trust=trust)
     assert (names(skills), skills.problems, skills.expanded("/deploy x")) == ([], (), "/deploy x")
-    assert [Path(each.what).name for each in skills.ignored] == ["bad.md", "deploy.md"]
+    assert [Path(problem.what).name for problem in skills.ignored] == ["bad.md", "deploy.md"]
     why = f"you have not trusted {project}; look at its .toolkit folder, then trust it: `toolkit trust {project}`"
     assert skills.ignored[0].why == why
 
 
-def test_without_trust_nobody_trusts(project):
+def test_without_trust_project_skills_are_left_out(project):
     """The safe side is the usual one."""
     skills = Skills(Shed().catalog, project=project)
     assert (names(skills), len(skills.ignored)) == ([], 1)
@@ -70,8 +70,8 @@ def test_a_trusted_project_brings_its_skills(project, trust):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda folder: written(folder / "skills" / "deploy.md", "tools: [burn]", "Burn {input}."),
-        lambda folder: written(folder / "skills" / "more.md"),
+        lambda folder: write_skill(folder / "skills" / "deploy.md", "tools: [burn]", "Burn {input}."),
+        lambda folder: write_skill(folder / "skills" / "more.md"),
         lambda folder: (folder / "skills" / "notes.txt").write_text("x"),
         lambda folder: (folder / "toolkit.toml").write_text(""),
         lambda folder: (folder / "skills" / "deploy.md").chmod(0o755),
@@ -79,7 +79,7 @@ def test_a_trusted_project_brings_its_skills(project, trust):
     ids=["edited", "added", "beside", "elsewhere", "executable"],
 )
 def test_a_change_needs_trust_again(project, trust, change):
-    """Of whatever the user has looked at."""
+    """This holds for every file that the user has looked at."""
     trust.trust(project)
     skills = Skills(Shed().catalog, project=project, trust=trust, check_seconds=0)
     assert "deploy" in skills.names()
@@ -91,12 +91,12 @@ def test_a_change_needs_trust_again(project, trust, change):
 
 
 CHANGES = {
-    "edited": lambda project, trust: written(project / ".toolkit/skills/deploy.md", "", "Something else."),
-    "added": lambda project, trust: written(project / ".toolkit/skills/more.md"),
+    "edited": lambda project, trust: write_skill(project / ".toolkit/skills/deploy.md", "", "Something else."),
+    "added": lambda project, trust: write_skill(project / ".toolkit/skills/more.md"),
     "removed": lambda project, trust: (project / ".toolkit/skills/deploy.md").unlink(),
     "elsewhere": lambda project, trust: (project / ".toolkit/toolkit.toml").write_text(""),
     "revoked": lambda project, trust: trust.revoke(project),
-    "own": lambda project, trust: written(project.parent / "mine" / "tidy.md", "", "Something else."),
+    "own": lambda project, trust: write_skill(project.parent / "mine" / "tidy.md", "", "Something else."),
 }
 
 
@@ -105,24 +105,24 @@ def test_files_at_rest_are_read_again_only_after_a_change(project, tmp_path, cha
     """Their stamps show a change. Without one, the trust is not checked again."""
 
     class Counting(Trust):
-        asked = 0
+        checks = 0
 
         def state(self, folder):
-            self.asked += 1
+            self.checks += 1
             return super().state(folder)
 
     trust = Counting(tmp_path / "home" / "trust.json")
     trust.trust(project)
-    written(tmp_path / "mine" / "tidy.md")
+    write_skill(tmp_path / "mine" / "tidy.md")
     long_after = 2**62
     skills = Skills(
         Shed().catalog, tmp_path / "mine", project=project, trust=trust, check_seconds=0, time_ns=lambda: long_after
     )
     before = [skill.text for skill in skills.skills]
-    assert (before, trust.asked) == (["Do it.", "Deploy {input}."], 1)
+    assert (before, trust.checks) == (["Do it.", "Deploy {input}."], 1)
     change(project, trust)
     assert [skill.text for skill in skills.skills] != before or skills.ignored
-    assert trust.asked == 2
+    assert trust.checks == 2
 
 
 def test_a_change_is_seen_even_if_the_times_are_set_back(project, trust):
@@ -147,7 +147,7 @@ def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
 
 def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, tmp_path):
     """Its content does not belong to the project."""
-    outside = written(tmp_path / "outside.md")
+    outside = write_skill(tmp_path / "outside.md")
     (project / ".toolkit" / "skills" / "out.md").symlink_to(outside)
     trust.path.parent.mkdir()
     trust.path.write_text(json.dumps({"version": 1, "folders": {str(project): {"sha256": "0" * 64}}}))
@@ -155,7 +155,7 @@ def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, t
 
 
 def test_what_changes_while_it_is_read_does_not_count(project, trust):
-    """The digest is about what was read, whatever is in the file when the trust is asked for."""
+    """The digest is about the bytes that were read, also if the file changes before the trust is asked for."""
     path = project / ".toolkit" / "skills" / "deploy.md"
     trust.trust(project)
     trusted = path.read_bytes()
@@ -166,13 +166,13 @@ def test_what_changes_while_it_is_read_does_not_count(project, trust):
             path.write_bytes(trusted)
             return super().state(project)
 
-    written(path, "tools: [burn]")
+    write_skill(path, "tools: [burn]")
     skills = Skills(Shed().catalog, project=project, trust=Swapping(trust.path))
     assert skills.skills == ()
     assert "has changed since you trusted it" in skills.ignored[0].why
 
 
-def test_nobody_waits_for_a_look_that_another_thread_has_under_way(project, tmp_path):
+def test_a_reader_does_not_wait_for_the_look_of_another_thread(project, tmp_path):
     """They see what was known before."""
     looking, go_on = threading.Event(), threading.Event()
 
@@ -198,7 +198,7 @@ def test_nobody_waits_for_a_look_that_another_thread_has_under_way(project, tmp_
 
 def test_mistakes_of_a_trusted_project_are_told(project, trust):
     """As those of the user."""
-    written(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
+    write_skill(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
     (project / ".toolkit" / "skills" / "large.md").write_bytes(b"x" * 70_000)
     trust.trust(project)
     skills = Skills(Shed().catalog, project=project, trust=trust)
@@ -214,8 +214,8 @@ def test_a_project_without_skills_is_nothing_to_speak_of(tmp_path, trust):
 
 def test_the_users_skills_come_first(project, trust, tmp_path):
     """A project cannot take their names, or their place."""
-    mine = written(tmp_path / "mine" / "deploy.md", "", "Mine.")
-    written(project / ".toolkit" / "skills" / "a.md")
+    mine = write_skill(tmp_path / "mine" / "deploy.md", "", "Mine.")
+    write_skill(project / ".toolkit" / "skills" / "a.md")
     trust.trust(project)
     skills = Skills(Shed().catalog, tmp_path / "mine", project=project, trust=trust)
     assert [(skill.name, skill.project) for skill in skills.skills] == [("deploy", False), ("a", True)]
@@ -224,7 +224,7 @@ def test_the_users_skills_come_first(project, trust, tmp_path):
 
 def test_a_rule_that_allows_a_tool_does_not_mean_a_projects_skill(project, trust, tmp_path):
     """Its origin is another; it has to be named. A rule that forbids holds for both."""
-    written(tmp_path / "mine" / "tidy.md")
+    write_skill(tmp_path / "mine" / "tidy.md")
     trust.trust(project)
     skills = Skills(Shed().catalog, tmp_path / "mine", project=project, trust=trust)
 
@@ -254,7 +254,7 @@ def test_the_users_folder_is_in_their_configuration(tmp_path, monkeypatch):
 )
 def test_a_skill_of_a_project_cannot_be_taken_for_something_else(project, trust, name, problem):
     """By a name that looks like a tool's, or like a provider's own; the user's skills may be called so."""
-    path = written(project / ".toolkit" / "skills" / "it.md", f"name: {name}")
+    path = write_skill(project / ".toolkit" / "skills" / "it.md", f"name: {name}")
     trust.trust(project)
     skills = Skills(Shed().catalog, project=project, trust=trust)
     assert name not in skills
@@ -265,7 +265,7 @@ def test_a_skill_of_a_project_cannot_be_taken_for_something_else(project, trust,
 @pytest.mark.anyio
 async def test_a_changed_file_beside_a_skill_ends_the_skill_at_its_next_call(project, trust):
     """The catalog looks at most once a second, and a call of a skill with files looks at once."""
-    written(project / ".toolkit/skills/deep/SKILL.md", "name: deep", "Run check.py.")
+    write_skill(project / ".toolkit/skills/deep/SKILL.md", "name: deep", "Run check.py.")
     script = project / ".toolkit/skills/deep/check.py"
     script.write_text("print('trusted')")
     trust.trust(project)

@@ -10,7 +10,7 @@ from hypothesis import Phase, find, settings
 
 __all__ = ["least"]
 
-# Without the phase that explains: nobody reads it, and before Python 3.12 it traces every line.
+# Without the phase that explains: its text is not used, and before Python 3.12 it traces every line.
 _PHASES = (Phase.generate, Phase.shrink)
 _SETTINGS = settings(max_examples=3000, database=None, report_multiple_bugs=False, phases=_PHASES)
 

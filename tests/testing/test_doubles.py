@@ -123,7 +123,7 @@ async def test_how_often_is_told(recorder):
         assert_called(Recorder(), "add")
 
 
-async def test_a_clock_moves_only_when_somebody_sleeps(catalog):
+async def test_a_clock_moves_only_in_a_sleep(catalog):
     """Waits take no time, and are told."""
     clock = FakeClock()
     tries = []
@@ -166,11 +166,11 @@ async def test_calls_and_results_are_complete():
 
 
 @pytest.mark.parametrize(
-    "made", [make_result([1]), make_error("timeout"), make_waiting()], ids=["ok", "error", "waiting"]
+    "result", [make_result([1]), make_error("timeout"), make_waiting()], ids=["ok", "error", "waiting"]
 )
-async def test_built_results_survive_being_stored(made):
+async def test_built_results_survive_being_stored(result):
     """They are results like any other."""
-    assert ToolResult.from_json(made.to_json()).to_json() == made.to_json()
+    assert ToolResult.from_json(result.to_json()).to_json() == result.to_json()
 
 
 def fail_assert_called():
@@ -190,8 +190,8 @@ async def test_a_failed_assertion_shows_the_line_of_the_test(fail):
     """`__tracebackhide__` in every assertion."""
     with pytest.raises(AssertionError) as caught:
         fail()
-    shown = caught.traceback.filter(caught)
-    assert [entry.name for entry in shown] == [
+    entries = caught.traceback.filter(caught)
+    assert [entry.name for entry in entries] == [
         "test_a_failed_assertion_shows_the_line_of_the_test",
         fail.__name__,
     ]

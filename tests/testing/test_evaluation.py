@@ -126,8 +126,10 @@ async def test_objects_are_judged_as_in_bfcl(ask):
 async def test_calls_may_come_in_any_order(ask):
     """And a call that fits two expectations is given to the one that needs it."""
     case = {"id": "x", "question": "?", "ground_truth": [{"look_up": {"order": [1, 2]}}, {"look_up": {"order": [1]}}]}
-    one, two = call("look_up", order=1), call("look_up", order=2)
-    assert [(await ask([case], list(calls))).score.right for calls in ((one, two), (two, one), (two, two))] == [1, 1, 0]
+    first, second = call("look_up", order=1), call("look_up", order=2)
+    assert [
+        (await ask([case], list(calls))).score.right for calls in ((first, second), (second, first), (second, second))
+    ] == [1, 1, 0]
 
 
 async def test_further_answers_are_right_too(ask):
@@ -189,9 +191,9 @@ async def test_tokens_are_added_up(ask):
 async def test_an_evaluation_can_be_kept_and_compared(ask):
     old = await ask([LATE, BROKEN, THANKS], [call("look_up", order=7)], "x", "y")
     new = await ask([LATE, BROKEN, THANKS], "x", [call("refund", order=7, reason="it broke.")], "y")
-    kept = Evaluation.from_json(json.loads(json.dumps(old.to_json())))
-    assert kept.to_json() == json.loads(json.dumps(old.to_json()))
-    assert compare_evaluations(kept, new) == EvaluationChange(("broken",), ("late",))
+    restored = Evaluation.from_json(json.loads(json.dumps(old.to_json())))
+    assert restored.to_json() == json.loads(json.dumps(old.to_json()))
+    assert compare_evaluations(restored, new) == EvaluationChange(("broken",), ("late",))
     assert compare_evaluations(old, old).chance == 1.0
 
 

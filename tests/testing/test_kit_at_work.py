@@ -82,8 +82,12 @@ def test_the_tools_of_an_example_keep_every_law_and_need_no_advice(example):
 def test_the_kit_finds_what_its_own_example_is_about():
     """That one shows a tool that fails for a bill without guests."""
     file = Path(__file__).parents[2] / "examples" / "19_testing.py"
-    (found,) = broken_laws(catalog_of(str(file)), examples=15)
-    assert (found.tool, found.rule, found.arguments) == ("split_bill", "declared-failures", {"cents": 0, "people": 0})
+    (violation,) = broken_laws(catalog_of(str(file)), examples=15)
+    assert (violation.tool, violation.rule, violation.arguments) == (
+        "split_bill",
+        "declared-failures",
+        {"cents": 0, "people": 0},
+    )
 
 
 @pytest.mark.long
@@ -93,22 +97,22 @@ def test_the_standard_library_keeps_every_law_but_one(function):
     """Its parameters are not described. (Most take anything as far as a schema can tell, for want of annotations.)"""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = Tool.described(function)
-    found = broken_laws(Catalog(made), examples=8)
-    assert {each.rule for each in found} <= {"described"}
+        described = Tool.described(function)
+    violations = broken_laws(Catalog(described), examples=8)
+    assert {violation.rule for violation in violations} <= {"described"}
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
 def test_a_standard_function_that_is_run_raises_for_what_no_annotation_forbids():
     """What the kit says of it is right: the schema allows null, and the function does not."""
-    (found,) = [
-        each
-        for each in broken_laws(Catalog(Tool.described(html.escape, read_only=True)), examples=8)
-        if each.rule != "described"
+    (violation,) = [
+        candidate
+        for candidate in broken_laws(Catalog(Tool.described(html.escape, read_only=True)), examples=8)
+        if candidate.rule != "described"
     ]
-    assert found.rule == "declared-failures"
-    assert found.arguments == {"s": None}
-    assert "annotate its parameters" in found.remedy
+    assert violation.rule == "declared-failures"
+    assert violation.arguments == {"s": None}
+    assert "annotate its parameters" in violation.remedy
 
 
 def test_without_hypothesis_the_extra_is_named():

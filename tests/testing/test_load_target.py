@@ -70,9 +70,9 @@ def test_undecorated_functions_count_if_asked_for(write_module):
 def test_a_catalog_is_named_after_a_colon(write_module):
     """Or a function, or anything that a catalog takes."""
     name = write_module("named_tools", TOOLS)
-    found = catalog_of(f"{name}:kitchen")
-    assert isinstance(found, CatalogView)
-    assert found.names() == ["cook"]
+    kitchen = catalog_of(f"{name}:kitchen")
+    assert isinstance(kitchen, CatalogView)
+    assert kitchen.names() == ["cook"]
     assert catalog_of(f"{name}:whisper").names() == ["whisper"]
 
 
@@ -107,7 +107,7 @@ def test_what_is_not_there_is_told(target, words):
 
 @pytest.mark.parametrize("source", ["1/0", "import sys; sys.exit(3)", "def"], ids=["raises", "exits", "no Python"])
 def test_a_module_that_fails_is_told(write_module, source):
-    """What it raised, whatever that is."""
+    """The message has the exception that it raised, of any kind."""
     with pytest.raises(CatalogError, match="it raised (ZeroDivisionError|SystemExit|SyntaxError)"):
         catalog_of(write_module("failing_tools", source))
 
@@ -116,7 +116,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
     """Whether or not it is on the path."""
     (tmp_path / "tools_right_here.py").write_text(TOOLS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder not in ("", str(tmp_path))])
     try:
         assert len(catalog_of("tools_right_here")) == 2
     finally:
@@ -146,16 +146,16 @@ LOAD = "from toolkit.testing import catalog_of; found = catalog_of({target!r}); 
 @pytest.mark.parametrize("name", ["calendar", "jsonschema"])
 @pytest.mark.long
 def test_a_file_beside_the_target_stands_in_for_no_other_module(tmp_path, target, name):
-    """Whoever imports the calendar, or an installed package, gets that; the target itself may have such a name."""
+    """An import of the calendar, or of an installed package, gets that; the target itself may have such a name."""
     (tmp_path / "tools.py").write_text(TOOLS)
     (tmp_path / "calendar.py").write_text(TOOLS)
     (tmp_path / "jsonschema.py").write_text("raise RuntimeError('not this one')")
-    told = f"import {name}; print(found.names(), hasattr({name}, 'kitchen'))"
-    assert run_in(tmp_path, LOAD.format(target=target) + told) == "['cook', 'shout'] False\n"
+    report = f"import {name}; print(found.names(), hasattr({name}, 'kitchen'))"
+    assert run_in(tmp_path, LOAD.format(target=target) + report) == "['cook', 'shout'] False\n"
 
 
 def test_a_package_here_is_meant_though_it_is_installed_as_well(tmp_path):
-    """Whoever changes it wants to see the change."""
+    """The author of a change wants to see it."""
     (tmp_path / "site" / "shop").mkdir(parents=True)
     (tmp_path / "site" / "shop" / "__init__.py").write_text("raise RuntimeError('the old one')")
     (tmp_path / "here" / "shop").mkdir(parents=True)
@@ -244,8 +244,8 @@ def test_everything_in_a_folder_is_seen(tmp_path):
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to("b")
     (tmp_path / "sub" / "new").touch()
-    told = describe_changes(before, watched.snapshot())
-    assert told == f"{os.path.join('sub', 'new')} appeared, c went, a changed, b changed, link changed"
+    changes = describe_changes(before, watched.snapshot())
+    assert changes == f"{os.path.join('sub', 'new')} appeared, c went, a changed, b changed, link changed"
 
 
 def test_a_long_list_of_changes_is_cut(tmp_path):
@@ -277,9 +277,9 @@ def test_an_unreadable_file_is_told_as_such(tmp_path):
 def test_a_catalog_is_followed(write_module):
     """What is named is the catalog itself, not a copy."""
     name = write_module("living_tools", TOOLS)
-    found = catalog_of(f"{name}:kitchen")
-    assert isinstance(found, Catalog)
-    found.remove("cook")
+    kitchen = catalog_of(f"{name}:kitchen")
+    assert isinstance(kitchen, Catalog)
+    kitchen.remove("cook")
     assert len(catalog_of(f"{name}:kitchen")) == 0
 
 

@@ -27,7 +27,7 @@ def share(guests: Annotated[int, "How many people eat."]) -> int:
 @tool(destructive=True)
 def wipe(path: Annotated[str, "Which folder."]) -> None:
     "Remove everything in a folder."
-    raise AssertionError("nobody may run this unasked")
+    raise AssertionError("this may not run unasked")
 
 good = Catalog()
 
@@ -105,7 +105,7 @@ def test_the_fixtures_work_together(pytester, run):
 
 @pytest.mark.long
 def test_the_shared_catalog_is_restored(pytester, run):
-    """What a test adds or removes is undone; what an imported module defines stays, for nobody defines it again."""
+    """What a test adds or removes is undone; what an imported module defines stays, for it is not defined again."""
     pytester.makepyfile(
         lazily_imported="""
             from toolkit import tool
@@ -278,7 +278,7 @@ def test_a_tool_is_run_if_it_is_named(pytester, run):
     pytester.makepyfile(mytools=TOOLS)
     result = run("--toolkit-check", "mytools", "--toolkit-check-run", "wipe", "-k", "wipe")
     result.assert_outcomes(failed=1, deselected=3)
-    result.stdout.fnmatch_lines(["*it raised AssertionError: nobody may run this unasked*"])
+    result.stdout.fnmatch_lines(["*it raised AssertionError: this may not run unasked*"])
     result = run("--toolkit-check", "mytools", "--toolkit-check-run", "wpie")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --toolkit-check-run: no tool that is checked is called 'wpie'"])

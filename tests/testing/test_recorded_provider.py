@@ -65,9 +65,9 @@ async def test_a_recorded_conversation_is_played_without_the_provider(path):
 
 async def test_the_provider_is_not_asked_if_there_is_a_recording(path):
     await record(path)
-    asked = ScriptedProvider([], model="test-1")
-    assert (await run(RecordedProvider(path, asked))).text == "It is on its way."
-    assert asked.requests == []
+    provider = ScriptedProvider([], model="test-1")
+    assert (await run(RecordedProvider(path, provider))).text == "It is on its way."
+    assert provider.requests == []
 
 
 async def test_each_player_starts_at_the_beginning(path):
@@ -90,9 +90,9 @@ async def test_name_model_usage_and_native_content_are_played(path):
 
 def _list_requests(path, catalog):
     """Return the first request again, as the agent sends it."""
-    asked = ScriptedProvider(["x"])
-    Agent(asked, catalog).run_sync("Where is order 7?")
-    return asked.requests
+    provider = ScriptedProvider(["x"])
+    Agent(provider, catalog).run_sync("Where is order 7?")
+    return provider.requests
 
 
 async def test_a_stream_is_recorded_and_played_in_pieces(path):
@@ -180,8 +180,8 @@ def test_a_file_that_is_no_recording_is_named(tmp_path, text):
     with pytest.raises(ProviderError, match=r"cannot read the recording .*broken.json: .*; delete it") as caught:
         RecordedProvider(file)
     # A traceback of pytest ends in the test, and shows no error of the reader.
-    shown = caught.traceback.filter(caught)
-    assert (len(shown), caught.value.__suppress_context__) == (1, True)
+    entries = caught.traceback.filter(caught)
+    assert (len(entries), caught.value.__suppress_context__) == (1, True)
 
 
 async def test_secrets_are_not_in_the_file(path, monkeypatch):

@@ -29,7 +29,7 @@ def scratch():
 
 @pytest.fixture
 def root(scratch):
-    """The folder of the workspace; beside it lies `outside`, which nobody may see."""
+    """The folder of the workspace; beside it lies `outside`, which no tool may see."""
     (scratch / "outside").mkdir()
     (scratch / "outside" / "secret.txt").write_bytes(MARKER)
     folder = scratch / "root"

@@ -32,25 +32,25 @@ def main(root, rounds, seed):
     draw = random.Random(seed)
     space = Workspace(root)
     space.write("folder/file", CONTENTS[0])
-    seen = Counter()
+    counts = Counter()
     for _ in range(rounds):
-        heard, started = os.pipe()
+        ready, started = os.pipe()
         child = os.fork()
         if child == 0:
             write_for_ever(space, started)
-        os.read(heard, 1)
+        os.read(ready, 1)
         until = time.perf_counter() + draw.random() * 0.003
         while time.perf_counter() < until:
             pass
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        os.close(heard)
+        os.close(ready)
         os.close(started)
-        seen["whole" if space.read("folder/file") in CONTENTS else "half"] += 1
-        seen["shown"] += [entry.path for entry in space.walk()] != ["folder", "folder/file"]
-    seen["swept"] = len(space.sweep(older_than_seconds=0))
-    seen["left"] = len(os.listdir(os.path.join(root, "folder"))) - 1
-    sys.stdout.write(json.dumps(seen))
+        counts["whole" if space.read("folder/file") in CONTENTS else "half"] += 1
+        counts["shown"] += [entry.path for entry in space.walk()] != ["folder", "folder/file"]
+    counts["swept"] = len(space.sweep(older_than_seconds=0))
+    counts["left"] = len(os.listdir(os.path.join(root, "folder"))) - 1
+    sys.stdout.write(json.dumps(counts))
 
 
 if __name__ == "__main__":

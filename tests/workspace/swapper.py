@@ -16,9 +16,9 @@ _EXCHANGE = 2
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def exchange(one, other):
+def exchange(place, other_place):
     """Let two names, each with its folder's descriptor, change places: in one step, or in three."""
-    (at, name), (there, another) = one, other
+    (at, name), (there, another) = place, other_place
     if getattr(_libc, "renameat2", None) and not _libc.renameat2(
         at, os.fsencode(name), there, os.fsencode(another), _EXCHANGE
     ):

@@ -107,7 +107,7 @@ def test_nothing_is_written_outside(tree, space, path):
 
 
 def test_the_reason_names_the_place_and_the_remedy(tree, space):
-    """Whoever reads the refusal knows where the path led and what would help."""
+    """The refusal says where the path led and what would help."""
     with pytest.raises(Safety) as refused:
         space.read("out")
     text = str(refused.value)
@@ -251,13 +251,13 @@ def test_links_that_change_all_the_time_are_given_up(root):
     (root / "to_file").symlink_to("file")
     tries = []
 
-    def swapped(spot):
+    def swap_in_folder(spot):
         tries.append(spot.path)
         raise OSError(40, "Too many levels of symbolic links")
 
     borders = Borders(Folders([root]), ProtectedFiles([]), [OpenFolder(str(root))])
     with pytest.raises(ToolError, match="keeps changing; try again later"):
-        borders.run_on_path("to_file", "read", swapped)
+        borders.run_on_path("to_file", "read", swap_in_folder)
     assert 1 < len(tries) < 100
 
 
@@ -282,14 +282,14 @@ def test_what_is_read_is_what_the_checks_allow_and_the_system_finds(scratch, way
         plant(inside, tree)
         space = Workspace(inside, way=way)
         for path in paths:
-            found = os.path.join(inside, path)
-            is_inside = os.path.realpath(found).startswith(f"{inside}/")
+            target = os.path.join(inside, path)
+            is_inside = os.path.realpath(target).startswith(f"{inside}/")
             try:
                 with space.open(path) as file:
                     status = os.fstat(file.fileno())
             except ToolError:
-                assert not (is_inside and os.path.isfile(found)), path
+                assert not (is_inside and os.path.isfile(target)), path
             else:
                 assert is_inside
-                assert os.path.samestat(status, os.stat(found))
+                assert os.path.samestat(status, os.stat(target))
                 assert space.safety().judge([Reads(path)]) == []

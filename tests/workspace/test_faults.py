@@ -37,11 +37,11 @@ def python(script, **options):
 @pytest.mark.long
 def test_a_killed_write_leaves_the_old_file_or_the_new_one(scratch):
     """Two hundred writers are killed at any moment: the file is always whole, and what is left can be swept."""
-    seen = json.loads(run(sys.executable, HERE / "killer.py", scratch, "200", "1"))
-    assert seen["whole"] == 200
-    assert seen["shown"] == 0
-    assert seen["swept"] > 0
-    assert seen["left"] == 0
+    counts = json.loads(run(sys.executable, HERE / "killer.py", scratch, "200", "1"))
+    assert counts["whole"] == 200
+    assert counts["shown"] == 0
+    assert counts["swept"] > 0
+    assert counts["left"] == 0
 
 
 WRITE = """
@@ -67,8 +67,8 @@ def test_a_file_that_may_not_grow_leaves_the_old_one(scratch):
     script = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n" + textwrap.dedent(
         WRITE.format(root=str(scratch), size=5000)
     )
-    said, content, names = json.loads(python(script))
-    assert all("larger than a file may be; write less; what was there is as it was" in each for each in said)
+    errors, content, names = json.loads(python(script))
+    assert all("larger than a file may be; write less; what was there is as it was" in error for error in errors)
     assert (content, names) == ("old", ["file"])
 
 
@@ -99,8 +99,8 @@ def test_a_real_disk_that_takes_no_more_leaves_the_old_file(scratch, prepare, re
         WRITE.format(root=disk, size=200_000)
     )
     shell = f'{prepare.format(disk=disk)} && exec "$0" -c "$1"'
-    said, content, names = json.loads(run("unshare", "-m", "sh", "-ec", shell, sys.executable, script))
-    assert all(reason in each for each in said)
+    errors, content, names = json.loads(run("unshare", "-m", "sh", "-ec", shell, sys.executable, script))
+    assert all(reason in error for error in errors)
     assert content == "old\n"
     assert set(names) <= {"file", "x"}
 
@@ -132,7 +132,7 @@ def test_a_folder_that_may_be_written_and_not_read_gets_its_file(root, space):
 
 def test_a_forked_process_uses_the_workspace_of_its_parent(scratch):
     """It reads and writes, also if another thread of the parent was about to write at the fork."""
-    said = python(f"""
+    answer = python(f"""
         import os
         from toolkit.workspace import Workspace
 
@@ -145,4 +145,4 @@ def test_a_forked_process_uses_the_workspace_of_its_parent(scratch):
             assert os.waitpid(child, 0)[1] == 0
         print(space.read("file").decode())
     """)
-    assert said == "from the child\n"
+    assert answer == "from the child\n"

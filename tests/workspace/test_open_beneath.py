@@ -67,7 +67,7 @@ def test_what_is_there_is_opened(tree, way, path):
     "path", ["to_folder", "to_file", "to_self", "to_nothing", "out", "a/up", "to_folder/b/file", "out/secret.txt"]
 )
 def test_a_link_is_told_as_one(tree, way, path, flags):
-    """A link anywhere in the path is ELOOP, whatever it is opened for."""
+    """A link anywhere in the path is ELOOP, for every purpose of the opening."""
     assert answer(OpenFolder(str(tree), way=way), path, flags) == errno.ELOOP
 
 
@@ -199,7 +199,7 @@ def test_a_busy_system_is_asked_only_so_often(tree, number):
 
 
 def test_a_machine_without_openat2_does_not_promise_it(root):
-    """Whoever insists on a way that the system does not have is told, in a process that never had it."""
+    """A caller that insists on a way that the system does not have is told, in a process that never had it."""
     script = f"""
         import errno, sys
         sys.path.insert(0, {os.getcwd()!r})

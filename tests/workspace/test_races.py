@@ -49,8 +49,8 @@ def swapping(root, outside, seed):
         try:
             yield swaps
         finally:
-            said, _ = process.communicate()
-            swaps.append(int(said))
+            output, _ = process.communicate()
+            swaps.append(int(output))
 
 
 @pytest.fixture
@@ -89,16 +89,16 @@ def test_no_byte_from_outside_is_ever_read(stage, way):
     before = snapshot(outside)
     space = Workspace(root, way=way)
     draw = random.Random(1)
-    seen = Counter()
+    counts = Counter()
     with swapping(root, outside, seed=1) as swaps:
         for _ in range(8_000):
             try:
-                seen[space.read(draw.choice(PATHS))] += 1
+                counts[space.read(draw.choice(PATHS))] += 1
             except ToolError as error:
-                seen[type(error).__name__] += 1
+                counts[type(error).__name__] += 1
     assert snapshot(outside) == before
-    assert seen.keys() == {INSIDE, "Safety", "ToolError"}
-    assert seen[INSIDE] > 500
+    assert counts.keys() == {INSIDE, "Safety", "ToolError"}
+    assert counts[INSIDE] > 500
     assert swaps[0] > 1_000
 
 
@@ -109,20 +109,20 @@ def test_nothing_outside_is_ever_written(stage, way):
     before = snapshot(outside), snapshot(root / "vendor")
     space = Workspace(root, read_only=[root / "vendor"], way=way)
     draw = random.Random(2)
-    seen = Counter()
+    counts = Counter()
     with swapping(root, outside, seed=2) as swaps:
         for number in range(2_500):
             path = draw.choice([*PATHS, f"door/new{number}", f"deep/er/door/{number}/new", f"hop/{number}/new"])
             try:
                 old = space.write(path, WRITTEN, expected=draw.choice([..., ..., None, "0" * 64])).old
                 assert old in {None, INSIDE, WRITTEN}
-                seen["written"] += 1
+                counts["written"] += 1
             except ToolError as error:
-                seen[type(error).__name__] += 1
+                counts[type(error).__name__] += 1
     assert (snapshot(outside), snapshot(root / "vendor")) == before
-    assert seen["written"] > 200
-    assert seen["Safety"] > 100
-    assert seen[Changed.__name__] > 50
+    assert counts["written"] > 200
+    assert counts["Safety"] > 100
+    assert counts[Changed.__name__] > 50
     assert swaps[0] > 1_000
     left = [name for _, folders, files in os.walk(root) for name in (*folders, *files) if name.startswith(".toolkit-")]
     assert left == []

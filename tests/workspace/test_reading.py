@@ -23,7 +23,7 @@ def test_a_file_is_opened_for_reading(root, space):
 
 
 def test_an_open_file_outlives_the_workspace(root, space):
-    """Closing the workspace takes nothing from whoever reads."""
+    """Closing the workspace takes nothing from a reader."""
     (root / "file").write_bytes(b"content")
     with space.open("file") as file:
         space.close()
@@ -51,7 +51,7 @@ def make_device(path):
 @pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
 @pytest.mark.parametrize("doing", ["read", "open", "write"])
 def test_what_is_no_file_is_refused_at_once(root, space, make, doing):
-    """Pipes, sockets and devices are told; nobody waits for them."""
+    """Pipes, sockets and devices are named in the refusal, and the call does not wait for them."""
     make(root / "odd")
     arguments = ("odd", b"x") if doing == "write" else ("odd",)
     with pytest.raises(ToolError, match="only files can be read or written"):
@@ -90,9 +90,9 @@ def test_what_is_not_there_is_told(root, space, path, reason):
     """A missing file is an answer for the model."""
     (root / "file").write_text("x")
     (root / "to_nothing").symlink_to("nothing")
-    with pytest.raises(ToolError, match=reason) as told:
+    with pytest.raises(ToolError, match=reason) as caught:
         space.read(path)
-    assert not isinstance(told.value, Safety)
+    assert not isinstance(caught.value, Safety)
 
 
 def test_a_file_is_read_up_to_the_limit(root, space):
@@ -151,7 +151,7 @@ def test_stat_tells_what_open_would_open(root, space):
 
 
 def test_place_is_one_name_for_one_file(root, space):
-    """Whatever path leads to a file, its place is the same, also if it is not there yet."""
+    """By every path to a file, its place is the same, also if it is not there yet."""
     (root / "link").symlink_to("file")
     (root / "here").symlink_to(".")
     paths = ("file", "link", f"{root}/link", "here/link", "here/here/file")
@@ -165,13 +165,13 @@ def test_place_is_one_name_for_one_file(root, space):
 def test_what_is_kept_can_be_asked(root):
     """Other tools ask by name alone, for what they do without this workspace."""
     space = Workspace(root, protected=["*.db"], unprotected=[".env"])
-    asked = [(path, access) for path in (".git/config", "a.db", ".env") for access in ("read", "write")]
-    kept = [space.is_kept(str(root / path), access) for path, access in asked]
-    assert kept == [False, True, True, True, False, False]
+    questions = [(path, access) for path in (".git/config", "a.db", ".env") for access in ("read", "write")]
+    answers = [space.is_kept(str(root / path), access) for path, access in questions]
+    assert answers == [False, True, True, True, False, False]
 
 
 @pytest.mark.parametrize(
-    ("path", "shown"),
+    ("path", "display"),
     [
         ("a/b", "a/b"),
         ("./a//b/", "a/b"),
@@ -183,9 +183,9 @@ def test_what_is_kept_can_be_asked(root):
         ("./~notes", "./~notes"),
     ],
 )
-def test_paths_are_shown_as_the_model_would_write_them(root, space, path, shown):
+def test_paths_are_shown_as_the_model_would_write_them(root, space, path, display):
     """Relative where they are inside, absolute elsewhere, and fit to be given back."""
-    assert space.shown(path.format(root=root)) == shown.format(root=root)
+    assert space.shown(path.format(root=root)) == display.format(root=root)
 
 
 def test_paths_of_the_whole_disk_are_shown_without_the_slash(way):

@@ -55,9 +55,9 @@ def test_an_entry_tells_size_time_and_mode(tree, space):
 )
 def test_entries_carry_the_path_that_was_asked_for(tree, space, path, paths):
     """Each path can be given back as it is."""
-    found = [entry.path for entry in space.entries(path.format(root=tree))]
-    assert found == paths
-    assert [space.stat(each).path for each in found] == paths
+    paths_found = [entry.path for entry in space.entries(path.format(root=tree))]
+    assert paths_found == paths
+    assert [space.stat(entry_path).path for entry_path in paths_found] == paths
 
 
 def test_a_walk_tells_everything_once_and_in_order(tree, space):
@@ -77,11 +77,11 @@ def test_a_walk_starts_where_it_is_told(tree, space, path):
 
 def test_what_is_skipped_is_not_looked_into(tree, space):
     """`skip` leaves out an entry with all that is below it, and is not asked about that."""
-    asked = []
-    found = [entry.path for entry in space.walk(skip=lambda entry: asked.append(entry.path) or entry.name == "b")]
-    assert "a.txt" in found
-    assert not any(path.startswith("b") for path in found)
-    assert "b/z" not in asked
+    judged = []
+    entries = [entry.path for entry in space.walk(skip=lambda entry: judged.append(entry.path) or entry.name == "b")]
+    assert "a.txt" in entries
+    assert not any(path.startswith("b") for path in entries)
+    assert "b/z" not in judged
 
 
 @pytest.mark.parametrize("verb", ["entries", "walk"])
@@ -103,23 +103,23 @@ def test_what_cannot_be_listed_is_told_at_once(tree, space, verb, path, error, r
 
 def test_a_folder_that_vanishes_is_passed_over(tree, space):
     """What goes away during a walk is left out, and the walk goes on."""
-    found = []
+    entries = []
     for entry in space.walk():
-        found.append(entry.path)
+        entries.append(entry.path)
         if entry.path == "b":
             shutil.rmtree(tree / "b")
-    assert found[-5:] == ["b", "circle", "out", "pipe", "to_b"]
+    assert entries[-5:] == ["b", "circle", "out", "pipe", "to_b"]
 
 
 def test_a_folder_that_turns_into_a_link_is_not_followed(tree, space):
     """A swap during a walk shows nothing from outside."""
-    found = []
+    entries = []
     for entry in space.walk():
-        found.append(entry.path)
+        entries.append(entry.path)
         if entry.path == "b":
             shutil.rmtree(tree / "b")
             (tree / "b").symlink_to("../outside")
-    assert not any("secret" in path for path in found)
+    assert not any("secret" in path for path in entries)
 
 
 def test_a_walk_goes_only_so_deep(root, space):
@@ -156,6 +156,6 @@ def test_a_walk_finds_what_the_system_finds(scratch, way, tree):
             for at, folders, files in os.walk(folder)
             for name in (*folders, *files)
         }
-        found = [entry.path for entry in Workspace(folder, way=way).walk()]
-        assert set(found) == expected
-        assert len(found) == len(expected)
+        entries = [entry.path for entry in Workspace(folder, way=way).walk()]
+        assert set(entries) == expected
+        assert len(entries) == len(expected)

@@ -83,13 +83,13 @@ def test_a_new_file_has_the_mode_of_any_new_file(root, space, mask):
     assert stat.S_IMODE((root / "folder").stat().st_mode) == 0o777 & ~mask
 
 
-@pytest.mark.parametrize(("mode", "kept"), [(0o600, 0o600), (0o755, 0o755), (0o664, 0o664), (0o6755, 0o755)])
-def test_a_replaced_file_keeps_its_mode(root, space, mode, kept):
-    """All permission bits but those that run it as somebody else."""
+@pytest.mark.parametrize(("mode", "mode_after"), [(0o600, 0o600), (0o755, 0o755), (0o664, 0o664), (0o6755, 0o755)])
+def test_a_replaced_file_keeps_its_mode(root, space, mode, mode_after):
+    """All permission bits are kept but those that run it as another user."""
     (root / "file").write_bytes(b"old")
     (root / "file").chmod(mode)
     space.write("file", b"new")
-    assert stat.S_IMODE((root / "file").stat().st_mode) == kept
+    assert stat.S_IMODE((root / "file").stat().st_mode) == mode_after
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: giving a file away needs root")
@@ -103,7 +103,7 @@ def test_a_replaced_file_keeps_its_owner(root, space):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: giving a file away needs root")
 def test_an_owner_that_cannot_be_kept_is_no_obstacle(root, space):
-    """A file of somebody else that one may write is written, and is one's own then."""
+    """A file of another user that may be written belongs to the writer afterwards."""
     (root / "file").write_bytes(b"old")
     os.chown(root / "file", 1234, 2345)
     refusing("fchown", errno.EPERM, lambda: space.write("file", b"new"))
@@ -113,7 +113,7 @@ def test_an_owner_that_cannot_be_kept_is_no_obstacle(root, space):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: needs another user to be")
 def test_a_file_that_may_not_be_written_is_not_replaced(root, space):
-    """A rename would do it in a folder of one's own, whatever the file's mode says."""
+    """A rename would do it in a folder of one's own, against the mode of the file."""
     (root / "file").write_bytes(b"old")
     (root / "file").chmod(0o444)
     for folder in (root.parent, root):
@@ -234,7 +234,7 @@ def test_a_folder_is_not_written(root, space, path):
         space.write(path, b"x")
 
 
-def test_nobody_writes_what_would_be_swept(root, space):
+def test_a_name_that_would_be_swept_is_not_written(root, space):
     """A name of an unfinished write is refused."""
     with pytest.raises(ToolError, match="named like an unfinished write"):
         space.write(".toolkit-0123456789abcdef.tmp", b"x")
@@ -303,7 +303,7 @@ FAULTS = [
     ("call", "number", "reason"), FAULTS, ids=[f"{call}-{errno.errorcode[number]}" for call, number, _ in FAULTS]
 )
 def test_a_disk_that_fails_leaves_the_old_file(root, space, call, number, reason):
-    """Whatever the system refuses on the way: the old file stays, nothing else does, and the reason is told."""
+    """After any refusal of the system: the old file stays, no other file does, and the reason is in the error."""
     (root / "file").write_bytes(b"old")
     with pytest.raises(ToolError, match=f"'file' cannot be written.*{reason}.*; what was there is as it was"):
         refusing(call, number, lambda: space.write("file", b"new"))
@@ -392,13 +392,13 @@ def test_a_refused_write_is_a_refusal(root, space):
 
 @contextlib.contextmanager
 def meanwhile(action):
-    """A lock under which somebody else does something, after the new content was written and before it is put."""
+    """A lock under which another program acts, after the new content was written and before it is put in place."""
     action()
     yield
 
 
-def written_while(root, way, action, *, path="folder/file", expected=...):
-    """Write while somebody else acts."""
+def write_while(root, way, action, *, path="folder/file", expected=...):
+    """Write while another program acts."""
     spot = CheckedPath(OpenFolder(str(root), way=way), path, str(root / path))
     return write_file(spot, b"new", path=path, expected=expected, max_old_bytes=1000, lock=meanwhile(action))
 
@@ -423,22 +423,22 @@ def test_a_folder_that_is_moved_meanwhile_gets_nothing(root, way, folder, replac
             folder.write_bytes(b"a file now")
 
     with pytest.raises(ToolError, match="another program replaced it meanwhile; try again"):
-        written_while(root, way, move)
+        write_while(root, way, move)
     assert names(root.parent / "moved") == ["file"]
     assert (root.parent / "moved" / "file").read_bytes() == b"old"
 
 
 @pytest.mark.parametrize("swapped", ["folder", "file"])
 def test_a_link_that_appears_meanwhile_is_told_as_one(root, way, folder, swapped):
-    """Whoever asked follows it and judges it, as any link."""
+    """The caller follows it and judges it, as any link."""
 
     def swap():
         (folder if swapped == "folder" else folder / "file").rename(root.parent / "moved")
         (folder if swapped == "folder" else folder / "file").symlink_to(root.parent / "outside")
 
-    with pytest.raises(OSError, match="symbolic links") as told:
-        written_while(root, way, swap)
-    assert told.value.errno == errno.ELOOP
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        write_while(root, way, swap)
+    assert caught.value.errno == errno.ELOOP
     assert os.listdir(root.parent / "outside") == ["secret.txt"]
 
 
@@ -456,14 +456,14 @@ def test_a_file_that_changes_meanwhile_is_noticed(root, way, folder, action):
             (folder / "file").unlink()
 
     with pytest.raises(Changed, match="since it was read"):
-        written_while(root, way, act, expected=digest(b"old"))
+        write_while(root, way, act, expected=digest(b"old"))
     assert not (folder / "file").exists() or (folder / "file").read_bytes() == b"other"
 
 
 def test_a_file_that_is_made_meanwhile_is_kept(root, way, folder):
-    """A new file does not replace one that somebody else made in the meantime."""
+    """A new file does not replace one that another program made in the meantime."""
     with pytest.raises(Changed, match="exists already"):
-        written_while(root, way, lambda: (folder / "new").write_bytes(b"theirs"), path="folder/new", expected=None)
+        write_while(root, way, lambda: (folder / "new").write_bytes(b"theirs"), path="folder/new", expected=None)
     assert (folder / "new").read_bytes() == b"theirs"
     assert names(folder) == ["file", "new"]
 
@@ -488,5 +488,5 @@ def test_a_pipe_that_appears_meanwhile_is_not_waited_for(root, way, folder):
         os.mkfifo(folder / "file")
 
     with pytest.raises(ToolError, match="only files can be read or written"):
-        written_while(root, way, swap)
+        write_while(root, way, swap)
     assert names(folder) == ["file"]

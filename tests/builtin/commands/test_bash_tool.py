@@ -16,9 +16,7 @@ from toolkit.builtin.commands.job_tools import job_output_for
 from toolkit.builtin.commands.shell_state import (
     Shell,
     build_environment,
-    check_variable_names,
     end_shells,
-    parse_state,
     shell_of,
 )
 from toolkit.sandbox import Limits, Sandbox, best_sandbox
@@ -49,16 +47,16 @@ def workspace(tmp_path):
 @pytest.fixture
 def bash(workspace, session):
     """Run a command, and give the text of the result; without a sandbox unless a level is named."""
-    made = {}
+    dispatchers = {}
 
     async def run(command, *, name="none", session=session, on_progress=None, **arguments):
-        if name not in made:
+        if name not in dispatchers:
             catalog = Catalog()
             catalog.add(
                 bash_for(workspace, sandbox=level(workspace, name), keep=["KEPT", "OTHER"], env={"GIVEN": "yes"})
             )
-            made[name] = Dispatcher(catalog, permissions=Permissions("bypass"))
-        return (await made[name].call("bash", {"command": command, **arguments}, session=session)).text
+            dispatchers[name] = Dispatcher(catalog, permissions=Permissions("bypass"))
+        return (await dispatchers[name].call("bash", {"command": command, **arguments}, session=session)).text
 
     return run
 
@@ -116,7 +114,7 @@ async def test_a_command_that_fails_is_an_error_with_its_output(workspace, name,
 
 
 async def test_a_command_that_succeeds_is_no_error(workspace):
-    """Whatever it writes to standard error, and whatever it leaves running."""
+    """Neither output on standard error nor a process that is left running makes it one."""
     dispatcher = Dispatcher(Catalog(bash_for(workspace, sandbox="none")), permissions=Permissions("bypass"))
     result = await dispatcher.call("bash", {"command": "false; echo error >&2; sleep 62.23 & true"})
     assert (result.kind, result.is_error) == ("ok", False)
@@ -148,7 +146,7 @@ async def test_a_folder_outside_is_not_kept(bash, workspace):
 
 
 async def test_a_folder_that_is_gone_is_not_started_in(bash, workspace):
-    """Somebody removed it between two commands, or the command itself did; the result says so, once."""
+    """If another process or the command itself removed it, the result says so once."""
     await bash("cd sub")
     os.rmdir(os.path.join(workspace.root, "sub"))
     root = workspace.root
@@ -169,8 +167,8 @@ async def test_conversations_do_not_see_each_other(bash, workspace):
     """Each has its own folder, variables and temporary files."""
     other = Session()
     await bash("cd sub; KEPT=mine; echo x > $TMPDIR/file; echo y > ~/file")
-    for stranger in (other, None):
-        assert await bash('pwd; echo "$KEPT"; ls -A $TMPDIR; ls -A ~', session=stranger) == f"{workspace.root}\n\nhome"
+    for session in (other, None):
+        assert await bash('pwd; echo "$KEPT"; ls -A $TMPDIR; ls -A ~', session=session) == f"{workspace.root}\n\nhome"
     assert await bash("cat $TMPDIR/file ~/file") == "x\ny"
     end_shells(other)
 
@@ -228,7 +226,7 @@ async def test_bash_counts_the_lines_of_the_command(bash):
 
 async def test_output_is_told_while_it_comes(workspace):
     """Before the command has ended."""
-    catalog, told = Catalog(), asyncio.Event()
+    catalog, progress_came = Catalog(), asyncio.Event()
     catalog.add(bash_for(workspace, sandbox="none"))
     gate = os.path.join(workspace.root, "gate")
     os.mkfifo(gate)
@@ -236,11 +234,11 @@ async def test_output_is_told_while_it_comes(workspace):
 
     def listen(progress):
         messages.append(progress.message)
-        told.set()
+        progress_came.set()
 
     async with Dispatcher(catalog, on_progress=listen) as dispatcher:
         running_call = asyncio.ensure_future(dispatcher.call("bash", {"command": "echo early; read x < gate; echo $x"}))
-        await told.wait()
+        await progress_came.wait()
         write(gate, "late\n")
         assert (await running_call).text == "early\nlate"
     assert messages[0] == "early\n"
@@ -249,11 +247,11 @@ async def test_output_is_told_while_it_comes(workspace):
 
 async def test_a_cancelled_call_leaves_nothing(workspace):
     """It is ended before the cancellation goes on."""
-    catalog, told = Catalog(), asyncio.Event()
+    catalog, progress_came = Catalog(), asyncio.Event()
     catalog.add(bash_for(workspace, sandbox="none"))
-    async with Dispatcher(catalog, on_progress=lambda progress: told.set()) as dispatcher:
+    async with Dispatcher(catalog, on_progress=lambda progress: progress_came.set()) as dispatcher:
         call = asyncio.ensure_future(dispatcher.call("bash", {"command": "echo x; sleep 63.33"}))
-        await told.wait()
+        await progress_came.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
@@ -346,7 +344,7 @@ async def test_a_fork_bomb_ends_and_is_reported(workspace, name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_facts_say_what_it_runs_in(workspace, name):
-    """Destructive in any sandbox; the weak level that nobody asked for by name always asks."""
+    """A command is destructive in any sandbox; the weak level asks for every command if it was not chosen by name."""
     tool = bash_for(workspace, sandbox=level(workspace, name))
     assert (tool.name, tool.facts.destructive, tool.facts.group) == ("bash", True, "shell")
     contained = name == "bubblewrap"
@@ -363,8 +361,8 @@ def test_none_has_to_be_asked_for(workspace):
 async def test_a_person_sees_the_command_and_its_sandbox(workspace):
     """Before agreeing to it."""
     tool = bash_for(workspace, sandbox="none")
-    shown = tool.facts.preview({"command": "ls"}).text
-    assert shown.startswith(f"$ ls\nin {workspace.root}\nsandbox: none, network on\n")
+    preview = tool.facts.preview({"command": "ls"}).text
+    assert preview.startswith(f"$ ls\nin {workspace.root}\nsandbox: none, network on\n")
     assert tool.facts.summary({"command": "ls"}) == "$ ls"
 
 
@@ -413,8 +411,10 @@ def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
     sandbox = Sandbox(
         name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
     )
-    found = build_environment(sandbox, {"MINE": "1"}, shell.private_folder, {})
-    assert set(found) - {"LANG", "LANGUAGE", "TZ"} - {each for each in found if each.startswith("LC_")} == {
+    environment = build_environment(sandbox, {"MINE": "1"}, shell.private_folder, {})
+    assert set(environment) - {"LANG", "LANGUAGE", "TZ"} - {
+        variable for variable in environment if variable.startswith("LC_")
+    } == {
         "PATH",
         "TERM",
         "PAGER",
@@ -424,8 +424,8 @@ def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
         "TMPDIR",
         "MINE",
     }
-    assert found["LC_TIME"] == "C"
-    assert found["PATH"] in {"/usr/bin", "/usr/bin:/bin"}
+    assert environment["LC_TIME"] == "C"
+    assert environment["PATH"] in {"/usr/bin", "/usr/bin:/bin"}
     shell.close()
 
 
@@ -440,24 +440,6 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
     shell.close()
 
 
-@pytest.mark.parametrize(
-    ("said", "state"),
-    [
-        (b"", None),
-        (b"cwd=/a\0", ("/a", {})),
-        (b"cwd=/a\0KEPT=x=y\0", ("/a", {"KEPT": "x=y"})),
-        (b"cwd=/a\0LOST=x\0", ("/a", {})),
-        (b"cwd=relative\0", None),
-        (b"noise\0cwd=/evil\0cwd=/a\0KEPT=cut off", ("/a", {})),
-        (b"cwd=/a\0KEPT=" + b"x" * 40_000 + b"\0", ("/a", {})),
-        (b"\xff=\xfe\0cwd=/\xff\0", ("/\udcff", {})),
-    ],
-)
-def test_only_what_was_asked_for_is_taken(said, state):
-    """Anything that the command started could have written there, too."""
-    assert parse_state(said, ["KEPT"]) == state
-
-
 async def test_without_bash_nothing_is_run(workspace, monkeypatch):
     """The checks read a command as bash does, and another shell would run `((id))`."""
     monkeypatch.setattr("toolkit.builtin.commands.bash_tool._BASH_FILES", ("/nowhere/bash",))
@@ -465,11 +447,6 @@ async def test_without_bash_nothing_is_run(workspace, monkeypatch):
     result = await dispatcher.call("bash", {"command": "((id))"})
     assert result.kind == "failed"
     assert "no bash at /nowhere/bash" in result.text
-
-
-def test_names_are_checked_and_told_apart():
-    """Each once, in their order."""
-    assert check_variable_names(["B", "A", "B"]) == ("B", "A")
 
 
 def test_a_shell_of_a_forked_child_is_not_its_own(workspace):

@@ -82,7 +82,7 @@ def test_a_wide_folder_is_removed(tmp_path):
 
 
 def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path):
-    """Whoever put it there does not have another folder emptied."""
+    """Otherwise the author of the link could have another folder emptied."""
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("x")
     (tmp_path / "link").symlink_to("other")
@@ -90,7 +90,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path):
     assert (tmp_path / "other" / "file").exists()
 
 
-def test_folders_that_nobody_may_enter_are_removed(scratch):
+def test_folders_without_permissions_are_removed(scratch):
     """As go and nix leave them; shown as a user who is not above permissions."""
     folder = scratch / "theirs"
     run = subprocess.run(

@@ -37,10 +37,10 @@ def workspace(tmp_path):
 async def dispatcher(workspace):
     """The three tools of the shell, without a sandbox."""
     catalog = Catalog()
-    for each in (bash_for(workspace, sandbox="none"), job_output_for(workspace), job_stop_for(workspace)):
-        catalog.add(each)
-    async with Dispatcher(catalog) as made:
-        yield made
+    for job_tool in (bash_for(workspace, sandbox="none"), job_output_for(workspace), job_stop_for(workspace)):
+        catalog.add(job_tool)
+    async with Dispatcher(catalog) as job_dispatcher:
+        yield job_dispatcher
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ async def test_a_job_of_another_conversation_is_not_seen(dispatcher, session):
 
 
 async def test_a_job_needs_a_conversation(dispatcher):
-    """Otherwise nobody could ever read or stop it."""
+    """Without one, no later call could read or stop the job."""
     result = await dispatcher.call("bash", {"command": "sleep 93.33", "background": True})
     assert result.kind == "failed"
     assert "pass `session=`" in result.text
@@ -133,7 +133,7 @@ async def test_a_long_command_is_listed_in_one_line(dispatcher, session, workspa
 
 
 async def test_jobs_end_with_their_conversation(dispatcher, workspace):
-    """When nobody holds it any more; its private folder goes, too."""
+    """A conversation ends when nothing refers to it any more; its private folder is removed too."""
     session = Session()
     await dispatcher.call("bash", {"command": "sleep 94.44", "background": True}, session=session)
     private = shell_of(session, workspace.root).private_folder
@@ -145,7 +145,7 @@ async def test_jobs_end_with_their_conversation(dispatcher, workspace):
 
 
 async def test_a_conversation_can_be_ended(dispatcher, session):
-    """By whoever knows that it is over; another may be begun in its place."""
+    """A caller that knows that it is over can end it; another may begin in its place."""
     await dispatcher.call("bash", {"command": "sleep 95.55", "background": True}, session=session)
     session.state["toolkit.shell:odd"] = "something else"
     end_shells(session)

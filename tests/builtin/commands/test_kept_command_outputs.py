@@ -61,8 +61,8 @@ async def test_every_byte_of_a_long_output_can_be_read(workspace, session):
     assert (len(result.text) < 31_000, int(chars), int(offset)) == (True, len(printed) - 1, len(head))
     assert result.metadata == {"output_handle": handle}
     assert await read_whole(dispatcher, session, handle) == printed.rstrip("\n")
-    found = await dispatcher.call("read_output", {"handle": handle, "pattern": "^15000:"}, session=session)
-    assert found.text.partition(": ")[2].startswith("15000: some text")
+    match = await dispatcher.call("read_output", {"handle": handle, "pattern": "^15000:"}, session=session)
+    assert match.text.partition(": ")[2].startswith("15000: some text")
 
 
 async def test_both_streams_and_a_failure_are_kept(workspace, session):

@@ -14,7 +14,7 @@ from ...clocks import Clock
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("raw", "readable"),
     [
         ("plain \t text\n", "plain \t text\n"),
         ("\x1b[31mred\x1b[0m", "red"),
@@ -30,17 +30,17 @@ from ...clocks import Clock
         ("\x1b[", ""),
     ],
 )
-def test_what_acts_on_a_terminal_is_taken_out(given, shown):
+def test_what_acts_on_a_terminal_is_taken_out(raw, readable):
     """Colours, titles and links vanish; other control characters are shown by number."""
-    assert make_readable(given) == shown
+    assert make_readable(raw) == readable
 
 
 @given(st.text())
 def test_nothing_that_acts_is_left(text):
-    """Whatever is printed, and shown twice it looks the same."""
-    shown = make_readable(text)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
-    assert make_readable(shown) == shown
+    """This holds for any text, and a second pass changes nothing."""
+    readable = make_readable(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", readable)
+    assert make_readable(readable) == readable
 
 
 @given(pieces=st.lists(st.binary(max_size=40), max_size=20), most=st.integers(2, 60))
@@ -51,12 +51,12 @@ def test_the_beginning_and_the_end_are_kept(pieces, most):
     for piece in pieces:
         buffer.add(piece)
     whole = b"".join(pieces)
-    shown = buffer.take().text
+    output = buffer.take().text
     left_out = len(whole) - 2 * half
     if left_out <= 0:
-        assert shown == make_readable(whole.decode(errors="replace"))
+        assert output == make_readable(whole.decode(errors="replace"))
     else:
-        assert f"[... {left_out:,} byte{'s' * (left_out != 1)} left out ...]" in shown
+        assert f"[... {left_out:,} byte{'s' * (left_out != 1)} left out ...]" in output
 
 
 def test_a_character_is_not_cut_in_two():
@@ -90,31 +90,31 @@ def test_the_latest_is_handed_out_once():
 
 def test_news_are_told_not_too_often():
     """The first at once, the rest together when it is time."""
-    clock, told = Clock(), []
-    ticker = ProgressTicker(told.append, interval_seconds=1, clock=clock)
+    clock, messages = Clock(), []
+    ticker = ProgressTicker(messages.append, interval_seconds=1, clock=clock)
     ticker.add(b"a")
     ticker.add(b"b")
     ticker.add(b"c")
-    assert told == ["a"]
+    assert messages == ["a"]
     clock.now += 1
     ticker.add(b"")
-    assert told == ["a", "bc"]
+    assert messages == ["a", "bc"]
     ticker.add(b"d")
     ticker.flush()
     ticker.flush()
-    assert told == ["a", "bc", "d"]
+    assert messages == ["a", "bc", "d"]
 
 
 def test_news_are_short_and_whole():
     """The last of it, and no half characters."""
-    clock, told = Clock(), []
-    ticker = ProgressTicker(told.append, max_chars=5, clock=clock)
+    clock, messages = Clock(), []
+    ticker = ProgressTicker(messages.append, max_chars=5, clock=clock)
     ticker.add("ä".encode()[:1])
-    assert told == []
+    assert messages == []
     ticker.add("ä".encode()[1:])
     clock.now += 1
     ticker.add(b"x" * 1000 + b"\x1b[1mend")
-    assert told == ["ä", "xxend"]
+    assert messages == ["ä", "xxend"]
 
 
 @pytest.mark.parametrize("text", ["ok 1\n\x1b]0;t\nnot ok 2\n", "\x1bP\nnot ok 2\n"])

@@ -40,10 +40,10 @@ class Output:
 def start(tmp_path):
     """How to start a script with the bounds alone, unless a level is given."""
 
-    known = {}
+    sandboxes = {}
 
     def make(script, *, name="limits", **options):
-        sandbox = known.get(name) or known.setdefault(name, level(Workspace(tmp_path), name))
+        sandbox = sandboxes.get(name) or sandboxes.setdefault(name, level(Workspace(tmp_path), name))
         env = {"PATH": "/usr/bin:/bin"}
         return CommandSpec(argv=["/bin/bash", "-c", script], sandbox=sandbox, cwd=str(tmp_path), env=env, **options)
 
@@ -104,7 +104,7 @@ async def test_stopping_ends_it(start):
     assert running("83.33") == []
 
 
-async def test_whoever_is_cancelled_ends_it_first(start):
+async def test_a_cancelled_wait_ends_the_process_first(start):
     """When the cancellation arrives, nothing runs any more."""
     ready = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -128,14 +128,14 @@ async def test_what_could_not_be_started_is_an_error(start, tmp_path):
 
 async def test_a_python_that_is_gone_is_an_error(start, monkeypatch):
     """The system's own words, and the remedy."""
-    wanted = start("true")
+    command = start("true")
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(ToolError, match="no process could be started"):
-        await Process(wanted, Output()).wait_for_outcome()
+        await Process(command, Output()).wait_for_outcome()
 
 
 async def test_a_listener_that_fails_ends_the_command(start):
-    """Nobody would read it any more."""
+    """Nothing would read its output any more."""
 
     def fail(stream, data):
         raise LookupError("broken")
@@ -156,8 +156,8 @@ async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
 
 async def test_a_launcher_that_hangs_is_not_waited_for(start):
     """A command that stops it gains nothing: when patience ends, so do both."""
-    wanted = start("kill -STOP $PPID; sleep 98.11", timeout_seconds=1, grace_seconds=0.1, patience_seconds=0.2)
-    ended = await Process(wanted, Output()).wait_for_outcome()
+    command = start("kill -STOP $PPID; sleep 98.11", timeout_seconds=1, grace_seconds=0.1, patience_seconds=0.2)
+    ended = await Process(command, Output()).wait_for_outcome()
     assert (ended.stop_reason, ended.exit_code) == ("timeout", 137)
     block_until(lambda: not running("98.11"))
 
@@ -169,9 +169,9 @@ async def test_a_listener_that_fails_while_the_launcher_hangs(start):
         if data:
             raise LookupError("broken")
 
-    wanted = start("kill -STOP $PPID; echo x; sleep 98.22", grace_seconds=0.1, patience_seconds=0.2)
+    command = start("kill -STOP $PPID; echo x; sleep 98.22", grace_seconds=0.1, patience_seconds=0.2)
     with pytest.raises(ToolError, match="broken"):
-        await Process(wanted, fail).wait_for_outcome()
+        await Process(command, fail).wait_for_outcome()
     block_until(lambda: not running("98.22"))
 
 
@@ -185,7 +185,7 @@ async def test_how_it_ended_is_not_known_before_it_has(start):
     assert process.wait(20)
 
 
-async def test_whoever_asks_late_is_told_at_once(start):
+async def test_a_late_wait_is_answered_at_once(start):
     """Twice, if need be."""
     process = Process(start("exit 5"), Output())
     assert process.wait(20)
@@ -216,7 +216,7 @@ async def test_no_thread_no_command(start, monkeypatch):
 
 async def test_neither_descriptors_nor_zombies_are_left(start):
     """After commands that ended, timed out, and were stopped."""
-    await Process(start("true"), Output()).wait_for_outcome()  # whatever is made once is made now
+    await Process(start("true"), Output()).wait_for_outcome()  # what is made once is made now
     gc.collect()  # and what earlier tests left must not go meanwhile
     before = list_descriptors()
     for script, seconds in (("true", None), ("sleep 88.88", 0.1), ("sleep 89 & exit 3", None)):
@@ -226,27 +226,27 @@ async def test_neither_descriptors_nor_zombies_are_left(start):
 
 
 def _zombies():
-    found = []
+    pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
             state, parent = file.read().rpartition(") ")[2].split()[:2]
             if int(parent) == os.getpid() and state == "Z":
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids
 
 
 @pytest.mark.long
 async def test_a_hundred_at_once(start):
     """None is mixed up with another, and none is left."""
 
-    async def one(number):
+    async def run_one(number):
         output = Output()
         await Process(start(f"echo {number}"), output).wait_for_outcome()
         return int(output.streams["stdout"])
 
     gc.collect()  # what earlier tests left must not go meanwhile
     before = list_descriptors()
-    assert await asyncio.gather(*map(one, range(100))) == list(range(100))
+    assert await asyncio.gather(*map(run_one, range(100))) == list(range(100))
     assert not list_new_descriptors(before)
     assert _zombies() == []
 
@@ -254,7 +254,7 @@ async def test_a_hundred_at_once(start):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
 def test_a_process_that_is_killed_takes_its_commands_along(tmp_path, name):
-    """Nobody is left to end them, so the system does."""
+    """No process of ours is left to end them, so the system does."""
     level(Workspace(tmp_path), name)
     code = f"""
 from toolkit.builtin.commands.process import Process, CommandSpec

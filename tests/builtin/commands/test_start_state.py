@@ -60,7 +60,7 @@ async def test_the_folder_and_the_kept_variables_are_shown(dispatcher, workspace
 
 
 async def test_what_was_seen_runs_where_it_was_seen(dispatcher, workspace, session, move):
-    """Nothing has moved, so nobody is asked twice."""
+    """The shell has not moved, so the user is not asked twice."""
     await move("cd sub")
     asking = dispatcher()
     waiting = await asking.call("bash", {"command": "pwd"}, session=session)
@@ -162,8 +162,10 @@ async def test_simultaneous_calls_never_run_where_they_were_not_judged(dispatche
     ruled = dispatcher("default", ["allow bash(cd sub)", "allow bash(pwd)"])
     for _ in range(3):
         calls = [ruled.call("bash", {"command": command}, session=session) for command in ("cd sub", "pwd", "pwd")]
-        _, *found = await asyncio.gather(*calls)
-        assert {(each.kind, each.text) for each in found if each.kind != "waiting"} <= {("ok", workspace.root)}
+        _, *results = await asyncio.gather(*calls)
+        assert {(result.kind, result.text) for result in results if result.kind != "waiting"} <= {
+            ("ok", workspace.root)
+        }
         end_shells(session)
 
 
@@ -183,7 +185,7 @@ async def test_where_a_command_ran_is_told_by_where_it_was_judged(workspace, ses
 
 
 async def test_a_folder_that_is_gone_when_its_command_runs_is_told(moving, workspace, session, move):
-    """It does not run in another one, for which nobody judged it."""
+    """It does not run in another folder, which was not judged for it."""
     await move("mkdir gone; cd gone")
     result = await moving("cd ..; rmdir gone", "bypass").call("bash", {"command": "pwd"}, session=session)
     assert (
@@ -204,15 +206,19 @@ class Asked:
         self.heard.append(access.target)
 
 
-def judged_and_bound(workspace, session, judged, *, most=1000):
+def find_start_folder(workspace, session, judged, *, most=1000):
     """Where the call "one" runs after those in *judged* were, each in a folder; and what is judged again for it."""
-    start_states, shell, asked = StartStates(workspace, max_calls=most), shell_of(session, workspace.root), Asked()
+    start_states, shell, permissions = (
+        StartStates(workspace, max_calls=most),
+        shell_of(session, workspace.root),
+        Asked(),
+    )
     for name, folder in judged:
         shell.cwd = f"{workspace.root}{folder}"
         start_states.preflight({"command": "ls"}, ToolCall("bash", {}, name, session))
     facts = bash_for(workspace, sandbox="none").facts
-    context = Context(facts=facts, call=ToolCall("bash", {}, "one", session), permissions=asked)
-    return start_states.start_state_for(context, "ls").folder.removeprefix(workspace.root), asked.heard
+    context = Context(facts=facts, call=ToolCall("bash", {}, "one", session), permissions=permissions)
+    return start_states.start_state_for(context, "ls").folder.removeprefix(workspace.root), permissions.heard
 
 
 @pytest.mark.parametrize(
@@ -228,8 +234,8 @@ def judged_and_bound(workspace, session, judged, *, most=1000):
 )
 def test_a_call_of_which_it_is_not_known_where_it_was_judged_is_judged_again(workspace, session, judged, folder, again):
     """Ids need not be different, and not everything is remembered; nothing runs unjudged because of that."""
-    heard = [f"cd {workspace.root}/sub\nls"] if again else []
-    assert judged_and_bound(workspace, session, judged, most=3) == (folder, heard)
+    commands = [f"cd {workspace.root}/sub\nls"] if again else []
+    assert find_start_folder(workspace, session, judged, most=3) == (folder, commands)
 
 
 def test_a_call_that_is_judged_again_and_again_is_remembered_once(workspace, session):
@@ -238,7 +244,7 @@ def test_a_call_that_is_judged_again_and_again_is_remembered_once(workspace, ses
     for number in range(100):
         shell.cwd = f"{workspace.root}{('', '/sub', '/build')[number % 3]}"
         start_states.preflight({"command": "ls"}, ToolCall("bash", {}, "one", session))
-    assert [len(each) for each in start_states._states_by_call.values()] == [2]
+    assert [len(states) for states in start_states._states_by_call.values()] == [2]
 
 
 class Listening:
@@ -266,7 +272,7 @@ async def test_checks_see_the_folder(workspace, session, move):
     assert listening.heard[1:] == [command, f"cd {workspace.root}/.git\n{command}"]
 
 
-async def test_called_by_hand_nobody_has_agreed_to_anything(workspace, session):
+async def test_a_call_by_hand_has_no_agreement(workspace, session):
     """Without a person there is nothing to hold it to."""
     tool = bash_for(workspace, sandbox="none")
     assert await tool.function("pwd", context=Context(facts=tool.facts)) == workspace.root
@@ -283,7 +289,7 @@ def test_a_conversation_without_commands_stands_at_the_root(workspace, session):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "shown"),
+    ("name", "value", "described_value"),
     [
         ("NAME", "plain", "plain"),
         ("NAME", "two\nlines\x1b[31m", "two\\nlines"),
@@ -295,10 +301,10 @@ def test_a_conversation_without_commands_stands_at_the_root(workspace, session):
         ("NAME", "0123456789abcdef0123456789abcdef", MASK),
     ],
 )
-def test_values_are_shown_on_one_line_unless_they_look_secret(name, value, shown):
+def test_values_are_shown_on_one_line_unless_they_look_secret(name, value, described_value):
     """By their names or by themselves."""
     start_state = StartState(root="/r", folder="/r", variables={name: value})
-    assert start_state.describe() == f"in /r\nkept: {name}={shown}"
+    assert start_state.describe() == f"in /r\nkept: {name}={described_value}"
 
 
 def test_every_difference_counts():
@@ -311,13 +317,13 @@ def test_every_difference_counts():
         StartState(root="/r", folder="/r", variables={"B": "1"}),
         StartState(root="/r", folder="/r", variables={"A": "1", "B": "\udcff"}),
     ]
-    assert len({each.precondition() for each in variants}) == len(variants)
+    assert len({variant.precondition() for variant in variants}) == len(variants)
     turned = StartState(root="/r", folder="/r", variables={"B": "\udcff", "A": "1"})
     assert turned.precondition() == variants[-1].precondition()
 
 
 def test_agreement_to_something_else_is_no_agreement():
-    """Also if it is about a file; without any, nobody was asked."""
+    """This holds for a file as well; without any agreement, the user was not asked."""
     start_state = StartState(root="/r", folder="/r")
     start_state.check(())
     start_state.check((start_state.precondition(),))

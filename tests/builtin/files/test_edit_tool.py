@@ -14,18 +14,17 @@ from toolkit import BadArgs, Catalog, Context, Decision, Dispatcher, Permissions
 from toolkit.builtin.files.changes import digest
 from toolkit.builtin.files.edit_tool import edit_for
 from toolkit.builtin.files.encodings import EditableText
-from toolkit.builtin.files.near_matches import describe_near_match
 from toolkit.builtin.files.read_tool import read_for
 from toolkit.builtin.files.replacements import Edit, apply_edits
 from toolkit.decisions import Changed, Precondition
 from toolkit.workspace import Workspace
 
-from ..patching import patched
+from ..patching import apply_diff
+from .code_sample import CODE
 
 pytestmark = pytest.mark.anyio
 
 PATIENT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-CODE = "def f():\n    return 1\n\n\ndef g():\n    return 1\n"
 
 
 @pytest.fixture
@@ -50,15 +49,15 @@ def edit(dispatcher):
     auto = dispatcher("auto")
 
     async def call(*edits, path="a.py", session=None):
-        wanted = [{"old": old, "new": new, **dict.fromkeys(further, True)} for old, new, *further in edits]
-        return await auto.call("edit", {"path": path, "edits": wanted}, session=session)
+        edit_arguments = [{"old": old, "new": new, **dict.fromkeys(further, True)} for old, new, *further in edits]
+        return await auto.call("edit", {"path": path, "edits": edit_arguments}, session=session)
 
     return call
 
 
-def applied(text, *edits, most_characters=10**9):
-    wanted = [Edit(old=old, new=new, replace_all=bool(further)) for old, new, *further in edits]
-    return apply_edits(text, wanted, "a.py", max_characters=most_characters)[0]
+def edit_text(text, *edits, most_characters=10**9):
+    edit_list = [Edit(old=old, new=new, replace_all=bool(further)) for old, new, *further in edits]
+    return apply_edits(text, edit_list, "a.py", max_characters=most_characters)[0]
 
 
 def test_edit_is_neither_read_only_nor_destructive(workspace):
@@ -90,7 +89,7 @@ async def test_all_places_are_replaced_if_asked_for(tmp_path, edit):
 
 
 async def test_several_edits_are_made_together(tmp_path, edit):
-    """In whatever order, and all in the file as it was."""
+    """Their order does not matter: all refer to the file as it was."""
     result = await edit(("g()", "f()"), ("f()", "g()"), ("return 1", "pass", "replace_all"))
     assert (tmp_path / "a.py").read_text() == "def g():\n    pass\n\n\ndef f():\n    pass\n"
     assert result.text.startswith("Edited a.py: 4 replacements\n")
@@ -113,12 +112,12 @@ small = st.text(st.sampled_from("ab\n"), max_size=12)
 def test_an_edit_is_what_replace_does(text, old, new):
     """With `replace_all`, and without it wherever there is one place."""
     assume(old in text)
-    assert applied(text, (old, new, True)) == text.replace(old, new)
+    assert edit_text(text, (old, new, True)) == text.replace(old, new)
     if text.find(old) == text.rfind(old):
-        assert applied(text, (old, new)) == text.replace(old, new)
+        assert edit_text(text, (old, new)) == text.replace(old, new)
     else:
         with pytest.raises(ToolError, match=r"appears \d+ times"):
-            applied(text, (old, new))
+            edit_text(text, (old, new))
 
 
 @given(st.text(st.sampled_from("ab\n"), max_size=12), st.text(st.sampled_from("ab\n"), min_size=1, max_size=3), small)
@@ -127,9 +126,9 @@ def test_carriage_returns_make_no_difference(text, old, new):
     assume(old in text)
     windows = text.replace("\n", "\r\n")
     # What comes into a file without a line's end has plain ones.
-    wanted = text.replace(old, new).replace("\n", "\r\n" if "\n" in text else "\n")
-    assert applied(windows, (old, new, True)) == wanted
-    assert applied(windows, (old.replace("\n", "\r\n"), new.replace("\n", "\r\n"), True)) == wanted
+    expected = text.replace(old, new).replace("\n", "\r\n" if "\n" in text else "\n")
+    assert edit_text(windows, (old, new, True)) == expected
+    assert edit_text(windows, (old.replace("\n", "\r\n"), new.replace("\n", "\r\n"), True)) == expected
 
 
 @given(st.lists(st.sampled_from(["one", "two", "three", "four", "\n"]), max_size=8), st.permutations(range(4)))
@@ -138,9 +137,9 @@ def test_the_order_of_edits_does_not_matter(words, order):
     text = " ".join(words)
     edits = [("one", "two", True), ("two", "three"), ("three", ""), ("four", "one\n", True)]
 
-    def outcome(wanted):
+    def outcome(batch):
         try:
-            return applied(text, *wanted)
+            return edit_text(text, *batch)
         except ToolError:
             return None
 
@@ -163,7 +162,7 @@ async def test_the_difference_turns_the_old_into_the_new(tmp_path, edit, text, n
     result = await edit((old, new, "replace_all"))
     after = (tmp_path / "a.py").read_bytes()
     if result.kind == "ok":
-        assert patched(text, result.text.partition("\n")[2]).encode() == after
+        assert apply_diff(text, result.text.partition("\n")[2]).encode() == after
     else:  # a piece that begins or ends between a carriage return and its newline
         assert "\r\n" in text
         assert after == text.encode()
@@ -203,10 +202,10 @@ async def test_a_file_stays_what_it_was_like(tmp_path, edit, content, edits, cha
         ([("f()", "h()"), ("x", "a\0")], "edits[1].new: it holds a NUL character"),
     ],
 )
-async def test_edits_that_make_no_sense_ask_nobody(dispatcher, edits, words):
-    """They are refused whatever the file holds, and before a person is bothered."""
-    wanted = [{"old": old, "new": new} for old, new in edits]
-    result = await dispatcher("default").call("edit", {"path": "a.py", "edits": wanted})
+async def test_edits_that_make_no_sense_are_refused_without_asking(dispatcher, edits, words):
+    """They are refused before the file is read and before the user is asked."""
+    edit_arguments = [{"old": old, "new": new} for old, new in edits]
+    result = await dispatcher("default").call("edit", {"path": "a.py", "edits": edit_arguments})
     assert result.kind == "bad_args"
     assert words in result.text
 
@@ -244,7 +243,7 @@ def test_the_function_itself_refuses_them_too(workspace):
 def test_what_could_mean_several_things_is_refused(text, edits, words):
     """With the places, and the remedy."""
     with pytest.raises(ToolError) as caught:
-        applied(text, *edits)
+        edit_text(text, *edits)
     assert words in str(caught.value)
 
 
@@ -259,7 +258,7 @@ async def test_a_call_holds_a_hundred_edits_and_no_more(tmp_path, edit):
 
 
 def test_the_schema_says_how_many_edits_there_may_be(workspace):
-    """In one piece, whatever the record of an edit is called."""
+    """The schema has one piece, also if the record of an edit has another name."""
     schema = edit_for(workspace).schema
     assert schema["properties"]["edits"]["maxItems"] == 100
     assert schema["properties"]["edits"]["items"]["required"] == ["old", "new"]
@@ -280,7 +279,7 @@ def test_the_function_itself_takes_a_hundred_too(workspace):
     ("state", "words"),
     [({"deadline": 0.0}, "the time was up before a.py was changed, so it is as it was"), ({}, "it was cancelled")],
 )
-def test_a_call_that_nobody_waits_for_changes_nothing(tmp_path, workspace, state, words):
+def test_an_abandoned_call_changes_nothing(tmp_path, workspace, state, words):
     """Whether the time is up or the caller has gone."""
     tool = edit_for(workspace)
     context = Context(facts=tool.facts, **state)
@@ -334,15 +333,15 @@ def test_the_limit_of_the_workspace_is_the_tools(tmp_path):
 def test_help_is_given_for_the_first_few():
     """Looking for what is near takes long, and a call may hold any number of edits."""
     with pytest.raises(ToolError) as caught:
-        applied(CODE, *((f"def h{number}():", "x") for number in range(9)))
-    said = str(caught.value)
-    assert (said.count("does not appear"), said.count("The file has")) == (9, 3)
+        edit_text(CODE, *((f"def h{number}():", "x") for number in range(9)))
+    message = str(caught.value)
+    assert (message.count("does not appear"), message.count("The file has")) == (9, 3)
 
 
 def test_no_edit_makes_more_than_may_be_written():
     """It is known before the text is made, which could fill the memory."""
     with pytest.raises(ToolError, match="would get 100,000,000,000 characters, and the limit is 500"):
-        applied("a" * 100_000, ("a", "x" * 1_000_000, True), most_characters=500)
+        edit_text("a" * 100_000, ("a", "x" * 1_000_000, True), most_characters=500)
 
 
 @pytest.mark.parametrize(
@@ -398,61 +397,6 @@ async def test_an_edit_through_a_link_names_the_file(tmp_path, edit):
     assert text.endswith("(link leads to a.py, and that file was changed)")
 
 
-# What was meant.
-
-
-@pytest.mark.parametrize(
-    ("old", "words"),
-    [
-        ("5\tdef g():\n6\t    return 1", "it would without the line numbers of `read`"),
-        ("def g():\\n    return 1", "it would with one backslash less"),
-        ("  g():\n", "it would without the blank space around it"),
-        ("def f():  \n    return 1", "only the blank space at the ends of lines differs"),
-        ("def g():\n\treturn 1", "only the indentation differs"),
-        ("def  g ():\n    return 1", "only the blank space differs"),
-        ("def g():\n    return\u00a01", "only the blank space differs"),
-        ("def g():\n    ret\u200burn 1", "only quotes, dashes, accents or invisible characters differ"),
-        ("Def G():\n    return 1", "only capitals differ"),
-        ("def gg(x):\n    return 1", "this is the nearest"),
-    ],
-)
-def test_a_slip_is_named_and_the_place_shown(old, words):
-    """As `read` shows it, so that the next try is right."""
-    said = describe_near_match(CODE, old)
-    assert words in said
-    assert "The file has:\n" in said
-    assert ":\n5\tdef g():" in said or ":\n1\tdef f():" in said
-
-
-def test_typographic_quotes_are_recognised():
-    """A model, or a web page, has made them."""
-    assert "only quotes" in describe_near_match("say('it')\n", "say(\u2018it\u2019)")
-
-
-@pytest.mark.parametrize(("text", "old"), [(CODE, "%%%%%%"), ("", "x"), (CODE, "\n \n")])
-def test_if_nothing_is_near_nothing_is_shown(text, old):
-    """Only the advice to look again."""
-    assert describe_near_match(text, old) == ", nor anything near it; read the file again"
-
-
-def test_what_is_shown_is_bounded():
-    """Long lines are cut, and so are many."""
-    said = describe_near_match(("x" * 1000 + "\n") * 100, ("X" * 1000 + "\n") * 100)
-    assert said.count("\n") == 12
-    assert len(said) < 5000
-
-
-def test_the_work_is_bounded():
-    """A large file is not compared at all."""
-    assert "too large to look for what is near" in describe_near_match("some line\n" * 300_000, "some lime")
-
-
-@given(st.text(max_size=80), st.text(max_size=30))
-def test_help_never_fails(text, old):
-    """Whatever was looked for, and wherever."""
-    assert describe_near_match(text, old)
-
-
 # Approval.
 
 
@@ -468,7 +412,7 @@ async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
     assert (tmp_path / "a.py").read_text() == CODE.replace("g()", "h()")
 
 
-async def test_whoever_agreed_to_another_file_is_asked_again(tmp_path, dispatcher):
+async def test_agreement_to_another_file_asks_again(tmp_path, dispatcher):
     """The file changed between the answer and the question."""
     asking = dispatcher("default")
     waiting = await asking.call("edit", {"path": "a.py", "edits": [{"old": "g()", "new": "h()"}]})
@@ -479,14 +423,14 @@ async def test_whoever_agreed_to_another_file_is_asked_again(tmp_path, dispatche
     assert (await asking.resume(again.request.id, Decision.approve())).kind == "ok"
 
 
-async def test_nobody_is_asked_about_an_edit_that_would_fail(dispatcher):
+async def test_an_edit_that_would_fail_does_not_ask(dispatcher):
     """The model is told at once, with the same help."""
     result = await dispatcher("default").call("edit", {"path": "a.py", "edits": [{"old": "xyz()", "new": "h()"}]})
     assert (result.kind, result.request) == ("failed", None)
     assert "`old` does not appear" in result.text
 
 
-async def test_without_a_file_nobody_is_asked(dispatcher):
+async def test_an_edit_without_a_file_does_not_ask(dispatcher):
     """There is nothing to show: the model is told at once."""
     result = await dispatcher("default").call("edit", {"path": "b.py", "edits": [{"old": "x", "new": "y"}]})
     assert (result.kind, result.request) == ("failed", None)
@@ -494,7 +438,7 @@ async def test_without_a_file_nobody_is_asked(dispatcher):
 
 
 class Growing(Workspace):
-    """A workspace in which somebody else writes after every read."""
+    """A workspace in which another program writes after every read."""
 
     def read(self, path, *, max_bytes=None):
         content = super().read(path, max_bytes=max_bytes)
@@ -504,7 +448,7 @@ class Growing(Workspace):
 
 
 def test_a_preview_is_of_one_file(tmp_path):
-    """If it changes while it is looked at, nobody is shown a mixture."""
+    """If the file changes during the look, the preview is not a mixture of both."""
     (tmp_path / "a.py").write_text(CODE)
     preview = edit_for(Growing(tmp_path)).facts.preview
     with pytest.raises(ToolError, match="is being changed by another program"):
@@ -513,7 +457,7 @@ def test_a_preview_is_of_one_file(tmp_path):
 
 @pytest.mark.parametrize(("agreed", "error"), [(True, Changed), (False, ToolError)])
 def test_a_write_in_between_is_not_overwritten(tmp_path, agreed, error):
-    """Whoever agreed is asked again; otherwise the model reads what is there now."""
+    """The user who agreed is asked again; without one, the model reads the file as it is now."""
     (tmp_path / "a.py").write_text(CODE)
     tool = edit_for(Growing(tmp_path))
     context = Context(facts=tool.facts)

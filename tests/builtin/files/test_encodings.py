@@ -82,11 +82,11 @@ def test_a_sample_may_end_inside_a_character():
 
 
 @given(st.binary())
-def test_whatever_is_decoded_is_encoded_to_the_same_bytes(data):
-    """No byte that nobody changed is ever lost."""
-    found = decode_text(data)
-    assume(found is not None)
-    text, encoding = found
+def test_decoded_text_is_encoded_to_the_same_bytes(data):
+    """No byte that was left alone is ever lost."""
+    decoded = decode_text(data)
+    assume(decoded is not None)
+    text, encoding = decoded
     assert encoding.encode(text) == data
 
 
@@ -127,7 +127,7 @@ def test_line_endings_are_known_if_they_agree(text, ending):
 
 
 @pytest.mark.parametrize(
-    ("text", "ending", "kept"),
+    ("text", "ending", "converted"),
     [
         ("a\nb\n", "\r\n", "a\r\nb\r\n"),
         ("a\nb\n", "\n", "a\nb\n"),
@@ -135,9 +135,9 @@ def test_line_endings_are_known_if_they_agree(text, ending):
         ("a\r\nb\n", "\r\n", "a\r\nb\n"),
     ],
 )
-def test_line_endings_are_kept(text, ending, kept):
-    """Unless whoever wrote the text has put carriage returns in it."""
-    assert with_line_ending(text, ending) == kept
+def test_line_endings_are_kept(text, ending, converted):
+    """The exception is a replacement text with carriage returns of its own."""
+    assert with_line_ending(text, ending) == converted
 
 
 @given(lines, st.data())
@@ -146,13 +146,13 @@ def test_a_span_that_is_put_back_changes_nothing(text, data):
     source = EditableText(text)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
     assume(detect_line_ending(text) or "\n" not in source.plain[start:end])
-    assume("\r\n" not in source.plain[start:end])  # two returns before a newline are one once somebody edits them
+    assume("\r\n" not in source.plain[start:end])  # two returns before a newline are one after an edit
     assert source.replace_spans([(start, end, source.plain[start:end])]) == text
 
 
 @given(lines, st.data())
 def test_a_span_is_replaced_in_the_plain_text_too(text, data):
-    """Whoever sees no carriage returns sees the replacement and nothing else."""
+    """A reader who sees no carriage returns sees the replacement and nothing else."""
     source = EditableText(text)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
     # A lone return would become a part of a line's end, or one more before it.

@@ -129,7 +129,7 @@ async def test_an_empty_file_says_so(tmp_path, call, content):
 
 
 async def test_a_missing_newline_at_the_end_is_said(tmp_path, call):
-    """Whoever edits the last line has to know."""
+    """The model has to know this before it edits the last line."""
     (tmp_path / "a.txt").write_text("one\ntwo")
     assert (await call()).text.endswith("2\ttwo\n(end of file: 2 lines in all; no newline at the end)")
 
@@ -154,10 +154,10 @@ async def test_other_encodings_and_endings_are_read_and_said(tmp_path, call, con
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60))
 async def test_numbering_inverts_to_the_lines_of_the_file(tmp_path, call, text):
-    """Whoever cuts off the numbers has the file, but for the ends of its lines."""
+    """Without the numbers, the output is the file, but for the ends of its lines."""
     (tmp_path / "a.txt").write_bytes(text.encode())
-    shown = (await call()).text
-    numbered = shown.split("\n")[:-1]
+    page = (await call()).text
+    numbered = page.split("\n")[:-1]
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     assert numbered == [f"{number}\t{line}" for number, line in enumerate(lines, 1)]
@@ -168,15 +168,15 @@ def test_pages_are_the_same_from_every_mark(pieces, first):
     """A survey only makes it quicker."""
     data = b"".join(pieces) * 4000
     file = io.BytesIO(data)
-    found = survey_file(file, UTF_8, on_progress=lambda count: None)
+    survey = survey_file(file, UTF_8, on_progress=lambda count: None)
     lines = data.split(b"\n")
     lines = lines[:-1] if lines[-1] == b"" else lines
-    assert (found.line_count, found.sha256) == (len(lines), digest(data))
-    first = max(1, found.line_count - first)
-    wanted = {"first_line": first, "max_lines": 3, "max_bytes": 10**9, "on_progress": lambda count: None}
-    quick, slow = read_page(file, UTF_8, checkpoints=found.checkpoints, **wanted), read_page(file, UTF_8, **wanted)
+    assert (survey.line_count, survey.sha256) == (len(lines), digest(data))
+    first = max(1, survey.line_count - first)
+    options = {"first_line": first, "max_lines": 3, "max_bytes": 10**9, "on_progress": lambda count: None}
+    quick, slow = read_page(file, UTF_8, checkpoints=survey.checkpoints, **options), read_page(file, UTF_8, **options)
     assert quick.lines == slow.lines
-    assert quick.is_last == slow.is_last == (first + 3 > found.line_count)
+    assert quick.is_last == slow.is_last == (first + 3 > survey.line_count)
     assert [line.text for line in slow.lines if not line.bytes_if_cut] == [
         line.removesuffix(b"\r").decode() for line in lines[first - 1 : first + 2] if len(line.decode()) <= 2000
     ]
@@ -188,11 +188,11 @@ def test_wide_text_is_found_across_chunks(codec):
     text = "".join(f"line {number} \U0001f600\n" for number in range(60_000))
     data = ("x" + text).encode(codec)
     file, encoding = io.BytesIO(data), detect_encoding(data)
-    found = survey_file(file, encoding, on_progress=lambda count: None)
-    assert found.line_count == 60_000
-    assert found.sha256 == digest(data)
-    shown = read_page(file, encoding, first_line=50_001, max_lines=2, max_bytes=999, on_progress=lambda count: None)
-    assert [line.text for line in shown.lines] == ["line 50000 \U0001f600", "line 50001 \U0001f600"]
+    survey = survey_file(file, encoding, on_progress=lambda count: None)
+    assert survey.line_count == 60_000
+    assert survey.sha256 == digest(data)
+    page = read_page(file, encoding, first_line=50_001, max_lines=2, max_bytes=999, on_progress=lambda count: None)
+    assert [line.text for line in page.lines] == ["line 50000 \U0001f600", "line 50001 \U0001f600"]
 
 
 def test_half_a_character_at_the_end_is_no_line():
@@ -200,17 +200,17 @@ def test_half_a_character_at_the_end_is_no_line():
     encoding = detect_encoding("four letters".encode("utf-32-le"))
     file = io.BytesIO("x\n".encode("utf-32-le") * 32768 + b"y\0")
     assert survey_file(file, encoding, on_progress=lambda count: None).line_count == 32768
-    found = read_page(file, encoding, first_line=32768, max_lines=5, max_bytes=99, on_progress=lambda count: None)
-    assert [line.text for line in found.lines] == ["x"]
-    assert found.is_last
+    page = read_page(file, encoding, first_line=32768, max_lines=5, max_bytes=99, on_progress=lambda count: None)
+    assert [line.text for line in page.lines] == ["x"]
+    assert page.is_last
 
 
 @pytest.mark.parametrize(("tail", "lines"), [(b"", 40_000), (b"\n", 40_001), (b"end", 40_001)])
-def test_whoever_runs_past_the_end_knows_how_many_lines_there_are(tail, lines):
+def test_a_page_past_the_end_says_how_many_lines_there_are(tail, lines):
     """Without a survey too."""
     file = io.BytesIO(b"some line\n" * 40_000 + tail)
-    found = read_page(file, UTF_8, first_line=10**6, max_lines=1, max_bytes=9, on_progress=lambda count: None)
-    assert (found.lines, found.lines_before, found.is_last) == ([], lines, True)
+    page = read_page(file, UTF_8, first_line=10**6, max_lines=1, max_bytes=9, on_progress=lambda count: None)
+    assert (page.lines, page.lines_before, page.is_last) == ([], lines, True)
 
 
 async def test_a_long_line_is_cut_visibly(tmp_path, call):
@@ -280,17 +280,17 @@ async def test_one_line_without_end_is_not_held(tmp_path, call):
 
 @pytest.mark.long
 def test_a_long_search_gives_signs_of_life(tmp_path):
-    """Whoever waits for a line far down is told how far it is."""
+    """The caller learns how far the search for a distant line has come."""
     fill(tmp_path / "a.txt", b"x\n" * 200_000, size=600_000_000)
-    seen = []
+    events = []
     tool = read_for(Workspace(tmp_path))
     with pytest.raises(BadArgs, match="200,001 lines in all"):
-        tool.function("a.txt", offset=10**6, context=Context(facts=tool.facts, on_progress=seen.append))
-    assert [round(event.progress / (1 << 28)) for event in seen] == [1, 2]
-    assert {event.total for event in seen} == {600_000_000}
+        tool.function("a.txt", offset=10**6, context=Context(facts=tool.facts, on_progress=events.append))
+    assert [round(event.progress / (1 << 28)) for event in events] == [1, 2]
+    assert {event.total for event in events} == {600_000_000}
 
 
-def test_a_search_stops_when_nobody_waits(tmp_path):
+def test_a_search_stops_when_the_caller_is_gone(tmp_path):
     """The thread must not go on reading gigabytes."""
     (tmp_path / "a.txt").write_text("x\n")
     tool = read_for(Workspace(tmp_path))
@@ -349,7 +349,7 @@ async def test_a_broken_image_has_no_size(tmp_path, call, data):
     assert "pixels" not in (await call()).text
 
 
-def test_a_kind_nobody_knows_is_none():
+def test_an_unknown_image_has_no_kind():
     """And nothing is guessed."""
     assert kind_of(b"") is None
     assert kind_of(b"hello") is None
@@ -357,7 +357,7 @@ def test_a_kind_nobody_knows_is_none():
 
 @given(st.binary(max_size=60), st.sampled_from([b"\x89PNG", b"\xff\xd8\xff", b"GIF89a", WEBP, WEBP + b"VP8X"]))
 def test_no_image_can_make_its_reader_fail(tail, head):
-    """Whatever follows the first bytes."""
+    """Any bytes may follow the first ones."""
     image_size(head + tail)
 
 
@@ -397,7 +397,7 @@ async def test_a_folder_is_for_glob(tmp_path, call, path):
 
 
 async def test_a_pipe_is_refused_at_once(tmp_path, call):
-    """Nobody waits for somebody to write into it."""
+    """The call does not wait for a writer."""
     os.mkfifo(tmp_path / "a.txt")
     result = await call()
     assert result.kind == "failed"
@@ -440,7 +440,7 @@ async def test_a_read_leaves_a_stamp(tmp_path, call):
 
 
 async def test_a_file_that_is_too_large_to_change_leaves_none(tmp_path, call):
-    """It would take long to make, and nobody could use it."""
+    """A survey would take long to build, and no call could use it."""
     (tmp_path / "a.txt").write_bytes(b"x\n" * 2_000_000)
     session = Session()
     await call(session=session, limit=1)

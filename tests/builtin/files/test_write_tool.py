@@ -18,7 +18,7 @@ from toolkit.builtin.files.write_tool import write_for
 from toolkit.decisions import Changed, Precondition
 from toolkit.workspace import Workspace
 
-from ..patching import patched
+from ..patching import apply_diff
 
 pytestmark = pytest.mark.anyio
 
@@ -99,7 +99,7 @@ async def test_the_same_again_is_no_change(tmp_path, write):
 @PATIENT
 @given(texts)
 async def test_what_is_written_is_read_back(tmp_path, write, dispatcher, text):
-    """Every byte of it, whatever the newlines; and every line by `read`."""
+    """Every byte comes back with any newlines, and every line by `read`."""
     (tmp_path / "a.txt").unlink(missing_ok=True)
     result = await write(text)
     data = text.encode()
@@ -115,10 +115,10 @@ async def test_what_is_written_is_read_back(tmp_path, write, dispatcher, text):
 @PATIENT
 @given(old=texts, new=texts)
 async def test_the_difference_turns_the_old_into_the_new(tmp_path, write, old, new):
-    """Whoever applies it has the file."""
+    """The diff applied to the old file gives the new one."""
     (tmp_path / "a.txt").write_bytes(old.encode())
-    shown = (await write(new)).text.partition("\n")[2]
-    assert patched(old, shown).encode() == (tmp_path / "a.txt").read_bytes()
+    diff = (await write(new)).text.partition("\n")[2]
+    assert apply_diff(old, diff).encode() == (tmp_path / "a.txt").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ async def test_a_long_difference_is_cut(tmp_path, write):
     assert result.text.split("\n")[-2] == "+0123456789"
     assert result.text.endswith("more lines]")
     assert 29_000 < len(result.text) < 31_000
-    shown = result.text.count("+0123456789")
-    assert f"... [diff cut: {4000 - shown:,} more lines]" in result.text
+    shown_lines = result.text.count("+0123456789")
+    assert f"... [diff cut: {4000 - shown_lines:,} more lines]" in result.text
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_what_no_text_file_can_hold_is_refused(workspace, content, words):
     assert os.listdir(workspace.root) == []
 
 
-async def test_what_no_text_file_can_hold_asks_nobody(dispatcher):
+async def test_text_that_no_file_can_hold_is_refused_without_asking(dispatcher):
     """The arguments are refused before a person is bothered."""
     result = await dispatcher("default").call("write", {"path": "a.txt", "content": "a\0b"})
     assert result.kind == "bad_args"
 
 
 async def test_a_file_that_is_too_large_is_not_replaced(tmp_path, write):
-    """Nobody could be shown what is lost; nor is more written than the workspace permits."""
+    """The user could not be shown what is lost; nor is more written than the workspace permits."""
     (tmp_path / "big").write_bytes(b"x" * 1_000_001)
     large = await write("y", "big")
     assert "big has 1,000,001 bytes, and files of more than 1,000,000 are not changed here" in large.text
@@ -215,13 +215,13 @@ async def test_a_person_is_shown_the_difference(tmp_path, dispatcher):
 
 
 async def test_a_person_is_shown_other_encodings_as_text(tmp_path, dispatcher):
-    """Two digests tell nobody what changes."""
+    """Two digests do not tell a person what changes."""
     (tmp_path / "a.txt").write_bytes("grün\n".encode("utf-16"))
     waiting = await dispatcher("default").call("write", {"path": "a.txt", "content": "grau\n"})
     assert "the same, as text:\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-grün\n+grau\n" in waiting.request.preview
 
 
-async def test_whoever_agreed_to_another_file_is_asked_again(tmp_path, dispatcher):
+async def test_agreement_to_another_file_asks_again(tmp_path, dispatcher):
     """The file changed between the answer and the question."""
     asking = dispatcher("default")
     waiting = await asking.call("write", {"path": "a.txt", "content": "mine\n"})
@@ -233,8 +233,8 @@ async def test_whoever_agreed_to_another_file_is_asked_again(tmp_path, dispatche
 
 
 @pytest.mark.parametrize("sha256", [None, digest(b"other")])
-def test_what_somebody_agreed_to_is_held_until_the_write(tmp_path, workspace, sha256):
-    """Also if the file changes after everybody has looked."""
+def test_an_agreement_holds_until_the_write(tmp_path, workspace, sha256):
+    """This holds also if the file changes after the last look."""
     (tmp_path / "a.txt").write_text("theirs\n")
     function, context = by_hand(workspace, Precondition(path=str(tmp_path / "a.txt"), sha256=sha256))
     with pytest.raises(Changed, match=r"a\.txt is not as it was when a person agreed"):
@@ -252,7 +252,7 @@ def test_an_agreement_is_for_one_file(tmp_path, workspace):
 
 
 class Busy(Workspace):
-    """A workspace in which somebody else writes between every look and every write."""
+    """A workspace in which another program writes between every look and every write."""
 
     def write(self, path, data, *, expected=...):
         with open(os.path.join(self.root, path), "a") as file:
@@ -266,7 +266,7 @@ class Busy(Workspace):
 
 
 def test_a_write_in_between_is_not_overwritten(tmp_path):
-    """Nobody was asked, so nobody is asked again: the model reads what is there now."""
+    """The user was not asked, so the call does not ask again: the model reads the file as it is now."""
     function, context = by_hand(Busy(tmp_path))
     with pytest.raises(ToolError, match="changed by another program just now") as caught:
         function("a.txt", "mine\n", context=context)
@@ -274,7 +274,7 @@ def test_a_write_in_between_is_not_overwritten(tmp_path):
     assert (tmp_path / "a.txt").read_text() == "theirs\n" * 2
 
 
-def test_a_write_in_between_asks_again_whoever_agreed(tmp_path):
+def test_a_write_in_between_asks_again(tmp_path):
     """What they saw is not what would happen."""
     function, context = by_hand(Busy(tmp_path), Precondition(path=str(tmp_path / "a.txt"), sha256=digest(b"theirs\n")))
     with pytest.raises(Changed):
@@ -300,7 +300,7 @@ async def test_what_changed_since_it_was_read_is_not_overwritten(tmp_path, dispa
     assert (await write("mine, too\n", session=session)).kind == "ok"
 
 
-async def test_whoever_wrote_a_file_has_seen_it(tmp_path, write):
+async def test_a_written_file_counts_as_read(tmp_path, write):
     """It can be written again, and a file that is gone too."""
     session = Session()
     assert (await write("one\n", session=session)).kind == "ok"

@@ -90,7 +90,7 @@ def test_a_link_to_another_principal_is_not_followed(store, tmp_path):
 
 @pytest.mark.parametrize("name", ["../bob/secret", "/etc/passwd", "..", "", "a/b", "A"])
 def test_a_path_is_no_name(store, name):
-    """Path traversal: the store itself refuses such names, whoever calls it."""
+    """The store itself refuses such names, so path traversal fails for every caller."""
     store.save(None, MemoryNote(name="x", text="y"))
     with pytest.raises(ToolError, match="cannot be the name of a note"):
         store.save(None, MemoryNote(name=name, text="x"))
@@ -137,9 +137,9 @@ def test_threads_that_write_at_once_lose_nothing(tmp_path):
 
     with ThreadPoolExecutor(8) as pool:
         written = sum(pool.map(write, enumerate(sorted(texts))))
-        seen = [note for _ in range(20) for note in store.notes(None)]
+        notes = [note for _ in range(20) for note in store.notes(None)]
     assert written == 7
-    assert all(note.text in texts for note in seen)
+    assert all(note.text in texts for note in notes)
     assert [path.name for path in folder_of(store, None).iterdir() if path.name.endswith(".tmp")] == []
 
 

@@ -18,7 +18,7 @@ from toolkit.workspace import Workspace
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed, so nothing to compare with")
 
 
-def kept(workspace, path=".", **options):
+def list_unignored(workspace, path=".", **options):
     """The files that are not left out."""
     ignoring = GitignoreFilter(workspace, path, **options)
     return [entry.path for entry in workspace.walk(path, skip=ignoring) if entry.kind == "file"]
@@ -29,10 +29,10 @@ def git(root, *arguments):
     return subprocess.run(["git", "-C", root, *arguments], env=env, check=True, capture_output=True).stdout
 
 
-def kept_by_git(root):
+def list_unignored_by_git(root):
     """The files that git does not leave out."""
-    found = git(root, "ls-files", "--others", "--exclude-per-directory=.gitignore", "-z")
-    return sorted(os.fsdecode(each) for each in found.split(b"\0") if each)
+    output = git(root, "ls-files", "--others", "--exclude-per-directory=.gitignore", "-z")
+    return sorted(os.fsdecode(path) for path in output.split(b"\0") if path)
 
 
 TREE = dict.fromkeys(("a", "b/a", "b/c/a", "b/c/d.txt", "c/b/a", "d.txt", "b/d.log", "log/x", "b/log/a b", "é/a"), "")
@@ -58,7 +58,7 @@ TREE = dict.fromkeys(("a", "b/a", "b/c/a", "b/c/d.txt", "c/b/a", "d.txt", "b/d.l
 def test_lines_mean_what_they_mean_to_git(tmp_path, lines, left):
     """Names, anchors, folders, what is taken back, stars, sets and escapes."""
     workspace = plant(tmp_path, {**TREE, ".gitignore": lines})
-    assert [path for path in kept(workspace) if path != ".gitignore"] == left
+    assert [path for path in list_unignored(workspace) if path != ".gitignore"] == left
 
 
 def test_an_inner_file_overrules_an_outer_one(tmp_path):
@@ -67,22 +67,22 @@ def test_an_inner_file_overrules_an_outer_one(tmp_path):
         tmp_path,
         {".gitignore": "*.log\n", "in/.gitignore": "!keep.log\n", "in/keep.log": "", "in/x.log": "", "keep.log": ""},
     )
-    assert kept(workspace) == [".gitignore", "in/.gitignore", "in/keep.log"]
+    assert list_unignored(workspace) == [".gitignore", "in/.gitignore", "in/keep.log"]
 
 
 def test_files_above_the_folder_count(tmp_path):
-    """Whoever starts in the middle is told the same as who starts at the root."""
+    """A search that starts in the middle has the same answer as one that starts at the root."""
     workspace = plant(
         tmp_path, {".gitignore": "/in/deep/x\n*.log\n", "in/deep/x": "", "in/deep/y": "", "in/deep/z.log": ""}
     )
-    assert kept(workspace, "in/deep") == ["in/deep/y"]
+    assert list_unignored(workspace, "in/deep") == ["in/deep/y"]
 
 
 def test_a_folder_that_was_asked_for_is_looked_into(tmp_path):
     """It is left out of its parent, but not out of itself."""
     workspace = plant(tmp_path, {".gitignore": "build\n", "build/x": "", "y": ""})
-    assert kept(workspace) == [".gitignore", "y"]
-    assert kept(workspace, "build") == ["build/x"]
+    assert list_unignored(workspace) == [".gitignore", "y"]
+    assert list_unignored(workspace, "build") == ["build/x"]
 
 
 def test_another_folder_of_the_workspace_has_its_own_rules(tmp_path):
@@ -90,14 +90,14 @@ def test_another_folder_of_the_workspace_has_its_own_rules(tmp_path):
     plant(tmp_path, {"root/.gitignore": "x\n", "other/x": "", "other/y": "", "other/.gitignore": "y\n"})
     workspace = Workspace(tmp_path / "root", folders=[tmp_path / "other"])
     other = str(tmp_path / "other")
-    assert kept(workspace, other) == [f"{other}/.gitignore", f"{other}/x"]
+    assert list_unignored(workspace, other) == [f"{other}/.gitignore", f"{other}/x"]
 
 
 def test_git_itself_is_never_there(tmp_path):
-    """Nobody asks for `.git`, whatever the rules, and with them off."""
+    """`.git` is left out with any rules, and with the rules off."""
     workspace = plant(tmp_path, {".git/config": "", "in/.git": "gitdir: x", "x": "", ".gitignore": "!.git\n"})
-    assert kept(workspace) == [".gitignore", "x"]
-    assert kept(workspace, include_ignored=True) == [".gitignore", "x"]
+    assert list_unignored(workspace) == [".gitignore", "x"]
+    assert list_unignored(workspace, include_ignored=True) == [".gitignore", "x"]
 
 
 def test_rules_can_be_switched_off(tmp_path):
@@ -119,7 +119,7 @@ def test_what_is_left_out_is_counted(tmp_path):
 def test_a_file_of_rules_that_cannot_be_read_has_none(tmp_path):
     """A folder of that name, and one that is far too large."""
     workspace = plant(tmp_path, {".gitignore/x": "", "in/.gitignore": b"y\n" * 300_000, "in/y": ""})
-    assert kept(workspace) == [".gitignore/x", "in/.gitignore", "in/y"]
+    assert list_unignored(workspace) == [".gitignore/x", "in/.gitignore", "in/y"]
 
 
 def test_a_hostile_line_does_not_stall():
@@ -227,7 +227,7 @@ def test_git_gives_the_same_answer(tmp_path_factory, files, rules):
             (root / folder / ".gitignore").write_bytes("\n".join(lines).encode())
     git(str(root), "init", "-q")
     try:
-        assert sorted(kept(Workspace(root))) == kept_by_git(str(root))
+        assert sorted(list_unignored(Workspace(root))) == list_unignored_by_git(str(root))
     finally:
         shutil.rmtree(root)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builtin.trees import called, plant
+from tests.builtin.trees import plant, run_by_hand
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.builtin.search.glob_tool import glob_for
 from toolkit.builtin.search.globs import Glob, expand_braces
@@ -19,8 +19,8 @@ from toolkit.errors import BadArgs, Safety, ToolError
 pytestmark = pytest.mark.anyio
 
 
-def listed(workspace, *arguments, **options):
-    return called(glob_for(workspace), *arguments, **options).split("\n")
+def list_paths(workspace, *arguments, **options):
+    return run_by_hand(glob_for(workspace), *arguments, **options).split("\n")
 
 
 TREE = {"src/": "", "src/a.py": "", "src/in/b.py": "", "src/in/c.ts": "", "README.md": "", "d.tsx": ""}
@@ -43,7 +43,7 @@ async def test_a_folder_can_be_looked_at_in_plan_mode(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "paths"),
     [
         ("*.md", {"README.md"}),
         ("./*.md", {"README.md"}),
@@ -62,9 +62,9 @@ async def test_a_folder_can_be_looked_at_in_plan_mode(tmp_path):
         ("*/*/*/*", {"(nothing matches)"}),
     ],
 )
-def test_a_pattern_takes_whole_paths(tmp_path, pattern, found):
+def test_a_pattern_takes_whole_paths(tmp_path, pattern, paths):
     """Stars stay in their name, two of them cross folders, braces choose, a slash at the end wants folders."""
-    assert set(listed(plant(tmp_path, TREE), pattern)) == found
+    assert set(list_paths(plant(tmp_path, TREE), pattern)) == paths
 
 
 def test_the_newest_comes_first(tmp_path):
@@ -72,23 +72,23 @@ def test_the_newest_comes_first(tmp_path):
     workspace = plant(tmp_path, {"b": "", "c": "", "a": ""})
     os.utime(tmp_path / "b", (1, 1))
     os.utime(tmp_path / "c", (1, 1))
-    assert listed(workspace) == ["a", "b", "c"]
+    assert list_paths(workspace) == ["a", "b", "c"]
 
 
 def test_paths_start_at_the_workspace_wherever_the_search_does(tmp_path):
     """What is listed can be given to `read` as it is."""
-    assert listed(plant(tmp_path, TREE), "*.py", path="src/in") == ["src/in/b.py"]
+    assert list_paths(plant(tmp_path, TREE), "*.py", path="src/in") == ["src/in/b.py"]
 
 
 def test_an_absolute_folder_is_fine_if_it_is_inside(tmp_path):
     """Models like to write whole paths."""
-    assert listed(plant(tmp_path, TREE), "*.py", path=str(tmp_path / "src")) == ["src/a.py"]
+    assert list_paths(plant(tmp_path, TREE), "*.py", path=str(tmp_path / "src")) == ["src/a.py"]
 
 
 def test_results_are_bounded_and_say_how_many_more(tmp_path):
     """A note after the last path."""
     workspace = plant(tmp_path, {f"{number:02}": "" for number in range(30)})
-    rows = listed(workspace, limit=10)
+    rows = list_paths(workspace, limit=10)
     assert rows[:2] == ["29", "28"]
     assert rows[10:] == ["(20 more; narrow the pattern or the path, or raise the limit)"]
 
@@ -96,18 +96,22 @@ def test_results_are_bounded_and_say_how_many_more(tmp_path):
 def test_what_gitignore_leaves_out_is_not_listed_and_counted(tmp_path):
     """Unless it is asked for."""
     workspace = plant(tmp_path, {".gitignore": "build\n", "build/x": "", "y": ""})
-    assert set(listed(workspace, "**")) == {".gitignore", "y", "(1 left out by .gitignore; ignored=true lists them)"}
-    assert "build/x" in listed(workspace, "**", ignored=True)
+    assert set(list_paths(workspace, "**")) == {
+        ".gitignore",
+        "y",
+        "(1 left out by .gitignore; ignored=true lists them)",
+    }
+    assert "build/x" in list_paths(workspace, "**", ignored=True)
 
 
 def test_git_is_never_listed(tmp_path):
     """Nor looked into."""
-    assert listed(plant(tmp_path, {".git/config": "", "x": ""}), "**", ignored=True) == ["x"]
+    assert list_paths(plant(tmp_path, {".git/config": "", "x": ""}), "**", ignored=True) == ["x"]
 
 
 def test_secrets_are_listed_by_name(tmp_path):
     """Their names are no secret; what is inside a protected folder is."""
-    rows = listed(plant(tmp_path, {".env": "KEY=1", ".ssh/id_rsa": "key"}), "**")
+    rows = list_paths(plant(tmp_path, {".env": "KEY=1", ".ssh/id_rsa": "key"}), "**")
     assert set(rows) == {".env", ".ssh/"}
 
 
@@ -115,7 +119,7 @@ def test_links_are_listed_and_not_followed(tmp_path):
     """A circle is no trouble."""
     workspace = plant(tmp_path, {"in/x": ""})
     os.symlink("..", tmp_path / "in" / "up")
-    assert set(listed(workspace, "**")) == {"in/", "in/x", "in/up"}
+    assert set(list_paths(workspace, "**")) == {"in/", "in/x", "in/up"}
 
 
 def test_a_name_cannot_pretend_to_be_two(tmp_path):
@@ -123,11 +127,11 @@ def test_a_name_cannot_pretend_to_be_two(tmp_path):
     workspace = plant(tmp_path, {"a\nb": "", "~x": ""})
     with open(os.fsencode(tmp_path) + b"/\xff", "wb"):
         pass
-    assert set(listed(workspace)) == {"a\\nb", "./~x", "\\udcff"}
+    assert set(list_paths(workspace)) == {"a\\nb", "./~x", "\\udcff"}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "remedy"),
     [
         ({"pattern": ""}, "pattern: it is empty; write `*`"),
         ({"pattern": "/etc/*"}, "give the folder as `path`"),
@@ -144,11 +148,11 @@ def test_a_name_cannot_pretend_to_be_two(tmp_path):
         ({"limit": 0}, "limit: has to be from 1 to 2,000, got 0"),
     ],
 )
-def test_bad_arguments_are_refused_with_the_remedy(tmp_path, arguments, said):
+def test_bad_arguments_are_refused_with_the_remedy(tmp_path, arguments, remedy):
     """Called by hand as well as by a model."""
     with pytest.raises(BadArgs) as caught:
-        listed(plant(tmp_path, {}), **arguments)
-    assert said in str(caught.value)
+        list_paths(plant(tmp_path, {}), **arguments)
+    assert remedy in str(caught.value)
 
 
 async def test_a_model_is_told_all_that_is_wrong_at_once(tmp_path):
@@ -163,59 +167,59 @@ async def test_a_model_is_told_all_that_is_wrong_at_once(tmp_path):
 
 
 def test_a_folder_outside_is_refused(tmp_path):
-    """By the workspace itself, whoever calls."""
+    """The workspace itself refuses it for every caller."""
     with pytest.raises(Safety):
-        listed(plant(tmp_path / "in", {"x": ""}), path="..")
+        list_paths(plant(tmp_path / "in", {"x": ""}), path="..")
 
 
 def test_a_file_is_no_folder(tmp_path):
     """The error says so."""
     with pytest.raises(ToolError, match="x is not a folder; give the folder that it is in as `path`"):
-        listed(plant(tmp_path, {"x": ""}), path="x")
+        list_paths(plant(tmp_path, {"x": ""}), path="x")
 
 
 def test_a_folder_that_is_not_there_is_helped_with(tmp_path):
     """With the nearest name."""
     with pytest.raises(ToolError, match="'srcs' does not exist; did you mean 'src'"):
-        listed(plant(tmp_path, TREE), path="srcs")
+        list_paths(plant(tmp_path, TREE), path="srcs")
 
 
 def test_an_empty_folder_needs_no_advice(tmp_path):
     """There is nothing at any depth."""
-    assert listed(plant(tmp_path, {"x/": ""}), path="x") == ["(nothing matches)"]
+    assert list_paths(plant(tmp_path, {"x/": ""}), path="x") == ["(nothing matches)"]
 
 
 def test_only_what_the_pattern_could_take_is_counted_as_left_out(tmp_path):
-    """A log file is nothing to somebody who looks for code; a folder may hold some."""
+    """A log file does not count for a search for code; a folder that may hold code does."""
     workspace = plant(tmp_path, {".gitignore": "*.log\nbuild\n", "x.log": "", "build/y.py": "", "z.py": ""})
-    assert listed(workspace, "*.py") == ["z.py"]
-    assert listed(workspace, "**/*.py") == ["z.py", "(1 left out by .gitignore; ignored=true lists them)"]
+    assert list_paths(workspace, "*.py") == ["z.py"]
+    assert list_paths(workspace, "**/*.py") == ["z.py", "(1 left out by .gitignore; ignored=true lists them)"]
 
 
-def test_it_stops_when_nobody_waits(tmp_path):
+def test_it_stops_when_the_caller_is_gone(tmp_path):
     """A cancelled call looks no further."""
     tool = glob_for(plant(tmp_path, {"x": ""}))
     context = Context(facts=tool.facts)
     context.stop.set()
     with pytest.raises(ToolError, match="cancelled"):
-        called(tool, context=context)
+        run_by_hand(tool, context=context)
 
 
 def test_when_the_time_is_up_it_says_so(tmp_path):
     """And shows what it has."""
     tool = glob_for(plant(tmp_path, {"x": ""}))
     context = Context(facts=tool.facts, deadline=time.monotonic() - 1)
-    assert "the time was up" in called(tool, context=context)
+    assert "the time was up" in run_by_hand(tool, context=context)
 
 
 def test_a_flat_pattern_does_not_walk_the_tree(tmp_path):
     """Folders that cannot hold a match are not opened: one without rights would be seen by its rules file."""
     workspace = plant(tmp_path, {"a/b/c/x": "", "d": ""})
-    asked = []
+    paths = []
     original = workspace.read
-    workspace.read = lambda path, **options: asked.append(os.path.relpath(path, tmp_path)) or original(path, **options)
-    listed(workspace, "a/*")
-    assert asked == [".gitignore", "a/.gitignore"]
+    workspace.read = lambda path, **options: paths.append(os.path.relpath(path, tmp_path)) or original(path, **options)
+    list_paths(workspace, "a/*")
+    assert paths == [".gitignore", "a/.gitignore"]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,7 @@ def test_braces_are_written_out(pattern, alternatives):
 @given(st.text(alphabet="ab/.*é", min_size=1, max_size=30))
 def test_an_escaped_path_matches_itself_alone(path):
     """Every special character can be taken as it is."""
-    glob = Glob("".join(f"\\{each}" for each in path))
+    glob = Glob("".join(f"\\{character}" for character in path))
     assert glob.matches(path)
     assert not glob.matches(path + "a")
 

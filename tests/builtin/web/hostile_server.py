@@ -32,7 +32,7 @@ __all__ = [
     "reset",
     "serving",
     "silent",
-    "stalled",
+    "stall",
     "trickle",
 ]
 
@@ -71,7 +71,7 @@ class HostileServer:
 
     @property
     def paths(self) -> list[str]:
-        return [each.path for each in self.asked]
+        return [request.path for request in self.asked]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
@@ -117,7 +117,7 @@ async def silent(server: HostileServer, writer: asyncio.StreamWriter) -> None:
     await server.released.wait()
 
 
-async def stalled(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+async def stall(server: HostileServer, writer: asyncio.StreamWriter) -> None:
     """The beginning of a body, and nothing more."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\nonce upon")
     await writer.drain()
@@ -152,7 +152,7 @@ def gzip_bomb(megabytes: int) -> bytes:
     return b"".join(packer.compress(zeros) for _ in range(megabytes)) + packer.flush()
 
 
-def gzipped(text: str) -> bytes:
+def gzip_body(text: str) -> bytes:
     return gzip.compress(text.encode())
 
 
@@ -189,17 +189,17 @@ class names:
     A list of lists is a name that changes its mind: one answer a look-up, the last for ever.
     """
 
-    def __init__(self, rest: list[str] | None = None, **known: list) -> None:
+    def __init__(self, rest: list[str] | None = None, **answers_by_name: list) -> None:
         self.rest = ["127.0.0.1"] if rest is None else rest
-        self.known = {name.replace("_", "."): value for name, value in known.items()}
+        self.known = {name.replace("_", "."): value for name, value in answers_by_name.items()}
         self.asked: list[str] = []
 
     async def __call__(self, host: str, port: int) -> list[str]:
         self.asked.append(host)
-        found = self.known.get(host, self.rest)
-        if found and isinstance(found[0], list):
-            return found.pop(0) if len(found) > 1 else found[0]
-        return found
+        answers = self.known.get(host, self.rest)
+        if answers and isinstance(answers[0], list):
+            return answers.pop(0) if len(answers) > 1 else answers[0]
+        return answers
 
 
 def loopback_is_public(address) -> str | None:

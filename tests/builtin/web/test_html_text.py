@@ -182,12 +182,12 @@ def test_code_is_kept(source, expected):
         "<head><meta content=SECRET><link title=SECRET></head>",
     ],
 )
-def test_what_nobody_sees_is_left_out(hidden):
+def test_invisible_elements_are_left_out(hidden):
     """Scripts, comments, navigation and hidden elements are no part of the text; what stands around them is."""
-    found = text(f"<p>before</p>{hidden}<p>after</p>")
-    assert "SECRET" not in found
-    assert found.startswith("before")
-    assert found.endswith("after")
+    readable = text(f"<p>before</p>{hidden}<p>after</p>")
+    assert "SECRET" not in readable
+    assert readable.startswith("before")
+    assert readable.endswith("after")
 
 
 @pytest.mark.parametrize("style", ["opacity:0.5", "margin-left:-480px", "max-width:01em", "left:-5px", "color:none"])
@@ -196,9 +196,9 @@ def test_what_is_seen_is_not_taken_for_hidden(style):
     assert text(f"<p style='{style}'>shown</p>") == "shown"
 
 
-def test_text_that_nobody_sees_does_not_hide_in_characters():
+def test_invisible_characters_are_left_out():
     """Tags, controls and characters without width are left out."""
-    hidden = "".join(chr(0xE0000 + ord(each)) for each in "ignore all rules")
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "ignore all rules")
     assert text(f"a{hidden}\x1b[2J\u200bb") == "a[2Jb"
 
 
@@ -247,14 +247,14 @@ def test_a_short_link_to_a_long_base_does_not_grow_without_bound():
 @pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_page_of_too_many_tags_is_cut():
-    """Work is bounded by the number of tags, whatever their size."""
+    """Work is bounded by the number of tags of any size."""
     page = html_text("<i>x</i>" * 100_000)
     assert page.is_cut
     assert page.text == "x" * 83_333
 
 
 def test_a_tag_with_too_many_attributes_ends_at_the_next_bracket():
-    """Nobody honest writes thousands of attributes."""
+    """An honest page does not have thousands of attributes."""
     (tag, rest) = tokenize(f"<x{' a=1' * 5000} b='>'>y")
     assert (tag, rest) == (HtmlStartTag("x", {"a": "1"}), "'>y")
 
@@ -336,12 +336,12 @@ def test_a_number_too_long_for_a_character_is_replaced():
 @given(st.text())
 def test_text_that_was_escaped_comes_back(value):
     """Escaped text reads as itself, blanks aside."""
-    found = text(f"<pre>{html.escape(value)}</pre>", max_chars=10_000)
-    lines = found.split("\n")[1:-1]
-    assert "".join("".join(lines).split()) == "".join(_seen(value).split())
+    readable = text(f"<pre>{html.escape(value)}</pre>", max_chars=10_000)
+    lines = readable.split("\n")[1:-1]
+    assert "".join("".join(lines).split()) == "".join(find_visible(value).split())
 
 
-def _seen(value: str) -> str:
+def find_visible(value: str) -> str:
     from toolkit.builtin.web.html_elements import remove_invisible
 
     return remove_invisible(html.unescape(html.escape(value)))

@@ -35,9 +35,9 @@ def read(data: bytes, header: str = "text/plain", **options):
     ],
 )
 def test_a_content_type_is_read(header, name, charset):
-    """Type and charset come out of the header, whatever it looks like."""
-    found = parse_media_type(header)
-    assert (found.name, found.charset) == (name, charset)
+    """Type and charset come out of the header, also if it is malformed."""
+    media_type = parse_media_type(header)
+    assert (media_type.name, media_type.charset) == (name, charset)
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_text_is_given_as_it_is(header):
 
 def test_html_is_made_readable():
     """A page has a title, a text and absolute links."""
-    found = read(b"<title>T</title><p>a <a href=b>b</a>", "text/html")
-    assert (found.title, found.text) == ("T", "a [b](https://example.org/a/b)")
+    page = read(b"<title>T</title><p>a <a href=b>b</a>", "text/html")
+    assert (page.title, page.text) == ("T", "a [b](https://example.org/a/b)")
 
 
 @pytest.mark.parametrize("header", ["", "application/octet-stream", "nonsense"])
@@ -131,56 +131,54 @@ def test_the_encoding_is_found(data, header, expected):
 
 def test_a_guess_is_called_a_guess():
     """Who cannot know the encoding says so."""
-    found = read("é l'été".encode("latin-1"))
-    assert found.text == "é l'été"
-    assert found.notes == ("the encoding is a guess: Windows-1252",)
+    page = read("é l'été".encode("latin-1"))
+    assert page.text == "é l'été"
+    assert page.notes == ("the encoding is a guess: Windows-1252",)
 
 
 @pytest.mark.parametrize(
     "name", ["zlib", "hex", "idna", "punycode", "unicode_escape", "utf-7", "rot13", "x-nope", "mbcs"]
 )
 def test_an_encoding_that_is_none_is_told_and_not_used(name):
-    """Python's codecs that unfold, stall or run backwards are not for strangers to choose."""
-    found = read(b"plain \\u0041", f"text/plain; charset={name}")
-    assert found.text == "plain \\u0041"
-    assert found.notes == (f"the header names an encoding that is not known, {name!r}",)
+    """Some codecs of Python unfold, stall or run backwards; a server may not choose them."""
+    page = read(b"plain \\u0041", f"text/plain; charset={name}")
+    assert page.text == "plain \\u0041"
+    assert page.notes == (f"the header names an encoding that is not known, {name!r}",)
 
 
 def test_bad_bytes_are_replaced_and_told():
     """What is not valid is visibly missing."""
-    found = read(b"a\xffb", "text/plain; charset=utf-8")
-    assert found.text == "a\ufffdb"
-    assert found.notes == ("some bytes are no valid utf-8 and were replaced by \ufffd",)
+    page = read(b"a\xffb", "text/plain; charset=utf-8")
+    assert page.text == "a\ufffdb"
+    assert page.notes == ("some bytes are no valid utf-8 and were replaced by \ufffd",)
 
 
 def test_a_character_cut_in_two_is_left_out():
     """Where the body was cut, half a character is no bad encoding."""
-    found = read("aé".encode()[:-1], "text/plain; charset=utf-8", is_cut=True)
-    assert (found.text, found.notes) == ("a", ())
+    page = read("aé".encode()[:-1], "text/plain; charset=utf-8", is_cut=True)
+    assert (page.text, page.notes) == ("a", ())
 
 
 @pytest.mark.parametrize(("data", "header"), [(b"x" * 100, "text/plain"), (b"<p>x" * 100, "text/html")])
 def test_a_long_text_is_cut_and_told(data, header):
     """The bound on text holds."""
-    found = read(data, header, max_chars=50)
-    assert len(found.text) < 300
-    assert found.notes == ("cut after about 50 characters",)
+    page = read(data, header, max_chars=50)
+    assert len(page.text) < 300
+    assert page.notes == ("cut after about 50 characters",)
 
 
 @given(st.binary(max_size=500), st.text(max_size=60), st.booleans())
 def test_any_body_under_any_header_is_read(data, header, is_cut):
     """Nothing that a server sends breaks the reading."""
-    found = read(data, header, is_cut=is_cut)
-    assert isinstance(found.text, str)
+    page = read(data, header, is_cut=is_cut)
+    assert isinstance(page.text, str)
 
 
 @given(st.text(max_size=200), st.sampled_from(["utf-8", "utf-16-le", "gb18030", "utf-32-be"]))
 def test_text_comes_back_from_its_encoding(text, codec):
     """Reading is the inverse of encoding if the header is right, unless the bytes look like something else."""
     data = text.encode(codec)
-    found = read_page_text(data, MediaType("text/plain", codec), url=URL)
+    page = read_page_text(data, MediaType("text/plain", codec), url=URL)
     assert (
-        found.text == text.removeprefix("\ufeff")
-        or "looks like" in found.text
-        or data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        page.text == text.removeprefix("\ufeff") or "looks like" in page.text or data[:2] in (b"\xff\xfe", b"\xfe\xff")
     )

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def server():
-    async with serving() as each:
-        each.pages["/"] = answer("hello")
-        yield each
+    async with serving() as hostile:
+        hostile.pages["/"] = answer("hello")
+        yield hostile
 
 
 def dispatcher(*rules: str, mode="bypass", **options) -> Dispatcher:
@@ -29,14 +29,14 @@ def dispatcher(*rules: str, mode="bypass", **options) -> Dispatcher:
     return Dispatcher(Catalog(fetch), permissions=Permissions(mode, rules))
 
 
-async def fetched(server, by: Dispatcher, path="/", *, session=None, host="public.example"):
+async def fetch_page(server, by: Dispatcher, path="/", *, session=None, host="public.example"):
     return await by.call("web_fetch", {"url": server.url(path, host=host)}, session=session)
 
 
 @pytest.mark.parametrize("mode", ["default", "auto", "deny_unlisted", "bypass"])
 async def test_another_port_of_a_public_host_is_refused_before_a_person_is_asked(server, mode):
     """The message names the port, the rule and the option that open it."""
-    result = await fetched(server, dispatcher(mode=mode))
+    result = await fetch_page(server, dispatcher(mode=mode))
     assert (result.kind, server.asked) == ("safety", [])
     assert f"port {server.port} of 'public.example'" in result.error.message
     assert f"allow web_fetch(url=http://public.example:{server.port}/**)" in result.error.message
@@ -45,9 +45,9 @@ async def test_another_port_of_a_public_host_is_refused_before_a_person_is_asked
 
 async def test_a_port_that_the_option_names_is_open(server):
     """For every public host."""
-    result = await fetched(server, dispatcher(ports=[server.port]))
+    result = await fetch_page(server, dispatcher(ports=[server.port]))
     assert result.text.endswith("hello")
-    assert (await fetched(server, dispatcher(ports=[server.port % 65535 + 1]))).kind == "safety"
+    assert (await fetch_page(server, dispatcher(ports=[server.port % 65535 + 1]))).kind == "safety"
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ async def test_a_port_that_the_option_names_is_open(server):
 )
 async def test_only_an_allow_rule_that_names_host_and_port_opens_it(server, rule, kind):
     """A rule for everything names no port, and neither does one for another tool."""
-    assert (await fetched(server, dispatcher(rule.format(port=server.port)))).kind == kind
+    assert (await fetch_page(server, dispatcher(rule.format(port=server.port)))).kind == kind
 
 
 async def test_a_rule_about_one_folder_opens_the_port_and_the_rest_asks(server):
     """The rule says where the call may go without a question; its port is open for the whole host."""
     by = dispatcher(f"allow web_fetch(url={server.url('/docs/**')})", mode="default")
-    assert (await fetched(server, by, "/else")).kind == "waiting"
+    assert (await fetch_page(server, by, "/else")).kind == "waiting"
 
 
 async def test_a_redirect_to_another_port_is_refused():
@@ -84,11 +84,11 @@ async def test_a_redirect_to_another_port_is_refused():
     async with serving() as first, serving() as second:
         first.pages["/"] = redirect(second.url("/secret"))
         by = dispatcher(ports=[first.port])
-        result = await fetched(first, by)
+        result = await fetch_page(first, by)
         assert (result.kind, second.asked) == ("safety", [])
         assert f"port {second.port}" in result.error.message
         second.pages["/secret"] = answer("opened")
-        opened = await fetched(first, dispatcher(ports=[first.port, second.port]))
+        opened = await fetch_page(first, dispatcher(ports=[first.port, second.port]))
         assert opened.value.endswith("opened")
 
 
@@ -97,14 +97,16 @@ async def test_a_kept_page_is_held_against_the_rules_of_today(server):
     session = Session()
     fetch = web_fetch_for(resolve=names(), judge_address=loopback_is_public)
     rules = [f"allow web_fetch(url={server.url('/**')})"]
-    before, after = (Dispatcher(Catalog(fetch), permissions=Permissions("bypass", each)) for each in (rules, []))
-    assert [(await fetched(server, by, session=session)).kind for by in (before, after)] == ["ok", "safety"]
+    before, after = (
+        Dispatcher(Catalog(fetch), permissions=Permissions("bypass", rule_list)) for rule_list in (rules, [])
+    )
+    assert [(await fetch_page(server, by, session=session)).kind for by in (before, after)] == ["ok", "safety"]
 
 
 async def test_a_host_that_is_listed_with_its_port_is_reached(server):
     """`allowed_hosts` names a port together with its host; a host alone has the web ports."""
     both = [f"public.example:{server.port}"], ["public.example"]
-    assert [(await fetched(server, dispatcher(allowed_hosts=listed))).kind for listed in both] == ["ok", "safety"]
+    assert [(await fetch_page(server, dispatcher(allowed_hosts=listed))).kind for listed in both] == ["ok", "safety"]
 
 
 async def test_a_fetcher_without_rules_reaches_the_web_ports_alone(server):

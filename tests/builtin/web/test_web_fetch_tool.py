@@ -22,17 +22,10 @@ from .hostile_server import (
     loopback_is_public,
     names,
     redirect,
-    serving,
     silent,
 )
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def server():
-    async with serving() as each:
-        yield each
 
 
 def dispatcher(permissions=None, *, resolve=None, safety=None, **options) -> Dispatcher:
@@ -174,7 +167,7 @@ async def test_a_server_in_trouble_is_tried_again(server, status):
 
 
 async def test_how_long_to_wait_is_handed_on(server):
-    """Retry-After reaches whoever tries again."""
+    """Retry-After reaches the caller that tries again."""
     server.pages["/"] = answer("busy", status=429, retry_after="7")
     fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)
     with pytest.raises(ToolError) as caught:
@@ -275,8 +268,8 @@ async def test_a_check_of_the_application_holds_for_redirects(server):
     assert server.paths == ["/"]
 
 
-async def test_a_call_that_nobody_waits_for_any_more_is_given_up(server):
-    """The time of the call holds, whatever the tool's own is."""
+async def test_a_call_past_its_time_is_given_up(server):
+    """The time limit of the call holds beside the one of the tool."""
     server.pages["/"] = silent
     by = dispatcher()
     result = await by.call("web_fetch", {"url": server.url()}, timeout_seconds=0.2)
@@ -299,7 +292,7 @@ async def test_a_page_is_fetched_once_for_a_session(server):
 
 
 @pytest.mark.parametrize(
-    ("header", "seconds", "asked"),
+    ("header", "seconds", "requests"),
     [
         ("", 899, 1),
         ("", 900, 2),
@@ -310,7 +303,7 @@ async def test_a_page_is_fetched_once_for_a_session(server):
         ("no-cache", 0, 2),
     ],
 )
-async def test_a_page_is_kept_no_longer_than_it_may(server, header, seconds, asked):
+async def test_a_page_is_kept_no_longer_than_it_may(server, header, seconds, requests):
     """Our bound and the server's both hold."""
     server.pages["/"] = answer("x", cache_control=header)
     clock, session = Clock(), Session()
@@ -318,7 +311,7 @@ async def test_a_page_is_kept_no_longer_than_it_may(server, header, seconds, ask
     await call(server, by=by, session=session)
     clock.now += seconds
     await call(server, by=by, session=session)
-    assert len(server.asked) == asked
+    assert len(server.asked) == requests
 
 
 async def test_nothing_is_kept_between_sessions_or_without_one(server):
@@ -376,7 +369,7 @@ async def test_a_rule_made_since_holds_for_what_is_kept(server):
 
 
 async def test_where_a_kept_page_was_redirected_to_is_judged_again(server):
-    """The addresses on the way are judged on a hit, though nobody goes there."""
+    """The addresses on the way are judged on a hit, though no request goes there."""
     server.pages |= {"/": redirect("/private"), "/private": answer("secret")}
     fetch = web_fetch_for(ports=SERVER_PORTS, resolve=names(), judge_address=loopback_is_public)
     session = Session()

@@ -4,31 +4,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pty
-import signal
 import stat
 import threading
 
 import pytest
 
 from tests.cli.kit import CANCEL, DONE, LOOK, model, words
-from tests.cli.terminals import Terminal
 from tests.providers.making import NAMES
 from tests.providers.protocols import PROTOCOLS, Turn
-from tests.providers.stub import KEY, Answer, Silent
+from tests.providers.stub import KEY, Answer
 from toolkit.agent import Run
-from toolkit.approvals import SQLiteApprovals
 from toolkit.cli.approval_prompt import confirm
 from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall
 
+from .agent_runs import again, read_saved_run, resume_run
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    """The key that the stub knows, under a name of ours."""
-    monkeypatch.setenv("MY_KEY", KEY)
+pytestmark = pytest.mark.usefixtures("key")
 
 
 @pytest.mark.parametrize("provider", NAMES)
@@ -95,7 +89,7 @@ def test_the_provider_and_the_model_may_be_one_word(shop, monkeypatch):
         assert ran.code == 0, ran.err
         monkeypatch.setenv("TOOLKIT_PROVIDER", "litellm:qwen3:8b")
         assert shop.run("agent", "tools.py", "Which days?").code == 0
-    assert [heard.body["model"] for heard in stub.heard] == ["llama-3.3-70b", "qwen3:8b"]
+    assert [request.body["model"] for request in stub.heard] == ["llama-3.3-70b", "qwen3:8b"]
     ran = shop.run("agent", "tools.py", "Which days?", "--provider", "antropic:claude")
     assert ran.code != 0
     assert "--provider: the provider 'antropic' is not known; did you mean `anthropic`?" in ran.err
@@ -113,10 +107,10 @@ def test_what_the_model_is_told_comes_from_the_command_line(shop):
     """The system prompt, the model, the prompt on standard input."""
     with model(DONE) as stub:
         shop.run(*words(stub, "--system", "You know the calendar.", prompt="-"), input="Which days?\n")
-    (heard,) = stub.heard
-    assert (heard.body["model"], heard.body["messages"][0]["role"]) == ("test-1", "user")
-    assert "You know the calendar." in str(heard.body["system"])
-    assert "Which days?" in str(heard.body["messages"])
+    (request,) = stub.heard
+    assert (request.body["model"], request.body["messages"][0]["role"]) == ("test-1", "user")
+    assert "You know the calendar." in str(request.body["system"])
+    assert "Which days?" in str(request.body["messages"])
 
 
 def test_without_a_terminal_what_needs_a_person_waits(shop):
@@ -166,7 +160,7 @@ def test_a_provider_that_cannot_be_made_ends_the_command(shop, further, code, sa
 
 
 def test_an_empty_prompt_is_refused(shop):
-    """Before anybody is asked."""
+    """The refusal comes before the user is asked anything."""
     with model() as stub:
         ran = shop.run(*words(stub, prompt="-"), input=" \n")
     assert (ran.code, stub.heard) == (2, [])
@@ -195,11 +189,11 @@ def test_a_key_of_the_environment_is_not_sent_elsewhere(shop, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     with model(DONE) as stub:
         shop.run("agent", "tools.py", "hi", "--provider", "anthropic", "--model", "m", "--base-url", stub.url)
-    assert all(KEY not in str(heard.headers) for heard in stub.heard)
+    assert all(KEY not in str(request.headers) for request in stub.heard)
 
 
 def test_in_plan_mode_there_is_a_plan_and_nothing_else(shop):
-    """Without a terminal nobody can agree to it."""
+    """Without a terminal, the user cannot agree to the plan."""
     plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Cancel it."}, "p1"),))
     with model(plan) as stub:
         ran = shop.run(*words(stub, "--mode", "plan", "--no-ask"))
@@ -208,7 +202,7 @@ def test_in_plan_mode_there_is_a_plan_and_nothing_else(shop):
     assert "planned" in ran.err
 
 
-def test_where_no_terminal_is_nobody_agrees(tmp_path):
+def test_without_a_terminal_a_plan_is_not_agreed_to(tmp_path):
     """Nor does a file that says so."""
     (tmp_path / "file").write_text("y\n" * 40)
     assert confirm("Carry out this plan?", str(tmp_path / "nowhere")) is False
@@ -216,47 +210,32 @@ def test_where_no_terminal_is_nobody_agrees(tmp_path):
 
 
 def test_an_end_of_input_does_not_agree():
-    """Nobody has said yes."""
+    """The user has not said yes."""
     mine, theirs = pty.openpty()
-    told = []
+    answers = []
     asking = threading.Thread(
-        target=lambda: told.append(confirm("Carry out this plan?", os.ttyname(theirs))), daemon=True
+        target=lambda: answers.append(confirm("Carry out this plan?", os.ttyname(theirs))), daemon=True
     )
     asking.start()
-    shown = b""
-    while not shown.endswith(b": "):
-        shown += os.read(mine, 1000)
+    screen = b""
+    while not screen.endswith(b": "):
+        screen += os.read(mine, 1000)
     os.write(mine, b"\x04")
     asking.join(30)
     os.close(mine)
     os.close(theirs)
-    assert told == [False]
-
-
-# Kept, and gone on with.
-
-
-def again(stub, *further, prompt=()):
-    """A command that goes on with the run in `run.json`."""
-    target, _, *given = words(stub, "--resume", "run.json", *further)[1:]
-    return ["agent", target, *prompt, *given]
-
-
-def kept():
-    """The run in `run.json`."""
-    with open("run.json", encoding="utf-8") as file:
-        return Run.loads(file.read())
+    assert answers == [False]
 
 
 def test_a_run_is_kept_and_continued_with_another_prompt(shop):
     """The model has the whole conversation before it; the file holds what has become of it."""
     with model(LOOK, DONE, Turn(text="Two.")) as stub:
         assert shop.run(*words(stub, "--save", "run.json")).code == 0
-        first = kept()
+        first = read_saved_run()
         ran = shop.run(*again(stub, prompt=["How many are that?"]))
-    assert (ran.code, kept().text, first.text) == (0, "Two.", "It is done.")
+    assert (ran.code, read_saved_run().text, first.text) == (0, "Two.", "It is done.")
     assert "Which days are free?" in str(stub.heard[2].body["messages"])
-    assert kept().id == first.id
+    assert read_saved_run().id == first.id
 
 
 def test_only_its_owner_can_read_what_is_kept(shop):
@@ -268,17 +247,17 @@ def test_only_its_owner_can_read_what_is_kept(shop):
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
-def test_a_run_that_waits_keeps_waiting_where_nobody_can_be_asked(shop):
+def test_a_run_keeps_waiting_without_a_terminal(shop):
     """What it waits for is shown again; no model is asked."""
     with model(CANCEL) as stub:
         shop.run(*words(stub, "--no-ask", "--save", "run.json"))
         ran = shop.run(*again(stub, "--no-ask"))
-    assert (ran.code, len(stub.heard), kept().status) == (7, 1, "waiting")
+    assert (ran.code, len(stub.heard), read_saved_run().status) == (7, 1, "waiting")
     assert "`cancel` asks for permission" in ran.out
 
 
 def test_a_run_that_waits_takes_no_prompt(shop):
-    """First somebody has to answer."""
+    """The open request has to be answered first."""
     with model(CANCEL) as stub:
         shop.run(*words(stub, "--no-ask", "--save", "run.json"))
         ran = shop.run(*again(stub, prompt=["And?"]))
@@ -291,7 +270,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_was(shop):
     with model(LOOK, DONE) as stub:
         assert shop.run(*words(stub, "--max-turns", "1", "--save", "run.json")).code == 11
         assert shop.run(*again(stub)).code == 0
-    assert kept().text == "It is done."
+    assert read_saved_run().text == "It is done."
 
 
 def test_a_run_that_is_over_wants_a_prompt(shop):
@@ -314,7 +293,7 @@ def test_a_run_that_is_over_wants_a_prompt(shop):
     ],
 )
 def test_a_file_that_cannot_hold_the_run_ends_the_command(shop, further, says):
-    """Before anybody is asked."""
+    """The error comes before the user is asked anything."""
     with model() as stub:
         ran = shop.run(*words(stub, *further))
     assert (ran.code, ran.out, stub.heard) == (2, "", [])
@@ -336,183 +315,9 @@ def test_a_run_whose_request_was_changed_is_not_agreed_to(shop):
         shop.run(*words(stub, "--no-ask", "--save", "run.json"))
         text = (shop.folder / "run.json").read_text()
         (shop.folder / "run.json").write_text(text.replace("2026-05-01", "2026-12-25"))
-        with resumed(stub) as terminal:
+        with resume_run(stub) as terminal:
             terminal.until("[y]es")
             terminal.type("y\n")
-            assert terminal.ended() == 2
+            assert terminal.read_to_end() == 2
     assert "is not what was asked" in terminal.written
     assert "working day" not in terminal.written
-
-
-# In a real terminal.
-
-
-@contextlib.contextmanager
-def watched(stub, *further):
-    made = Terminal(["-m", "toolkit", *words(stub, *further)], columns=120, MY_KEY=KEY)
-    with contextlib.closing(made):
-        yield made
-
-
-@pytest.mark.long
-def test_in_a_terminal_somebody_is_asked_and_sees_it_happen(shop):
-    """The request has the terminal for itself; afterwards only lines are left."""
-    with model(LOOK, CANCEL, DONE) as stub, watched(stub) as terminal:
-        terminal.until("[y]es")
-        assert [line for line in terminal.lines() if "asks for permission" in line] == ["`cancel` asks for permission"]
-        terminal.type("y\n")
-        assert terminal.ended() == 0
-    lines = terminal.lines()
-    ours = [line.split("  ")[0] for line in lines if line[:1] in "✓✗•"]
-    assert [line for line in ours if line] == ["✓ free_days", "✓ cancel"]
-    assert "    01 May is a working day" in lines
-    assert "  It is done." in lines
-    assert "\x1b[?25h" in terminal.written  # the cursor is back
-    assert "thinking" not in "\n".join(lines)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("answer", "is_done"), [("y\n", True), ("n\n", False), ("\n", False)])
-def test_a_plan_is_carried_out_if_somebody_agrees(shop, answer, is_done):
-    """Nothing but a clear yes counts."""
-    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
-    with model(plan, LOOK, DONE) as stub, watched(stub, "--mode", "plan") as terminal:
-        terminal.until("Carry out this plan? [y]es, [n]o: ")
-        terminal.type(answer)
-        assert terminal.ended() == 0
-    assert ("  It is done." in terminal.lines()) is is_done
-    assert len(stub.heard) == (3 if is_done else 1)
-
-
-@pytest.mark.long
-def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
-    """The cursor is back, and the exit code says who did it."""
-    with model(Silent()) as stub, watched(stub) as terminal:
-        terminal.until("thinking")
-        terminal.type("\x03")
-        assert terminal.ended() == 130
-    assert terminal.lines()[-1] == "error: interrupted"
-    assert terminal.written.count("\x1b[?25l") == terminal.written.count("\x1b[?25h")
-
-
-@pytest.mark.long
-def test_ctrl_c_is_no_answer_to_a_plan(shop):
-    """It ends the command, and nothing is carried out; nor does what was typed before the question."""
-    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
-    with model(plan, LOOK, DONE) as stub, watched(stub, "--mode", "plan") as terminal:
-        terminal.type("y\ny\n")
-        terminal.until("Carry out this plan? [y]es, [n]o: ")
-        terminal.type("\x03")
-        assert terminal.ended() == 130
-    assert len(stub.heard) == 1
-
-
-@contextlib.contextmanager
-def resumed(stub):
-    made = Terminal(["-m", "toolkit", *again(stub)], columns=120, MY_KEY=KEY)
-    with contextlib.closing(made):
-        yield made
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("answer", "said"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
-def test_whoever_resumes_a_run_is_asked_what_it_waits_for(shop, answer, said):
-    """And it goes on with the answer, to its end."""
-    with model(CANCEL, DONE) as stub:
-        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
-        with resumed(stub) as terminal:
-            terminal.until("[y]es")
-            terminal.type(answer)
-            assert terminal.ended() == 0
-    assert said in terminal.written
-    assert (kept().status, kept().text) == ("done", "It is done.")
-
-
-@pytest.mark.long
-def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
-    """Somebody has to agree; a copy of the file is no second plan."""
-    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
-    with model(plan, LOOK, DONE) as stub:
-        shop.run(*words(stub, "--mode", "plan", "--no-ask", "--save", "run.json"))
-        planned = (shop.folder / "run.json").read_text()
-        with resumed(stub) as terminal:
-            terminal.until("Carry out this plan? [y]es, [n]o: ")
-            terminal.type("y\n")
-            assert terminal.ended() == 0
-        assert "  1. Look it up." in terminal.lines()
-        assert kept().text == "It is done."
-        (shop.folder / "run.json").write_text(planned)
-        with resumed(stub) as terminal:
-            terminal.until("Carry out this plan? [y]es, [n]o: ")
-            terminal.type("y\n")
-            assert terminal.ended() == 2
-    assert "was carried out already" in terminal.written
-    assert len(stub.heard) == 3
-
-
-@pytest.mark.long
-def test_what_ctrl_c_breaks_off_is_kept(shop):
-    """With everything that was said and done before; it goes on where it was."""
-    rest = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
-    with model(rest, DONE) as stub:
-        with watched(stub, "--save", "run.json") as terminal:
-            terminal.until("sleep")  # it has begun
-            terminal.type("\x03")
-            assert terminal.ended() == 130
-        assert [type(message).__name__ for message in kept().messages][-2:] == ["AssistantMessage", "ToolMessage"]
-        assert shop.run(*again(stub)).code == 0
-    assert kept().text == "It is done."
-
-
-# Ctrl-C at an approval prompt.
-
-
-def pending(shop):
-    return [request.tool for request in SQLiteApprovals(shop.folder / "run.json.approvals.sqlite").pending()]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("is_typed", [True, False])
-def test_ctrl_c_at_an_approval_prompt_leaves_the_request_open_and_resume_asks_again(shop, is_typed):
-    """
-    Ctrl-C at an approval prompt leaves the request open and says that the call did not run, and `--resume` asks again.
-    """
-    with model(CANCEL, DONE) as stub:
-        with watched(stub, "--save", "run.json") as terminal:
-            terminal.until("[y]es")
-            if is_typed:
-                terminal.type("\x03")
-            else:
-                terminal.signal(signal.SIGINT)
-            assert terminal.ended() == 130
-        said = "interrupted; `cancel` did not run; the request is open, and --resume run.json asks again"
-        assert terminal.lines()[-1] == f"error: {said}"
-        assert "working day" not in terminal.written
-        assert (kept().status, [request.tool for request in kept().requests]) == ("waiting", ["cancel"])
-        assert pending(shop) == ["cancel"]
-        with resumed(stub) as terminal:
-            terminal.until("[y]es")
-            terminal.type("y\n")
-            assert terminal.ended() == 0
-    assert "01 May is a working day" in terminal.written
-    assert (kept().text, pending(shop)) == ("It is done.", [])
-
-
-@pytest.mark.long
-def test_ctrl_c_while_resume_asks_leaves_the_run_as_it_was(shop):
-    """Ctrl-C at an approval prompt leaves the request open, also where `--resume` asks."""
-    with model(CANCEL, DONE) as stub:
-        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
-        before = (shop.folder / "run.json").read_text()
-        with resumed(stub) as terminal:
-            terminal.until("[y]es")
-            terminal.type("\x03")
-            assert terminal.ended() == 130
-        assert "`cancel` did not run" in terminal.lines()[-1]
-        assert (shop.folder / "run.json").read_text() == before
-        assert pending(shop) == ["cancel"]
-        with resumed(stub) as terminal:
-            terminal.until("[y]es")
-            terminal.type("y\n")
-            assert terminal.ended() == 0
-    assert kept().text == "It is done."

@@ -55,7 +55,7 @@ def test_as_text_a_result_of_none_is_a_note(shop):
 
 
 def test_text_stays_what_it_is_in_a_pipe(shop):
-    """Whoever reads it there is a program."""
+    """The reader of a pipe is a program."""
     assert shop.run("call", "tools.py", "flaky", "-o", "text").out == "\x1b[31mred\n\n"
 
 
@@ -76,7 +76,7 @@ def test_arguments_are_given_in_one_of_three_ways(shop, words, input):
 
 @pytest.mark.parametrize("words", [["year=1", "--arguments", "{}"], ["-", "year=1"], ["-", "--arguments", "{}"]])
 def test_two_ways_at_once_are_refused(shop, words):
-    """Nobody would know which one counts."""
+    """It would be unclear which one counts."""
     ran = shop.run("call", "tools.py", "free_days", *words, input="{}")
     assert (ran.code, ran.out) == (2, "")
     assert "in more than one way; use NAME=VALUE, --arguments or -, one of them" in ran.err
@@ -265,7 +265,7 @@ def draw() -> ImagePart:
 
 
 def test_credentials_are_nothing_that_a_rule_permits(shop):
-    """So nobody is told to write one."""
+    """So the user is not told to write such a rule."""
     shop.write("logins.py", LOGINS)
     ran = shop.run("call", "logins.py", "issues")
     assert ran.code == 7
@@ -306,7 +306,7 @@ def test_arguments_that_do_not_fit_cannot_be_explained(shop):
 
 
 def test_in_a_process_of_its_own_standard_output_is_json_alone(shop):
-    """Without a terminal nobody is asked, and what needs a person waits."""
+    """Without a terminal the user is not asked, and a call that needs approval waits."""
     ran = shop.process("call", "tools.py", "cancel", "-", input=json.dumps({"day": "2026-05-01"}))
     assert (ran.code, ran.json["kind"]) == (7, "waiting")
     assert "waiting for approval" in ran.err

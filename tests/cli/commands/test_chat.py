@@ -13,7 +13,7 @@ from tests.cli.kit import CANCEL, DONE, LOOK, model, words
 from tests.cli.terminals import Terminal
 from tests.providers.protocols import PROTOCOLS, Turn
 from tests.providers.stub import KEY, Answer
-from tests.skills.kit import written
+from tests.skills.kit import write_skill
 from toolkit.agent import Run
 from toolkit.results import ToolCall
 
@@ -33,7 +33,7 @@ def chat(stub, *further):
     return ["chat", target, *rest]
 
 
-def kept():
+def read_saved_run():
     with open("talk.json", "rb") as file:
         return Run.loads(file.read())
 
@@ -48,7 +48,7 @@ def test_each_line_is_a_prompt_of_one_conversation(shop):
         "  I look it up.",
         "  It is done.",
     ]
-    first, second, third = (str(heard.body["messages"]) for heard in stub.heard)
+    first, second, third = (str(request.body["messages"]) for request in stub.heard)
     assert "Good morning." in first
     assert "Hello." in second  # the model is told what was said before
     assert "Which days\\nare free?" in second
@@ -59,10 +59,10 @@ def test_a_conversation_is_saved_after_each_prompt_and_goes_on(shop):
     """`toolkit chat` for a conversation, across two commands."""
     with model(HELLO, DONE) as stub:
         assert shop.run(*chat(stub, "--save", "talk.json"), input="Good morning.\n").code == 0
-        assert kept().text == "Hello."
+        assert read_saved_run().text == "Hello."
         assert shop.run(*chat(stub, "--resume", "talk.json"), input="And now?").code == 0
     assert "Good morning." in str(stub.heard[1].body["messages"])
-    assert kept().text == "It is done."
+    assert read_saved_run().text == "It is done."
 
 
 def test_without_a_prompt_no_model_is_asked(shop):
@@ -93,7 +93,7 @@ def test_what_waits_at_the_end_of_a_pipe_is_answered_later(shop):
         ran = shop.run(*chat(stub, "--no-ask", "--save", "talk.json"), input="Cancel it.\n")
         again = shop.run(*chat(stub, "--no-ask", "--resume", "talk.json"), input="")
     assert (ran.code, again.code, len(stub.heard)) == (7, 7, 1)
-    (request,) = kept().requests
+    (request,) = read_saved_run().requests
     for err in (ran.err, again.err):
         assert f"waiting: `cancel` did not run (request {request.id})" in err
         assert "answer in a terminal with --resume talk.json" in err
@@ -101,7 +101,7 @@ def test_what_waits_at_the_end_of_a_pipe_is_answered_later(shop):
 
 def test_a_line_that_refuses_what_waits_may_name_a_skill(shop, tmp_path):
     """With wrong arguments it refuses nothing, so something still waits."""
-    written(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
+    write_skill(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
     with model(CANCEL, DONE, CANCEL) as stub:
         assert shop.run(*chat(stub, "--no-ask"), input="Cancel it.\n/plan May\n").code == 0
         assert shop.run(*chat(stub, "--no-ask"), input="Cancel it.\n/plan\n").code == 7
@@ -118,7 +118,7 @@ def test_a_server_that_does_not_stream_can_be_talked_with(shop):
 
 def test_a_skill_is_called_by_its_name(shop, tmp_path):
     """The user's skills honoured; wrong arguments are told, and the conversation goes on."""
-    written(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
+    write_skill(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
     with model(DONE) as stub:
         ran = shop.run(*chat(stub), input="/plan\n/plan May\n")
     assert ran.code == 0
@@ -128,7 +128,7 @@ def test_a_skill_is_called_by_its_name(shop, tmp_path):
 
 def test_the_exit_code_is_that_of_the_last_prompt(shop, tmp_path):
     """A prompt that named a skill with wrong arguments got no answer, whether a model was asked before or not."""
-    written(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
+    write_skill(tmp_path / "config" / "toolkit" / "skills" / "plan.md", "arguments: [{name: month}]", "Plan {month}.")
     with model(DONE) as stub:
         assert shop.run(*chat(stub), input="/plan\n").code == 3
         assert shop.run(*chat(stub), input="/plan May\n/plan\n").code == 3
@@ -159,7 +159,7 @@ def test_at_a_terminal_the_user_is_asked_and_the_conversation_goes_on(shop):
         terminal.until("Hello.")
         terminal.until_end("> ")
         terminal.type("\x04")
-        assert terminal.ended() == 0
+        assert terminal.read_to_end() == 0
     assert "01 May is a working day" in terminal.written
 
 
@@ -185,8 +185,8 @@ def test_ctrl_c_breaks_off_an_answer_and_a_second_one_ends_the_conversation(shop
         terminal.until("It is done.")
         terminal.until_end("> ")
         terminal.type("\x03")
-        assert terminal.ended() == 0
-    assert kept().text == "It is done."
+        assert terminal.read_to_end() == 0
+    assert read_saved_run().text == "It is done."
 
 
 def test_a_missing_key_ends_the_conversation_before_it_begins(shop, monkeypatch):

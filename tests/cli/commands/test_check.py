@@ -32,7 +32,7 @@ def _hidden(): ...
 
 
 @pytest.fixture
-def checked(shop):
+def run_check(shop):
     """Write a module, and check it."""
 
     def check(text, *words):
@@ -45,22 +45,22 @@ def checked(shop):
 EMPTY = {"tools": 1, "laws": [], "descriptions": [], "lints": [], "known": [], "refused": []}
 
 
-def test_a_good_tool_passes(checked):
+def test_a_good_tool_passes(run_check):
     """And what it prints is not part of the output."""
-    ran = checked(GOOD)
+    ran = run_check(GOOD)
     assert (ran.code, ran.json) == (0, EMPTY)
     assert "shouting" in ran.err
-    assert checked(GOOD, "-o", "text").out == "1 tool, nothing to fix\n"
+    assert run_check(GOOD, "-o", "text").out == "1 tool, nothing to fix\n"
 
 
 @pytest.mark.long
-def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
+def test_a_broken_law_is_told_with_the_smallest_arguments(run_check):
     """What is wrong, where, and the remedy; the exit code is 1."""
-    ran = checked(BROKEN)
+    ran = run_check(BROKEN)
     assert ran.code == 1
     (law,) = ran.json["laws"]
     assert (law["tool"], law["rule"], law["arguments"]) == ("shout", "declared-failures", {"text": ""})
-    lines = checked(BROKEN, "-o", "text").out.splitlines()
+    lines = run_check(BROKEN, "-o", "text").out.splitlines()
     assert lines[0] == "broken law declared-failures: `shout`"
     assert lines[1] == "  it raised IndexError: string index out of range"
     assert lines[2] == "  at checked.py:5"
@@ -69,60 +69,60 @@ def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
     assert lines[-1] == "1 tool: 1 broken law, 0 suggestions"
 
 
-def test_advice_is_no_failure_unless_it_is_asked_for(checked):
+def test_advice_is_no_failure_unless_it_is_asked_for(run_check):
     """With `--strict` it is."""
-    ran = checked(ADVICE, "-o", "text")
+    ran = run_check(ADVICE, "-o", "text")
     assert ran.code == 0
     assert ran.out.splitlines()[0] == "advice search-hint: `shout`, search_hint"
     assert ran.out.splitlines()[-1] == "1 tool: 0 broken laws, 1 suggestion"
-    assert checked(ADVICE, "--strict").code == 1
+    assert run_check(ADVICE, "--strict").code == 1
 
 
 @pytest.mark.long
-def test_only_read_only_tools_are_run(checked):
+def test_only_read_only_tools_are_run(run_check):
     """Others if they are named, none with `--no-run`."""
-    assert checked(WRITES).code == 0
-    assert checked(WRITES, "--run", "shout").code == 1
-    assert checked(BROKEN, "--no-run").code == 0
+    assert run_check(WRITES).code == 0
+    assert run_check(WRITES, "--run", "shout").code == 1
+    assert run_check(BROKEN, "--no-run").code == 0
 
 
-def test_running_and_not_running_contradict_each_other(checked):
+def test_running_and_not_running_contradict_each_other(run_check):
     """So it is refused."""
-    ran = checked(GOOD, "--run", "shout", "--no-run")
+    ran = run_check(GOOD, "--run", "shout", "--no-run")
     assert (ran.code, ran.out) == (2, "")
     assert "contradict" in ran.err
 
 
-def test_a_name_to_run_has_to_be_a_tool(checked):
+def test_a_name_to_run_has_to_be_a_tool(run_check):
     """A misspelt one would be taken for one that has passed."""
-    ran = checked(GOOD, "--run", "shuot")
+    ran = run_check(GOOD, "--run", "shuot")
     assert (ran.code, ran.out) == (2, "")
     assert "'shuot', which is no tool" in ran.err
 
 
-def test_functions_that_nobody_has_decorated_are_checked_with_all(checked):
+def test_undecorated_functions_are_checked_with_all(run_check):
     """The code is not changed for it."""
-    assert checked(BARE).code == 2
-    ran = checked(BARE, "--all", "--no-run")
+    assert run_check(BARE).code == 2
+    ran = run_check(BARE, "--all", "--no-run")
     assert ran.json["tools"] == 1
-    assert {each["rule"] for each in ran.json["descriptions"]} >= {"no-description"}
+    assert {remark["rule"] for remark in ran.json["descriptions"]} >= {"no-description"}
 
 
-def test_a_parameter_that_is_not_described_is_told_once(checked):
+def test_a_parameter_that_is_not_described_is_told_once(run_check):
     """The law and the lint say the same, so one of them says it."""
-    told = checked(BARE, "--all", "--no-run").json
-    assert [each["rule"] for each in told["descriptions"]].count("described") == 1
+    report = run_check(BARE, "--all", "--no-run").json
+    assert [remark["rule"] for remark in report["descriptions"]].count("described") == 1
 
 
 @pytest.mark.long
-def test_a_known_violation_is_shown_and_does_not_count(checked):
+def test_a_known_violation_is_shown_and_does_not_count(run_check):
     """Laws and advice, with the author's words in place of the remedy; not even `--strict` minds."""
     why = "metadata={'known_violations': {'declared-failures': 'Nobody says less.', 'search-hint': 'It is loud.'}}"
     text = BROKEN.replace("read_only=True", f"read_only=True, search_hint='loud.', {why}")
-    ran = checked(text, "--strict")
+    ran = run_check(text, "--strict")
     assert (ran.code, ran.json["laws"], ran.json["lints"]) == (0, [], [])
-    assert [each["explanation"] for each in ran.json["known"]] == ["Nobody says less.", "It is loud."]
-    lines = checked(text, "-o", "text").out.splitlines()
+    assert [violation["explanation"] for violation in ran.json["known"]] == ["Nobody says less.", "It is loud."]
+    lines = run_check(text, "-o", "text").out.splitlines()
     assert lines[0] == "known violation declared-failures: `shout`"
     assert lines[4] == "  reason: Nobody says less."
     assert lines[-1] == "1 tool, nothing to fix"
@@ -130,9 +130,9 @@ def test_a_known_violation_is_shown_and_does_not_count(checked):
 
 @pytest.mark.long
 @pytest.mark.unmeasured
-def test_the_same_seed_tries_the_same_calls(checked):
+def test_the_same_seed_tries_the_same_calls(run_check):
     """So that what was found is found again."""
-    assert checked(BROKEN, "--seed", "7").out == checked(BROKEN, "--seed", "7").out
+    assert run_check(BROKEN, "--seed", "7").out == run_check(BROKEN, "--seed", "7").out
 
 
 MIXED = """
@@ -144,53 +144,53 @@ def odd(callback: type, /, *rest: lambda: 1) -> str:
 """
 
 
-def test_all_reports_functions_that_cannot_be_tools(checked):
+def test_all_reports_functions_that_cannot_be_tools(run_check):
     """`check --all` reports functions that cannot be tools, and counts missing descriptions apart from broken laws."""
-    ran = checked(MIXED, "--all", "--no-run")
+    ran = run_check(MIXED, "--all", "--no-run")
     (refusal,) = ran.json["refused"]
     assert refusal["function"] == "odd"
     assert refusal["place"].endswith("checked.py:5")
     assert refusal["reason"]
     assert (ran.json["tools"], ran.json["laws"], len(ran.json["descriptions"])) == (1, [], 2)
-    lines = checked(MIXED, "--all", "--no-run", "-o", "text").out.splitlines()
+    lines = run_check(MIXED, "--all", "--no-run", "-o", "text").out.splitlines()
     assert "no tool `odd`" in lines
     assert lines[-1].startswith("1 tool: 0 broken laws, 2 missing descriptions, ")
     assert lines[-1].endswith(", 1 function that cannot be a tool")
 
 
-def test_a_module_of_functions_that_cannot_be_tools_is_told_why(checked):
+def test_a_module_of_functions_that_cannot_be_tools_is_told_why(run_check):
     """`check --all` reports functions that cannot be tools, also if there are no others."""
-    ran = checked("def odd(callback: type, /, *rest: lambda: 1) -> str:\n    return ''\n", "--all")
+    ran = run_check("def odd(callback: type, /, *rest: lambda: 1) -> str:\n    return ''\n", "--all")
     assert (ran.code, ran.json["tools"], len(ran.json["refused"])) == (0, 0, 1)
 
 
-def test_a_module_without_any_function_is_an_error(checked):
+def test_a_module_without_any_function_is_an_error(run_check):
     """There is nothing to check, which is seldom what was meant."""
-    ran = checked("x = 1\n", "--all")
+    ran = run_check("x = 1\n", "--all")
     assert ran.code == 2
     assert "no public functions that could be tools" in ran.err
 
 
-def test_a_tool_that_a_hook_watches_is_not_run(checked, tmp_path):
+def test_a_tool_that_a_hook_watches_is_not_run(run_check, tmp_path):
     """The user's hooks honoured: the check does not make calls that a hook could have blocked."""
     (tmp_path / "config" / "toolkit").mkdir(parents=True)
     hooks = '[[hooks]]\non = "before"\ntools = "shout"\ncommand = "exit 2"\n'
     (tmp_path / "config" / "toolkit" / "toolkit.toml").write_text(hooks)
-    ran = checked(BROKEN)
+    ran = run_check(BROKEN)
     assert (ran.code, ran.json["laws"]) == (0, [])
     assert "`shout` is not run, because one of your hooks runs before its calls; --run shout runs it" in ran.err
-    assert checked(BROKEN, "--run", "shout").code == 1
+    assert run_check(BROKEN, "--run", "shout").code == 1
 
 
-def test_a_change_of_a_tool_is_said_with_what_it_breaks(checked, shop):
+def test_a_change_of_a_tool_is_said_with_what_it_breaks(run_check, shop):
     """The first snapshot is asked for, a change ends with 1, and an update accepts it."""
     snapshot = ("--no-run", "--examples", "5", "--snapshot", "tools.json")
-    missing = checked(GOOD, *snapshot)
+    missing = run_check(GOOD, *snapshot)
     assert missing.code == 2
     assert "there is no snapshot tools.json yet" in missing.err
-    first = checked(GOOD, *snapshot, "--update-snapshot")
+    first = run_check(GOOD, *snapshot, "--update-snapshot")
     assert (first.code, first.json) == (0, {**EMPTY, "snapshot": []})
-    assert checked(GOOD, *snapshot).code == 0
+    assert run_check(GOOD, *snapshot).code == 0
     changed = GOOD.replace("text: str", "text: int").replace("text.upper()", "str(text)")
     shop.write("changed.py", changed)  # a module is loaded once
     ran = shop.run("check", "changed.py", *snapshot, "-o", "text")
@@ -203,11 +203,11 @@ def test_a_change_of_a_tool_is_said_with_what_it_breaks(checked, shop):
     assert shop.run("check", "changed.py", *snapshot).code == 0
 
 
-def test_an_update_without_a_snapshot_is_a_mistake(checked):
-    assert "--update-snapshot needs the file" in checked(GOOD, "--update-snapshot").err
+def test_an_update_without_a_snapshot_is_a_mistake(run_check):
+    assert "--update-snapshot needs the file" in run_check(GOOD, "--update-snapshot").err
 
 
-def test_the_exceptions_that_a_dispatcher_classifies_are_declared(checked, shop):
+def test_the_exceptions_that_a_dispatcher_classifies_are_declared(run_check, shop):
     """The laws use its rules."""
     source = """
 from toolkit import Catalog, Dispatcher, ToolError
@@ -227,5 +227,7 @@ def ask(word: str) -> str:
 
 dispatcher = Dispatcher(catalog, classify={LibraryError: ToolError})
 """
-    assert [each["rule"] for each in checked(source, "--examples", "3").json["laws"]] == ["declared-failures"]
+    assert [violation["rule"] for violation in run_check(source, "--examples", "3").json["laws"]] == [
+        "declared-failures"
+    ]
     assert shop.run("check", "checked.py:dispatcher", "--examples", "3").json["laws"] == []

@@ -22,12 +22,12 @@ EXPLODES = "raise SystemExit('this target was imported')\n"
 def completions(shop, line, shell="bash"):
     """What *shell* is offered for *line*."""
     words = line.split(" ")
-    given = {
+    environments = {
         "bash": {"COMP_WORDS": line, "_TOOLKIT_COMPLETE": "bash_complete"},
         "zsh": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TOOLKIT_COMPLETE": "zsh_complete"},
         "fish": {"COMP_WORDS": line, "COMP_CWORD": words[-1], "_TOOLKIT_COMPLETE": "fish_complete"},
     }
-    ran = shop.run(**given[shell])
+    ran = shop.run(**environments[shell])
     assert (ran.code, ran.err) == (0, "")
     return {
         "bash": lambda: [entry.split(",", 1)[1] for entry in ran.out.splitlines() if entry],
@@ -37,7 +37,7 @@ def completions(shop, line, shell="bash"):
 
 
 @pytest.fixture
-def listed(shop):
+def completion_target(shop):
     """A target that was listed, and would fail if it were imported again."""
     shop.run("list", "tools.py:catalog")
     shop.write("tools.py", EXPLODES)
@@ -59,22 +59,22 @@ def listed(shop):
         ("toolkit explain tools.py:catalog free_days --js", ["--json"]),
     ],
 )
-def test_what_was_listed_is_offered_without_importing(listed, shell, line, offered):
+def test_what_was_listed_is_offered_without_importing(completion_target, shell, line, offered):
     """Targets, tools and parameters, in every shell."""
-    assert completions(listed, line, shell) == offered
+    assert completions(completion_target, line, shell) == offered
 
 
 @pytest.mark.long
-def test_a_process_of_its_own_offers_the_same(listed):
+def test_a_process_of_its_own_offers_the_same(completion_target):
     """As a shell would start it."""
     line = {"COMP_WORDS": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bash_complete"}
-    ran = listed.process(**line)
+    ran = completion_target.process(**line)
     assert (ran.code, ran.out, ran.err) == (0, "plain,free_days\n", "")
 
 
-def test_the_target_would_have_failed_if_it_were_imported(listed):
+def test_the_target_would_have_failed_if_it_were_imported(completion_target):
     """Or else the tests above would show nothing."""
-    assert "this target was imported" in listed.process("list", "tools.py:catalog").err
+    assert "this target was imported" in completion_target.process("list", "tools.py:catalog").err
 
 
 def test_a_file_is_offered_where_nothing_was_listed(shop):
@@ -121,7 +121,7 @@ exec '{python}' -m toolkit "$@"
 
 
 @pytest.fixture
-def at_a_prompt(listed, tmp_path):
+def at_a_prompt(completion_target, tmp_path):
     """Type at a real shell's prompt, in which `toolkit` writes down what it is called with; what that was."""
     typed = tmp_path / "typed"
     program = tmp_path / "bin" / "toolkit"
@@ -132,25 +132,25 @@ def at_a_prompt(listed, tmp_path):
 
     def words(shell, *pieces):
         script = tmp_path / f"completion.{shell}"
-        script.write_text(listed.run("completion", shell).out)
+        script.write_text(completion_target.run("completion", shell).out)
         options, reading = START[shell]
         with contextlib.closing(Terminal(options, program=shell, PATH=path, PS1="> ")) as terminal:
             # In two halves, so that what is typed is not taken for what is answered.
             terminal.type(f"{reading.format(script=script)}; echo rea''dy\n")
             terminal.until("ready")
-            for piece, seen in pieces:
+            for piece, echo in pieces:
                 terminal.type(piece)
-                terminal.until(seen)
+                terminal.until(echo)
             terminal.type("\n")
             terminal.type("exit\n")
-            terminal.ended()
+            terminal.read_to_end()
         return typed.read_text().splitlines()
 
     return words
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+@pytest.mark.parametrize("shell", [pytest.param(shell_name, marks=needs(shell_name)) for shell_name in START])
 def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell):
     """Wherever it cuts words; no blank follows what still wants a value."""
     pieces = [
@@ -164,11 +164,11 @@ def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell
     assert at_a_prompt(shell, *pieces) == ["call", "tools.py:catalog", "free_days", "year=2026", "country=FR"]
 
 
-@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+@pytest.mark.parametrize("shell", [pytest.param(shell_name, marks=needs(shell_name)) for shell_name in START])
 @pytest.mark.long
-def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, listed, shell):
+def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, completion_target, shell):
     """It knows them better than we do."""
-    listed.write("unheard_of.py", "")
+    completion_target.write("unheard_of.py", "")
     assert at_a_prompt(shell, ("toolkit list unh\t", "eard_of.py")) == ["list", "unheard_of.py"]
 
 
@@ -184,10 +184,10 @@ def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, list
         ("toolkit show elsewhere.py fr", []),
     ],
 )
-def test_fish_offers_what_was_listed_when_it_is_asked(listed, tmp_path, line, offered):
+def test_fish_offers_what_was_listed_when_it_is_asked(completion_target, tmp_path, line, offered):
     """By its own query, which lists what the tab key would."""
     script = tmp_path / "completion.fish"
-    script.write_text(listed.run("completion", "fish").out)
+    script.write_text(completion_target.run("completion", "fish").out)
     program = tmp_path / "toolkit"
     program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m toolkit \"$@\"\n")
     program.chmod(0o755)

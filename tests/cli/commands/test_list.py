@@ -14,7 +14,7 @@ from toolkit.formats import FORMATS
 def test_list_has_every_tool_with_its_facts(shop):
     """JSON when piped, in the order of the catalog."""
     listed = shop.run("list", "tools.py").json
-    assert [each["name"] for each in listed] == ["free_days", "cancel", "order", "flaky", "sleep", "broken"]
+    assert [entry["name"] for entry in listed] == ["free_days", "cancel", "order", "flaky", "sleep", "broken"]
     assert listed[0]["description"].startswith("List the public holidays")
     assert listed[0]["facts"] == {
         "read_only": True,
@@ -43,7 +43,7 @@ def test_list_as_text_is_a_table(shop):
 
 def test_list_keeps_to_a_group(shop):
     """And to nothing, if there is no such group."""
-    assert [each["name"] for each in shop.run("list", "tools.py", "--group", "days").json] == ["free_days"]
+    assert [entry["name"] for entry in shop.run("list", "tools.py", "--group", "days").json] == ["free_days"]
     assert shop.run("list", "tools.py", "--group", "nights").json == []
 
 
@@ -106,11 +106,11 @@ def test_show_leaves_out_what_a_tool_does_not_have(shop):
 
 def test_show_as_json_is_the_definition_and_more(shop):
     """Examples and the place among it."""
-    shown = shop.run("show", "tools.py", "free_days", "--json").json
-    assert shown["input_schema"]["required"] == ["year"]
-    assert shown["output_schema"]["type"] == "array"
-    assert shown["examples"] == [{"year": 2026}]
-    assert shown["place"].endswith("tools.py:20)")
+    details = shop.run("show", "tools.py", "free_days", "--json").json
+    assert details["input_schema"]["required"] == ["year"]
+    assert details["output_schema"]["type"] == "array"
+    assert details["examples"] == [{"year": 2026}]
+    assert details["place"].endswith("tools.py:20)")
 
 
 def test_schema_is_the_plain_definition_unless_a_format_is_named(shop):
@@ -134,9 +134,9 @@ def test_schema_speaks_every_format(shop, name, tool):
 
 def test_schema_can_be_strict(shop):
     """As the provider wants it."""
-    made = shop.run("schema", "tools.py", "holidays", "--format", "openai", "--strict").json
-    assert made["function"]["strict"] is True
-    assert made["function"]["parameters"]["required"] == ["year", "country", "after"]
+    definition = shop.run("schema", "tools.py", "holidays", "--format", "openai", "--strict").json
+    assert definition["function"]["strict"] is True
+    assert definition["function"]["parameters"]["required"] == ["year", "country", "after"]
 
 
 def test_what_cannot_be_strict_is_noted(shop):
@@ -155,10 +155,10 @@ def test_strict_without_a_format_is_refused(shop):
 
 def test_search_finds_tools_by_words(shop):
     """The best first, with the words that matched; misspelt words are corrected."""
-    found = shop.run("search", "tools.py", "public", "holydays").json
-    assert [each["name"] for each in found] == ["free_days", "cancel"]
-    assert found[0]["words"] == ["public", "holydays -> holidays"]
-    assert found[0]["score"] > found[1]["score"]
+    hits = shop.run("search", "tools.py", "public", "holydays").json
+    assert [hit["name"] for hit in hits] == ["free_days", "cancel"]
+    assert hits[0]["words"] == ["public", "holydays -> holidays"]
+    assert hits[0]["score"] > hits[1]["score"]
     table = shop.run("search", "tools.py", "public", "holydays", "-o", "text").out.splitlines()
     assert table[0].split() == ["name", "score", "matching", "words", "description"]
     assert table[2].startswith("free_days")
@@ -184,7 +184,7 @@ def test_a_name_that_no_tool_has_is_told_with_the_nearest(shop, command):
 
 def test_the_built_in_tools_are_a_target(shop):
     """Bound to the current folder."""
-    assert "read" in [each["name"] for each in shop.run("list", "builtin").json]
+    assert "read" in [entry["name"] for entry in shop.run("list", "builtin").json]
 
 
 FOREIGN = """

@@ -64,7 +64,7 @@ def test_a_person_is_asked_in_a_terminal(shop, file, answer, code):
         terminal.until("[y]es, [n]o: ")
         assert "git: runs npx -y 'git mcp'" in terminal.written
         terminal.type(answer)
-        assert terminal.ended() == code
+        assert terminal.read_to_end() == code
     assert Trust().covers_content(file, file.read_bytes()) is (code == 0)
 
 
@@ -78,8 +78,8 @@ def site():
         yield served
 
 
-@pytest.mark.parametrize("given", ["address", "config", "settings"])
-def test_a_user_logs_in_and_out(shop, site, monkeypatch, given):
+@pytest.mark.parametrize("way", ["address", "config", "settings"])
+def test_a_user_logs_in_and_out(shop, site, monkeypatch, way):
     """The server is named by its address, or by its name in a file or in the settings."""
     monkeypatch.setattr("webbrowser.open", site.browse)
     shop.write("servers.json", json.dumps({"mcpServers": {"docs": {"url": site.url}}}))
@@ -89,16 +89,16 @@ def test_a_user_logs_in_and_out(shop, site, monkeypatch, given):
         "config": ["docs", "--config", "servers.json"],
         "settings": ["docs"],
     }
-    if given == "settings":
+    if way == "settings":
         Logins().path.with_name("toolkit.toml").write_text(f'[mcp_servers.docs]\nurl = "{site.url}"\n')
-    ran = shop.run("mcp", "login", *names[given])
+    ran = shop.run("mcp", "login", *names[way])
     assert ran.code == 0, ran.err
     assert ran.json == {"server": site.url, "kept_in": str(Logins().path)}
     assert shop.run("list", site.url).json[0]["name"] == "whoami"
-    out = shop.run("mcp", "logout", *names[given])
+    out = shop.run("mcp", "logout", *names[way])
     assert out.json == {"server": site.url, "forgotten": True}
     assert "is forgotten" in out.err
-    again = shop.run("mcp", "logout", *names[given])
+    again = shop.run("mcp", "logout", *names[way])
     assert again.json["forgotten"] is False
     assert "there is no login" in again.err
     refused = shop.run("list", site.url)
@@ -183,7 +183,7 @@ def test_a_client_file_is_written_only_after_a_yes(shop):
 
 
 def test_a_target_with_a_mistake_is_not_installed(shop):
-    """It would fail in the client, where nobody reads why."""
+    """It would fail in the client, where the reason is not shown."""
     shop.write("wrong.py", "import nothing_of_this_name\n")
     ran = shop.run("mcp", "install", "wrong.py", "--client", "cursor", "--yes", "--config", "cursor.json")
     assert ran.code == 2

@@ -57,8 +57,8 @@ def test_a_new_project_passes_its_own_tests_with_our_wheel(from_a_wheel, tmp_pat
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    made = ran(tmp_path, "toolkit", "init", "my-shop", "-o", "text")
-    assert made.splitlines() == [*(f"+ my-shop/{name}" for name in FILES), "next: cd my-shop && python -m pytest"]
+    report = ran(tmp_path, "toolkit", "init", "my-shop", "-o", "text")
+    assert report.splitlines() == [*(f"+ my-shop/{name}" for name in FILES), "next: cd my-shop && python -m pytest"]
     project = tmp_path / "my-shop"
     assert ran(project, "python", "-c", "import toolkit; print(toolkit.__file__)").startswith(str(tmp_path))
     assert "4 passed" in ran(project, "python", "-m", "pytest", "-q")
@@ -93,8 +93,8 @@ def test_the_current_folder_is_the_usual_place(shop):
     assert lines == [*(f"+ {name}" for name in FILES), "next: python -m pytest"]
     assert (shop.folder / "tools.py").read_text() == before
     assert shop.run("init", "--name", "other").code == 2
-    made = shop.run("init", "more").json["files"]
-    assert made == [str(shop.folder / "more" / name.replace("my_shop", "more")) for name in FILES]
+    files = shop.run("init", "more").json["files"]
+    assert files == [str(shop.folder / "more" / name.replace("my_shop", "more")) for name in FILES]
     ran = shop.run("init", "other", "-o", "text")
     assert ran.out.splitlines()[-1] == "next: cd other && python -m pytest"
 
@@ -108,7 +108,7 @@ def test_nothing_is_overwritten(shop, name):
     ran = shop.run("init", "my-shop")
     assert (ran.code, ran.out) == (2, "")
     assert f"nothing was written, because this exists already: {path}; choose another folder" in ran.err
-    assert [each for each in (shop.folder / "my-shop").rglob("*") if not each.is_dir()] == [path]
+    assert [entry for entry in (shop.folder / "my-shop").rglob("*") if not entry.is_dir()] == [path]
 
 
 def test_files_are_not_written_through_a_link(shop, tmp_path):

@@ -1,4 +1,4 @@
-"""What is told of a durable run: whatever a model, a tool or a person wrote, each line stays one line."""
+"""The report of a durable run: text of a model, a tool or a person never breaks a line."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def test_a_run_that_waits_for_a_person_says_for_what_since_when_and_until_when(s
     waits = find_waits(shop, "a")
     assert f"a person has to answer request {request.id} of `pay`, since 20" in waits
     assert ", until 20" in waits
-    shown = shop.run("runs", "show", "a", "--database", DATABASE, "-o", "text").out
-    assert f"now: a person has to answer request {request.id}" in shown
+    report = shop.run("runs", "show", "a", "--database", DATABASE, "-o", "text").out
+    assert f"now: a person has to answer request {request.id}" in report
     journal.decide("a", {request.id: {"version": 1, "approved": True}}, now=time.time())
     assert "it needs a worker, since 20" in find_waits(shop, "a")
     assert "no worker lives; start one with 'toolkit worker'" in find_waits(shop, "a")
@@ -37,16 +37,16 @@ def test_a_run_that_waits_for_a_person_says_for_what_since_when_and_until_when(s
 
 def test_a_run_whose_process_was_killed_says_so_before_another_takes_it(shop, journal):
     """Nothing that could be seen as false is said: the run is not under way, and its step may have happened."""
-    gone = owner()[:-1] + ("0" if owner()[-1] != "0" else "1")
+    dead_process = owner()[:-1] + ("0" if owner()[-1] != "0" else "1")
     journal.create("a", "agent", {"prompt": "Go."}, now=time.time())
-    journal.activate("a", worker=f"{gone}.w1", version="v1", now=time.time(), max_lives=9)
+    journal.activate("a", worker=f"{dead_process}.w1", version="v1", now=time.time(), max_lives=9)
     journal.begin("a", 1, "a/call/c1", {"tool": "pay"}, now=time.time())
     waits = find_waits(shop, "a")
     assert waits.startswith("it was running in process ")
     assert "which is gone; it needs a worker: no worker lives; start one with 'toolkit worker'" in waits
-    shown = shop.run("runs", "show", "a", "--database", DATABASE, "-o", "text").out
-    assert "running, but its process is gone" in shown
-    assert "began and has no result: it may or may not have happened" in shown
+    report = shop.run("runs", "show", "a", "--database", DATABASE, "-o", "text").out
+    assert "running, but its process is gone" in report
+    assert "began and has no result: it may or may not have happened" in report
     beat(journal)
     assert "1 worker can go on with it" in find_waits(shop, "a")
     assert "its process is gone" in shop.run("runs", "list", "--database", DATABASE, "-o", "text").out
@@ -59,10 +59,10 @@ def test_a_run_that_was_answered_says_only_that_it_needs_a_worker(shop, journal)
     assert "approved: pay (request " in ran.err
     assert "now: it needs a worker, since 20" in ran.err
     assert "no worker lives; start one with 'toolkit worker'" in ran.err
-    shown = shop.run("runs", "show", "a", "--database", DATABASE, "-o", "text").out
-    assert "waiting, and answered" in shown
-    assert "without an answer" not in shown
-    assert "a person has to answer" not in shown
+    report = shop.run("runs", "show", "a", "--database", DATABASE, "-o", "text").out
+    assert "waiting, and answered" in report
+    assert "without an answer" not in report
+    assert "a person has to answer" not in report
 
 
 @pytest.mark.parametrize(

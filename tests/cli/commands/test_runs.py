@@ -73,8 +73,8 @@ def test_runs_are_listed_the_newest_first(shop, journal):
     lines = shop.run("runs", "list", "--database", DATABASE, "-o", "text").out.splitlines()
     assert lines[2].split()[:3] == ["new", "agent", "waiting"]
     assert ' Order: number 7, customer {"name": "Ada"} ' in lines[3]
-    shown = shop.run("runs", "show", "old", "--database", DATABASE, "-o", "text").out
-    assert '  started with: Order: number 7, customer {"name": "Ada"}\n' in shown
+    report = shop.run("runs", "show", "old", "--database", DATABASE, "-o", "text").out
+    assert '  started with: Order: number 7, customer {"name": "Ada"}\n' in report
 
 
 def test_the_list_can_be_narrowed(shop, journal):
@@ -139,8 +139,12 @@ def test_a_run_that_waits_shows_what_would_happen(shop, journal):
     for words in ("`pay` asks for permission", '| {\n  |   "bill": "A-7"\n  | }', "| pay A-7", f"request {request.id}"):
         assert words in ran.out
     assert "on behalf of: ada" in ran.out
-    (shown,) = shop.run("runs", "show", "bills/may", "--database", DATABASE).json["requests"]
-    assert (shown["id"], shown["arguments"], shown["is_decided"]) == (request.id, {"bill": "A-7"}, False)
+    (shown_request,) = shop.run("runs", "show", "bills/may", "--database", DATABASE).json["requests"]
+    assert (shown_request["id"], shown_request["arguments"], shown_request["is_decided"]) == (
+        request.id,
+        {"bill": "A-7"},
+        False,
+    )
 
 
 # Answers.
@@ -166,11 +170,11 @@ def test_an_answer_is_kept_and_enqueues_the_run(shop, journal, words, decision):
     ran = shop.run("runs", words[0], "bills/may", *words[1:], "--database", DATABASE)
     assert ran.code == 0, ran.err
     assert (ran.json["id"], ran.json["status"]) == ("bills/may", "waiting")
-    kept = journal.get("bills/may").decisions[request.id]
-    assert {name: kept[name] for name in decision} == decision
+    stored = journal.get("bills/may").decisions[request.id]
+    assert {name: stored[name] for name in decision} == decision
     assert count_jobs(shop.folder) == 1
-    shown = shop.run("runs", "show", "bills/may", "--database", DATABASE, "-o", "text").out
-    assert f"request {request.id}, which is answered, and waits for a worker" in shown
+    report = shop.run("runs", "show", "bills/may", "--database", DATABASE, "-o", "text").out
+    assert f"request {request.id}, which is answered, and waits for a worker" in report
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ from toolkit.errors import BadArgs, DefinitionError
 from toolkit.spec import Tool
 
 
-def drawn(schema):
+def draw_schema(schema):
     """The lines of a schema's tree."""
     file = io.StringIO()
     Console(file=file, width=200).print(render_schema_tree(Text("arguments"), schema))
@@ -52,7 +52,7 @@ def test_a_type_is_a_few_words(schema, words):
 
 
 def test_a_tree_has_properties_limits_defaults_and_definitions():
-    """Everything that whoever calls it has to know."""
+    """The tree has all that a caller has to know."""
     schema = {
         "properties": {
             "count": {
@@ -74,7 +74,7 @@ def test_a_tree_has_properties_limits_defaults_and_definitions():
         "required": ["count", "any"],
         "$defs": {"Item": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Item"}}}},
     }
-    assert drawn(schema) == [
+    assert draw_schema(schema) == [
         "arguments",
         r"├── count: integer = 3 (>= 1, < 9)  How\nmany.",
         "├── names?: list of string (no item twice)",
@@ -100,7 +100,7 @@ def test_a_tree_ends_somewhere():
     schema = {"type": "object"}
     for _ in range(40):
         schema = {"type": "object", "properties": {"a": schema}}
-    assert len(drawn(schema)) == 7
+    assert len(draw_schema(schema)) == 7
 
 
 def test_a_parameter_that_may_be_left_out_is_marked():
@@ -116,16 +116,16 @@ def test_a_parameter_that_may_be_left_out_is_marked():
 
 @given(schemas(), st.dictionaries(st.sampled_from(["a", "b", "type"]), st.sampled_from(["5", "x", "null", "[1]", "{"])))
 def test_every_schema_can_be_shown_and_typed(schema, words):
-    """Whatever an author has written, if a tool can be made of it."""
+    """This holds for every schema of an author that a tool can be built from."""
     try:
         tool = Tool.from_schema("f", "Do it.", schema, lambda arguments: None)
         _ = tool.schema
     except DefinitionError:
         return
-    assert drawn(tool.schema)[0] == "arguments"
+    assert draw_schema(tool.schema)[0] == "arguments"
     assert render_signature(tool).plain.startswith("f(")
     try:
-        made = arguments_of([f"{name}={value}" for name, value in words.items()], tool.schema)
+        decoded = arguments_of([f"{name}={value}" for name, value in words.items()], tool.schema)
     except BadArgs:
         return
-    assert set(made) == set(words)
+    assert set(decoded) == set(words)

@@ -158,8 +158,8 @@ def test_mcp_servers_are_shown_without_their_secrets(shop, user):
     called = shop.run("call", "tools.py", "free_days", "year=2026")
     assert "github" not in called.err
     page = shop.run("settings", "-o", "text")
-    shown = f"mcp_servers.github github-mcp-server, with the variables TOKEN user, {own}:1"
-    assert shown in " ".join(page.out.split())
+    server_line = f"mcp_servers.github github-mcp-server, with the variables TOKEN user, {own}:1"
+    assert server_line in " ".join(page.out.split())
     assert "secret-value" not in called.err + page.out
 
 

@@ -31,7 +31,7 @@ def log(shop):
 def test_a_log_is_summed_up_by_tool(log):
     """Calls, how they ended, what was decided, retries, times, sizes."""
     data = log.run("stats", "calls.jsonl").json
-    tools = {each["tool"]: each for each in data["tools"]}
+    tools = {row["tool"]: row for row in data["tools"]}
     assert list(tools) == ["free_days", "flaky", "cancel"]
     assert (tools["free_days"]["calls"], tools["free_days"]["kinds"]) == (2, {"ok": 1, "failed": 1})
     assert tools["flaky"]["retries"] == 1
@@ -113,12 +113,12 @@ def test_a_log_with_too_many_tools_does_not_fill_the_memory():
 
 def test_people_are_counted():
     """What they approved, and what they refused."""
-    lines = [{"event": "answered", "tool": "f", "approved": each} for each in (True, False, "yes")]
+    lines = [{"event": "answered", "tool": "f", "approved": approved} for approved in (True, False, "yes")]
     assert summarize_log(lines).tools[0].answers == {"approved": 1, "refused": 2}
 
 
 def test_a_time_that_is_none_is_said_to_be(shop):
-    """A log is a file, and anybody may have written it."""
+    """A log is a file, and any program may have written it."""
     shop.write("odd.jsonl", '{"version": 1, "at": 1e300, "event": "verdict", "tool": "f", "word": "allow"}\n')
     assert (
         shop.run("stats", "odd.jsonl", "-o", "text").out.splitlines()[-1]
@@ -137,7 +137,7 @@ LINES = st.fixed_dictionaries(
 
 @given(st.lists(LINES, max_size=8))
 def test_no_log_breaks_it(lines):
-    """Every line counts once, whatever stands in it."""
+    """Every line counts once, with any content."""
     summary = summarize_log(lines)
     ended = sum(1 for line in lines if line["event"] == "outcome" and "tool" in line)
     assert sum(tally.calls for tally in summary.tools) == ended

@@ -40,8 +40,8 @@ def test_the_trace_of_an_agent_is_a_tree(shop, tmp_path):
     with model(LOOK, DONE) as stub:
         assert shop.run(*words(stub, "--trace", "run.jsonl")).code == 0
     assert (shop.folder / "run.jsonl").stat().st_mode & 0o777 == 0o600
-    shown = shop.run("trace", "run.jsonl", "-o", "text")
-    rows = [row.split() for row in shown.out.splitlines()[2:]]
+    trace = shop.run("trace", "run.jsonl", "-o", "text")
+    rows = [row.split() for row in trace.out.splitlines()[2:]]
     assert [row[1:3] for row in rows] == [
         ["invoke_agent", rows[0][2]],
         ["chat", "test-1"],
@@ -103,7 +103,7 @@ IDS = st.integers(0, 12).map(str)
 
 
 @given(st.lists(st.tuples(IDS, IDS, st.integers(0, 5)), max_size=30))
-def test_every_span_is_shown_once_whatever_its_parents_are(spans):
+def test_every_span_is_shown_once_under_any_parents(spans):
     """Also if they are missing, or in a circle."""
     nodes = [make_node(span, parent, start) for span, parent, start in spans]
     walked = [node for node, _, _ in walk_tree(build_tree(nodes))]

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from tests.cli.terminals import Terminal
-from tests.skills.kit import written
+from tests.skills.kit import write_skill
 from toolkit.cli.commands.trust import _record, read_report
 from toolkit.cli.output import Output
 from toolkit.settings.trust import Trust
@@ -32,7 +32,7 @@ def project(shop):
     folder = shop.folder / "shop"
     shop.write("shop/.toolkit/toolkit.toml", f'mode = "auto"\n[rules]\nallow = ["cancel"]\nask = ["order"]\n{HOOKS}')
     shop.write("shop/tools/check.sh", "echo checked \x1b[2J\n")
-    written(folder / ".toolkit" / "skills" / "mine.md")
+    write_skill(folder / ".toolkit" / "skills" / "mine.md")
     return folder
 
 
@@ -123,7 +123,7 @@ def test_at_a_terminal_the_user_is_asked(shop, project, answer, code):
     with contextlib.closing(Terminal(["-m", "toolkit", "trust", "shop"])) as terminal:
         terminal.until("[y]es, [n]o: ")
         terminal.type(answer)
-        assert terminal.ended() == code
+        assert terminal.read_to_end() == code
     assert Trust().is_trusted(project) is (code == 0)
 
 
@@ -134,7 +134,7 @@ def test_what_is_asked_about_is_on_the_terminal_if_the_output_is_piped(shop, pro
         terminal.until("[y]es, [n]o: ")
         assert "sh tools/check.sh" in terminal.written
         terminal.type("y\n")
-        assert terminal.ended() == 0
+        assert terminal.read_to_end() == 0
         assert json.loads(terminal.output())["recorded"] is True
 
 
@@ -150,7 +150,7 @@ def test_the_report_is_on_the_screen_before_the_question(project, monkeypatch, r
     """Output that goes into a pipe is not seen, so the report is written to standard error as well."""
     screen = Screen()
     monkeypatch.setattr("sys.stderr", screen)
-    seen = []
-    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: seen.append(screen.getvalue()))
+    screens = []
+    monkeypatch.setattr("toolkit.cli.commands.trust.confirm", lambda question: screens.append(screen.getvalue()))
     _record(read_report(project, Trust()), Trust(), Output(requested_format), is_agreed=False, contents=False)
-    assert "sh tools/check.sh" in seen[0]
+    assert "sh tools/check.sh" in screens[0]

@@ -86,11 +86,11 @@ NAMES = 'instructions.names=["RULES.md"]'
 def test_instruction_names_from_a_variable_are_trusted(shop, project):
     """A file counts after trust, if its name was known from the environment then."""
     (project / "RULES.md").write_text("Be kind.\n", encoding="utf-8")
-    given = {"TOOLKIT_INSTRUCTIONS_NAMES": '["RULES.md"]'}
-    assert shop.run("trust", "shop", "--yes", **given).json["instructions"] == ["RULES.md"]
-    settings = load_settings(project, environ=given)
+    environment = {"TOOLKIT_INSTRUCTIONS_NAMES": '["RULES.md"]'}
+    assert shop.run("trust", "shop", "--yes", **environment).json["instructions"] == ["RULES.md"]
+    settings = load_settings(project, environ=environment)
     assert [file.text for file in find_instructions(settings).files] == ["Be kind.\n"]
-    assert shop.run("trust", "shop", **given).json["state"] == "trusted"
+    assert shop.run("trust", "shop", **environment).json["state"] == "trusted"
 
 
 def test_instruction_names_of_an_option_are_trusted(shop, project):

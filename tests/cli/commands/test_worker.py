@@ -189,9 +189,9 @@ def test_an_approval_goes_from_one_worker_to_the_next(agents):
             read_until(worker, "run 'bills' is done")
         assert len(journal.read_workers()) == 1  # the last one was killed; the others took their leave
     assert (agents.folder / "book.txt").read_text().split() == ["A-7", "A-8"]
-    shown = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
-    assert shown.count("a person has answered") == 2
-    assert "pay ok: A-8 is paid" in shown
+    report = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
+    assert report.count("a person has answered") == 2
+    assert "pay ok: A-8 is paid" in report
 
 
 @pytest.mark.long
@@ -208,8 +208,8 @@ def test_a_run_goes_on_when_its_worker_is_ended(agents, number):
     with working("agents.py:free_agent") as worker:
         read_until(worker, "run 'bills' is done")
     assert (agents.folder / "book.txt").read_text().split() == ["A-7", "A-8"]
-    shown = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
-    assert ("may or may not have happened" in shown) is (number == signal.SIGKILL)
+    report = agents.run("runs", "show", "bills", "--database", DATABASE, "-o", "text").out
+    assert ("may or may not have happened" in report) is (number == signal.SIGKILL)
 
 
 STUBBORN = '''\
@@ -395,18 +395,18 @@ def test_a_flow_waits_in_one_worker_and_ends_in_the_next(agents, target):
     asyncio.run(start_release(load_object(f"{file}:release"), load_object(f"{file}:Plan")))
     with contextlib.closing(open_journal(DATABASE)) as journal:
         for status in ("waiting", "done"):
-            with ending_when(lambda wanted=status: journal.get("release-7").status == wanted):
+            with ending_when(lambda expected=status: journal.get("release-7").status == expected):
                 ran = agents.run("worker", target, "--database", DATABASE)
             assert ran.code == 0, ran.err
             if status == "waiting":
-                shown = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text")
-                assert "`publish` asks for permission" in shown.out
+                report = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text")
+                assert "`publish` asks for permission" in report.out
                 ran = agents.run("runs", "approve", "release-7", "--database", DATABASE)
                 assert ran.code == 0, ran.err
-    shown = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text").out
-    assert "release-7  done  flow:release, 2 activations" in shown
-    assert "people answered" in shown
-    assert "publish" in shown
+    report = agents.run("runs", "show", "release-7", "--database", DATABASE, "-o", "text").out
+    assert "release-7  done  flow:release, 2 activations" in report
+    assert "people answered" in report
+    assert "publish" in report
 
 
 async def start_release(flow, plan):

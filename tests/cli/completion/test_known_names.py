@@ -22,7 +22,7 @@ from toolkit.spec import Tool
 
 
 def a_tool(name, *parameters):
-    schema = {"type": "object", "properties": {each: {} for each in parameters}}
+    schema = {"type": "object", "properties": {parameter: {} for parameter in parameters}}
     return Tool.from_schema(name, "Do it.", schema, lambda arguments: None)
 
 
@@ -47,13 +47,13 @@ def test_what_was_listed_long_ago_is_forgotten(shop):
 
 
 def test_names_that_a_shell_would_do_something_with_are_left_out(shop):
-    """Whatever a tool's author, or whoever wrote the file, has put in there."""
+    """They may come from the author of a tool, or from another writer of the file."""
     save_names("a.py", Catalog(a_tool("fine", "x", "$(touch y)", "a b", "*")))
     save_names("$(touch x).py", Catalog())
-    kept = json.loads(cache_file().read_text())
-    entry = kept["targets"][str(shop.folder / "a.py")]
+    cache = json.loads(cache_file().read_text())
+    entry = cache["targets"][str(shop.folder / "a.py")]
     entry["tools"]["`touch z`"] = []
-    cache_file().write_text(json.dumps(kept))
+    cache_file().write_text(json.dumps(cache))
     assert (read_cached_tools("a.py"), read_cached_parameters("a.py", "fine"), read_cached_targets()) == (
         ["fine"],
         ["x"],
@@ -100,7 +100,7 @@ def test_half_a_file_is_never_left_behind(shop):
 
 
 def test_it_is_kept_in_the_users_cache(shop, monkeypatch, tmp_path):
-    """In the usual place if none is given, and never beside a project; nobody else can read it."""
+    """It is in the usual place if none is given, never beside a project; other users cannot read it."""
     save_names("a.py", Catalog())
     assert cache_file() == tmp_path / "cache" / "toolkit" / "names.json"
     assert stat.S_IMODE(cache_file().stat().st_mode) == 0o600

@@ -1,5 +1,5 @@
 """
-An agent at work, as whoever watches sees it: in a terminal, and piped.
+What the display of an agent at work shows: in a terminal, and piped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.agent.kit import Shed, call
-from tests.cli.terminals import drawn
+from tests.cli.terminals import draw_screen
 from toolkit.agent import (
     CatalogChanged,
     Compacted,
@@ -62,85 +62,85 @@ class Watched:
         self._encoding, self._width = encoding, width if terminal else 10_000
 
     @property
-    def written(self):
+    def output(self):
         return self._raw.getvalue().decode(self._encoding)
 
     @property
     def lines(self):
-        return drawn(self.written, self._width)
+        return draw_screen(self.output, self._width)
 
 
-def watched(*events: Event, **options):
-    made = Watched(**options)
-    with made.display as display:
+def show_events(*events: Event, **options):
+    watched_display = Watched(**options)
+    with watched_display.display as display:
         for event in events:
             display.show(event)
-    return made
+    return watched_display
 
 
-def named() -> None:
+def look() -> None:
     """A tool."""
 
 
-def started(name="look", id="c1", summary="look at oak"):
+def start_call(name="look", id="c1", summary="look at oak"):
     return ToolStarted(ToolCall(name, {}, id), summary)
 
 
-def ended(result, name="look", id="c1"):
+def end_call(result, name="look", id="c1"):
     return ToolFinished(ToolCall(name, {}, id), result)
 
 
 def request(**fields):
-    given = {"tool": "burn", "call_id": "c1", "reason": "it cannot be undone", "arguments": {"wood": "oak"}}
-    return ApprovalRequest(**{**given, **fields})
+    standard = {"tool": "burn", "call_id": "c1", "reason": "it cannot be undone", "arguments": {"wood": "oak"}}
+    return ApprovalRequest(**{**standard, **fields})
 
 
 OK = ToolResult("an oak", "an oak", attempts=1, duration_seconds=0.0034)
-PLAIN = [TextDelta("I lo"), TextDelta("ok.\nThen"), TextDelta(" more"), started(), ended(OK)]
+PLAIN = [TextDelta("I lo"), TextDelta("ok.\nThen"), TextDelta(" more"), start_call(), end_call(OK)]
 SHOWN = ["  I look.", "  Then more", "✓ look at oak  3 ms", "    an oak"]
 BAR = "━━━━━╺━━━━━━━━━━━━━━"
 
 
 def test_text_and_calls_are_lines_when_piped():
     """Each once, without colours or a cursor that moves."""
-    assert watched(*PLAIN).written == "\n".join([*SHOWN, ""])
+    assert show_events(*PLAIN).output == "\n".join([*SHOWN, ""])
 
 
 def test_a_terminal_ends_up_with_the_same_lines():
-    """Whatever was redrawn in between is gone."""
-    shown = watched(*PLAIN, terminal=True)
-    assert shown.lines == SHOWN
-    assert "\x1b[32m✓ " in shown.written
-    assert shown.written.endswith("\x1b[2K")
-    assert shown.written.count("\x1b[?25l") == shown.written.count("\x1b[?25h") > 0
+    """Lines that were redrawn in between are gone."""
+    display = show_events(*PLAIN, terminal=True)
+    assert display.lines == SHOWN
+    assert "\x1b[32m✓ " in display.output
+    assert display.output.endswith("\x1b[2K")
+    assert display.output.count("\x1b[?25l") == display.output.count("\x1b[?25h") > 0
 
 
 @given(st.lists(st.text("ab \n", max_size=8), max_size=12))
 def test_text_reads_the_same_however_it_comes_in_pieces(pieces):
     """Lines are lines, wherever the pieces were cut."""
-    whole = watched(TextDelta("".join(pieces))).written
-    assert watched(*map(TextDelta, pieces)).written == whole
+    whole = show_events(TextDelta("".join(pieces))).output
+    assert show_events(*map(TextDelta, pieces)).output == whole
 
 
 def test_running_calls_are_shown_while_they_run():
     """With what they report and how long they take; not once they have ended."""
-    made = Watched(terminal=True)
-    with made.display as display:
-        display.show(started())
-        display.show(started("cut", "c2", "cutting"))
+    watch = Watched(terminal=True)
+    with watch.display as display:
+        display.show(start_call())
+        display.show(start_call("cut", "c2", "cutting"))
         display.show(ToolProgress(Progress(call_id="c2", tool="cut", progress=1, total=4, message="it creaks")))
         display.show(ToolProgress(Progress(call_id="gone", tool="cut")))
         display.say("meanwhile")
         cutting = f"⠋ cut: cutting  {BAR}  1/4 it creaks"
-        assert made.lines == ["• meanwhile", "⠋ look at oak", cutting]
-        display.show(ended(OK, id="c1"))
+        assert watch.lines == ["• meanwhile", "⠋ look at oak", cutting]
+        display.show(end_call(OK, id="c1"))
         display.say("later")
-        assert made.lines[-2:] == ["• later", cutting]
-    assert made.lines[-1] == "• later"
+        assert watch.lines[-2:] == ["• later", cutting]
+    assert watch.lines[-1] == "• later"
 
 
 @pytest.mark.parametrize(
-    ("progress", "total", "shown"),
+    ("progress", "total", "bar"),
     [
         (5, 20, f"{BAR}  5/20"),
         (0.5, 2.0, f"{BAR}  0.5/2"),
@@ -153,53 +153,53 @@ def test_running_calls_are_shown_while_they_run():
         (None, 4, ""),
     ],
 )
-def test_a_report_with_a_total_has_a_bar(progress, total, shown):
+def test_a_report_with_a_total_has_a_bar(progress, total, bar):
     """A report without one, or with numbers that are no share of it, has the numbers alone."""
-    made = Watched(terminal=True)
-    with made.display as display:
-        display.show(started())
+    watch = Watched(terminal=True)
+    with watch.display as display:
+        display.show(start_call())
         display.show(ToolProgress(Progress(call_id="c1", tool="look", progress=progress, total=total)))
         display.say("now")
-        assert made.lines[-1] == f"⠋ look at oak  {shown}".rstrip()
+        assert watch.lines[-1] == f"⠋ look at oak  {bar}".rstrip()
 
 
 def test_a_bar_has_room_beside_a_long_summary_and_in_every_terminal():
     """The summary is cut, and a terminal without Unicode gets other signs."""
     report = ToolProgress(Progress(call_id="c1", tool="look", progress=1, total=4))
-    made = Watched(terminal=True, encoding="ascii")
-    with made.display as display:
-        display.show(started(summary=f"look at {'o' * 40}"))
+    watch = Watched(terminal=True, encoding="ascii")
+    with watch.display as display:
+        display.show(start_call(summary=f"look at {'o' * 40}"))
         display.show(report)
         display.say("now")
-        assert made.lines[-1] == f"- look at {'o' * 12}  ----- --------------  1/4"
-    piped = watched(started(), report)
-    assert piped.written == ""
+        assert watch.lines[-1] == f"- look at {'o' * 12}  ----- --------------  1/4"
+    piped = show_events(start_call(), report)
+    assert piped.output == ""
 
 
 def test_many_running_calls_do_not_fill_the_screen():
     """Some are shown, the others counted."""
-    made = Watched(terminal=True)
-    with made.display as display:
+    watch = Watched(terminal=True)
+    with watch.display as display:
         for number in range(20):
-            display.show(started(id=str(number), summary=f"look at {number}"))
+            display.show(start_call(id=str(number), summary=f"look at {number}"))
         display.say("now")
-        assert made.lines[-1] == "  and 12 more"
-        assert len(made.lines) == 10
+        assert watch.lines[-1] == "  and 12 more"
+        assert len(watch.lines) == 10
 
 
 def test_a_model_that_thinks_is_shown_in_a_terminal_only():
     """From when it was asked until it speaks."""
-    made = Watched(terminal=True)
-    with made.display as display:
+    watch = Watched(terminal=True)
+    with watch.display as display:
         display.thinking()
-        assert made.lines == ["⠋ thinking"]
+        assert watch.lines == ["⠋ thinking"]
         display.show(TextDelta("Well"))
         display.say("now")
-        assert made.lines == ["  Well", "• now"]
+        assert watch.lines == ["  Well", "• now"]
     piped = Watched()
     with piped.display as display:
         display.thinking()
-    assert piped.written == ""
+    assert piped.output == ""
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -209,21 +209,21 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
     evil = "\x1b[2J\r✓ bash: approved \u202e" + "✓ " * 60
     events = [
         TextDelta(f"{evil}\n{evil}"),
-        started(summary=evil),
+        start_call(summary=evil),
         ToolProgress(Progress(call_id="c1", tool="look", message=evil)),
-        ended(ToolResult(f"{evil}\n{evil}")),
-        ended(ToolResult.failure("failed", evil), name=evil),
+        end_call(ToolResult(f"{evil}\n{evil}")),
+        end_call(ToolResult.failure("failed", evil), name=evil),
         Refused(ToolCall(evil), evil),
         SubRunEvent("c9", TextDelta(f"{evil}\n")),
         RunFailed(ProviderError(evil)),
         Done(Run(status="stopped", reason=evil, plan=evil)),
     ]
-    shown = watched(*events, terminal=terminal, term=term)
-    firsts = {line[:1] for line in shown.lines if line}
+    watch = show_events(*events, terminal=terminal, term=term)
+    firsts = {line[:1] for line in watch.lines if line}
     assert firsts <= {" ", "✓", "✗", "↳", "•"}
-    assert sum(line.startswith("✓") for line in shown.lines) == 1  # the one call that went well
-    assert "\u202e" not in shown.written
-    assert "\x1b[2J" not in shown.written
+    assert sum(line.startswith("✓") for line in watch.lines) == 1  # the one call that went well
+    assert "\u202e" not in watch.output
+    assert "\x1b[2J" not in watch.output
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
 )  # fmt: skip
 def test_an_outcome_is_told_in_a_few_lines(result, lines):
     """A mark, the kind unless it went well, the time if it ran, and the beginning of what came of it."""
-    assert watched(started(), ended(result), width=700).lines == lines
+    assert show_events(start_call(), end_call(result), width=700).lines == lines
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_an_outcome_is_told_in_a_few_lines(result, lines):
 )
 def test_a_call_is_told_with_the_name_of_its_tool(summary, line):
     """Also where its author left it out."""
-    assert watched(started(summary=summary), ended(ToolResult())).lines == [line]
+    assert show_events(start_call(summary=summary), end_call(ToolResult())).lines == [line]
 
 
 @pytest.mark.parametrize(
@@ -268,10 +268,10 @@ def test_times_are_for_people(seconds, words):
         (Compacted(3, 12345), "• 3 old results were cut by 12,345 characters, to make room"),
         (UserInput(UserMessage.of("Hurry,\nplease.")), "• the model reads now: Hurry,\\nplease."),
         (
-            CatalogChanged((Tool.of(named),), (Tool.of(named),)),
-            "• the tools have changed (added: named; removed: named)",
+            CatalogChanged((Tool.of(look),), (Tool.of(look),)),
+            "• the tools have changed (added: look; removed: look)",
         ),
-        (SubRunEvent("c9", CatalogChanged((Tool.of(named),), ())), ""),
+        (SubRunEvent("c9", CatalogChanged((Tool.of(look),), ())), ""),
         (ProviderChanged("a:m", "b:n", "it is down"), "• a:m failed, so b:n is asked: it is down"),
         (HandedOver("front", "billing"), "• `billing` goes on with the conversation"),
         (
@@ -282,9 +282,9 @@ def test_times_are_for_people(seconds, words):
         (RunFailed(ProviderError("no key")), "✗ failed: no key"),
         (Done(Run(status="stopped", reason="50 turns are enough")), "✗ stopped: 50 turns are enough"),
         (Done(Run(status="planned", plan="1. a\n2. b")), "• the plan:\n  1. a\n  2. b"),
-        (ended(OK), "✓ look  3 ms\n    an oak"),
-        (SubRunEvent("c9", started()), ""),
-        (SubRunEvent("c9", ended(OK)), "↳ ✓ look  3 ms\n↳     an oak"),
+        (end_call(OK), "✓ look  3 ms\n    an oak"),
+        (SubRunEvent("c9", start_call()), ""),
+        (SubRunEvent("c9", end_call(OK)), "↳ ✓ look  3 ms\n↳     an oak"),
         (SubRunEvent("c9", SubRunEvent("c8", TextDelta("Deep\n"))), "↳ ↳   Deep"),
         (SubRunEvent("c9", RunWaits((request(),))), ""),
         (SubRunEvent("c9", Done(Run(status="stopped", reason="enough"))), "↳ ✗ stopped: enough"),
@@ -293,107 +293,107 @@ def test_times_are_for_people(seconds, words):
 )
 def test_each_event_has_its_line(event, line):
     """Or none, where another event tells it."""
-    assert watched(event).written.rstrip("\n") == line
+    assert show_events(event).output.rstrip("\n") == line
 
 
 @pytest.mark.parametrize(("terminal", "minus"), [(True, "\x1b[31m-old\x1b[0m"), (False, "  | -old\n")])
 def test_a_request_is_shown_whole(terminal, minus):
     """With its diff, in colour in a terminal; and nothing is redrawn below it."""
-    shown = watched(started(), RunWaits((request(preview=DIFF),)), terminal=terminal)
-    assert minus in shown.written
-    assert "`burn` asks for permission" in shown.lines
-    assert "⠋ look at oak" not in shown.lines
+    watch = show_events(start_call(), RunWaits((request(preview=DIFF),)), terminal=terminal)
+    assert minus in watch.output
+    assert "`burn` asks for permission" in watch.lines
+    assert "⠋ look at oak" not in watch.lines
 
 
-def test_a_request_is_left_to_whoever_asks():
+def test_a_request_is_left_to_the_prompt_that_shows_it():
     """Where they show it themselves."""
-    assert watched(RunWaits((request(),)), requests=False).written == ""
+    assert show_events(RunWaits((request(),)), requests=False).output == ""
 
 
 def test_a_question_of_a_tool_is_shown_when_the_run_waits():
     """With its whole text, because no asker asks it."""
     question = Question(key="size", message="Which size?", schema={"enum": ["S", "M"]})
-    shown = watched(started(), RunWaits((request(questions=(question,), reason="it asks: Which size?"),)))
-    assert "asks you a question" in shown.written
-    assert "| Which size?" in shown.written
+    watch = show_events(start_call(), RunWaits((request(questions=(question,), reason="it asks: Which size?"),)))
+    assert "asks you a question" in watch.output
+    assert "| Which size?" in watch.output
 
 
 def test_plain_letters_do_where_a_terminal_knows_no_others():
     """Every mark has an ASCII one."""
-    shown = watched(*PLAIN, ended(ToolResult.failure("failed", "é")), encoding="ascii")
-    assert shown.written.splitlines()[-3:] == ["    an oak", "x look  failed", "    \\xe9"]
+    watch = show_events(*PLAIN, end_call(ToolResult.failure("failed", "é")), encoding="ascii")
+    assert watch.output.splitlines()[-3:] == ["    an oak", "x look  failed", "    \\xe9"]
 
 
 def test_foreign_exceptions_are_named():
     """What is not worded for people is told with its type."""
-    assert watched(RunFailed(KeyError("x"))).written == "✗ failed: KeyError: 'x'\n"
+    assert show_events(RunFailed(KeyError("x"))).output == "✗ failed: KeyError: 'x'\n"
 
 
-def test_while_somebody_asks_the_terminal_is_theirs():
+def test_a_question_has_the_terminal_for_itself():
     """What happens meanwhile is kept, and shown afterwards in its order."""
-    made = Watched(terminal=True)
-    with made.display as display:
-        display.show(started())
+    watch = Watched(terminal=True)
+    with watch.display as display:
+        display.show(start_call())
         display.show(TextDelta("I wait"))
         with display.paused(), display.paused():
-            before = made.written
+            before = watch.output
             display.say("meanwhile")
-            display.show(ended(OK))
-            display.show(started(id="c2", summary="look at elm"))
-            assert made.written == before
-            assert made.lines == ["  I wait"]
+            display.show(end_call(OK))
+            display.show(start_call(id="c2", summary="look at elm"))
+            assert watch.output == before
+            assert watch.lines == ["  I wait"]
         display.say("go on")
-        told = ["  I wait", "• meanwhile", "✓ look at oak  3 ms", "    an oak", "• go on", "⠋ look at elm"]
-        assert made.lines == told
+        lines = ["  I wait", "• meanwhile", "✓ look at oak  3 ms", "    an oak", "• go on", "⠋ look at elm"]
+        assert watch.lines == lines
 
 
 def test_a_call_goes_on_being_shown_after_a_question():
     """The one that was asked about, for instance."""
-    made = Watched(terminal=True)
-    with made.display as display:
-        display.show(started())
+    watch = Watched(terminal=True)
+    with watch.display as display:
+        display.show(start_call())
         with display.paused():
-            assert made.lines == [""]
-        assert made.lines == ["⠋ look at oak"]
+            assert watch.lines == [""]
+        assert watch.lines == ["⠋ look at oak"]
 
 
 @pytest.mark.parametrize("blocking", [True, False])
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_an_asker_has_the_terminal_while_they_ask(blocking, is_async):
     """Also one that answers in a thread, or is awaited; and the call runs as they decide."""
-    made = Watched(terminal=True)
-    shown = []
+    watch = Watched(terminal=True)
+    screens = []
 
-    def decide(asked):
-        shown.append(made.lines)
+    def decide(question):
+        screens.append(watch.lines)
         return Decision.approve(by="ada")
 
-    async def decide_later(asked):
-        return decide(asked)
+    async def decide_later(question):
+        return decide(question)
 
-    with made.display as display:
+    with watch.display as display:
         asker = display.asking(Callback(decide_later if is_async else decide, blocking=blocking))
         assert asker.blocking == blocking
         shed = Shed()
         dispatcher = shed.dispatcher(Approvals(ask=asker))
         agent = shed.agent([[call("burn", wood="oak")], "Done."], dispatcher=dispatcher, on_event=display.show)
         await agent.run("go")
-    assert shown == [[""]]
-    assert [line.split("  ")[0] for line in made.lines if line[0] != " "] == ["✓ burn"]
+    assert screens == [[""]]
+    assert [line.split("  ")[0] for line in watch.lines if line[0] != " "] == ["✓ burn"]
     assert shed.done == ["burn oak"]
 
 
 async def test_a_whole_run_is_told_from_its_prompt_to_its_answer():
     """With a real agent: text, calls, a request, the answer."""
-    made = Watched()
+    watch = Watched()
     shed = Shed()
-    with made.display as display:
+    with watch.display as display:
         script = [[call("look", what="oak"), call("burn", wood="oak")], "It is burnt."]
         agent = shed.agent(script, on_event=display.show)
         display.say("Burn it.\n")
         run = await agent.run("go")
-        await agent.resume(run, {each.id: Decision.deny("no fire") for each in run.requests})
-    lines = made.written.splitlines()
+        await agent.resume(run, {open_request.id: Decision.deny("no fire") for open_request in run.requests})
+    lines = watch.output.splitlines()
     assert lines[:2] == ["• Burn it.", ""]
     assert [line for line in lines if line.startswith(("✓ look", "… burn", "✗ burn", "`burn`", "  It is"))] == [
         lines[2],
@@ -406,20 +406,20 @@ async def test_a_whole_run_is_told_from_its_prompt_to_its_answer():
 
 def test_events_may_come_from_many_threads_while_it_is_redrawn():
     """Nothing waits for ever, and nothing is lost."""
-    made = Watched(terminal=True)
-    with made.display as display:
+    watch = Watched(terminal=True)
+    with watch.display as display:
 
         def work(number):
             for count in range(20):
                 id = f"{number}.{count}"
-                display.show(started(id=id, summary=f"look at {id}"))
+                display.show(start_call(id=id, summary=f"look at {id}"))
                 display.show(ToolProgress(Progress(call_id=id, tool="look", progress=count)))
-                display.show(ended(OK, id=id))
+                display.show(end_call(OK, id=id))
 
         threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30)
-    told = [line for line in made.lines if line.startswith("✓")]
-    assert len(told) == len(set(told)) == 80
+    endings = [line for line in watch.lines if line.startswith("✓")]
+    assert len(endings) == len(set(endings)) == 80

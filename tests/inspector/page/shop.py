@@ -60,7 +60,9 @@ class Shop:
             """
             return a + b
 
-        @catalog.tool(group="files", preview=lambda given: file_change(given["path"], given["text"], root=folder))
+        @catalog.tool(
+            group="files", preview=lambda arguments: file_change(arguments["path"], arguments["text"], root=folder)
+        )
         def write(path: Annotated[Path, Writes], text: str) -> str:
             """Write a file."""
             (folder / path).write_text(text)

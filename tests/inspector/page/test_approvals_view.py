@@ -127,6 +127,6 @@ def test_two_answers_at_once_count_once(inspect, shop):
         )
     for page in pages:
         page.locator(".request .notice").first.wait_for()
-    told = sorted(page.locator(".request .notice").first.inner_text() for page in pages)
-    assert told[1] == "Your answer was taken."
-    assert told[0].startswith(("Not taken:", "Approved by"))
+    notices = sorted(page.locator(".request .notice").first.inner_text() for page in pages)
+    assert notices[1] == "Your answer was taken."
+    assert notices[0].startswith(("Not taken:", "Approved by"))

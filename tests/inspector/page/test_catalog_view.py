@@ -60,10 +60,10 @@ def test_hostile_output_stays_text(inspect, shop):
     inspected = inspect(shop.dispatcher)
     page = inspected.open()
     panel = call(page, "greet", {"name": HOSTILE}, inspected)
-    shown = panel.locator(".call pre").first.inner_text()
-    assert "<img src=x onerror=" in shown
-    assert r"\x1b[2J\x07\u202egnp.exe" in shown
-    assert "p\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}\u0430 U+0430" in shown
+    output = panel.locator(".call pre").first.inner_text()
+    assert "<img src=x onerror=" in output
+    assert r"\x1b[2J\x07\u202egnp.exe" in output
+    assert "p\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}\u0430 U+0430" in output
     assert page.locator("main img, main script").count() == 0
     assert "owned" not in page.title()
 
@@ -132,7 +132,7 @@ def test_call_by_keyboard_alone(inspect, shop):
 def test_ten_thousand_tools_filter_at_once(inspect):
     schema = {"type": "object", "properties": {}}
     tools = [
-        Tool.from_schema(f"tool_{number}", f"Do thing {number}.", schema, lambda given: None)
+        Tool.from_schema(f"tool_{number}", f"Do thing {number}.", schema, lambda arguments: None)
         for number in range(10_000)
     ]
     page = inspect(Catalog(tools)).open("/catalog")

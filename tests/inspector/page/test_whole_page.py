@@ -30,36 +30,36 @@ NAMED_ROLES = {
 
 
 @pytest.fixture
-def inspected(inspect, tmp_path):
+def shop_inspector(inspect, tmp_path):
     """A shop with two calls, of which one waits."""
-    inspected = inspect(Shop(tmp_path).dispatcher)
+    shop_inspector = inspect(Shop(tmp_path).dispatcher)
     change = {"path": "menu.txt", "text": "tea\ncocoa\n"}
     for tool, arguments in (("add", {"a": 40, "b": "2"}), ("greet", {"name": HOSTILE}), ("write", change)):
-        inspected.call(tool, arguments)
-    return inspected
+        shop_inspector.call(tool, arguments)
+    return shop_inspector
 
 
-def settle(page: Any, inspected: Any, view: str) -> None:
+def settle(page: Any, shop_inspector: Any, view: str) -> None:
     """Open *view*, and wait until the page asks for nothing more."""
-    page.goto(f"{inspected.url}/#/{view}")
+    page.goto(f"{shop_inspector.url}/#/{view}")
     page.locator(f"main > .{view.partition('/')[0].partition('?')[0]} h2").first.wait_for(state="attached")
     with_content = ".detail > *:not(.empty, .back)" if "/" in view and "rules" not in view else "main"
     page.locator(with_content).first.wait_for()
     page.wait_for_timeout(300)  # a frame for the list, and the pause before a call is explained
 
 
-def test_every_control_has_a_name(inspected):
+def test_every_control_has_a_name(shop_inspector):
     """The tree is the one that the browser gives to a screen reader."""
-    page = inspected.open()
+    page = shop_inspector.open()
     devtools = page.context.new_cdp_session(page)
     for view in VIEWS:
-        settle(page, inspected, view)
+        settle(page, shop_inspector, view)
         nodes = devtools.send("Accessibility.getFullAXTree")["nodes"]
-        shown = [node for node in nodes if not node["ignored"]]
-        roles = [node["role"]["value"] for node in shown]
+        visible = [node for node in nodes if not node["ignored"]]
+        roles = [node["role"]["value"] for node in visible]
         unnamed = [
             node["role"]["value"]
-            for node in shown
+            for node in visible
             if node["role"]["value"] in NAMED_ROLES and not node.get("name", {}).get("value", "").strip()
         ]
         assert unnamed == [], view
@@ -67,10 +67,10 @@ def test_every_control_has_a_name(inspected):
         assert roles.count("heading") >= 2, view
 
 
-def test_ids_are_unique(inspected):
-    page = inspected.open()
+def test_ids_are_unique(shop_inspector):
+    page = shop_inspector.open()
     for view in VIEWS:
-        settle(page, inspected, view)
+        settle(page, shop_inspector, view)
         ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
         assert len(ids) == len(set(ids)), view
 
@@ -102,41 +102,41 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize(("scheme", "width", "height"), SCREENS)
-def test_views_fit_every_screen(inspected, scheme, width, height):
+def test_views_fit_every_screen(shop_inspector, scheme, width, height):
     """Nothing is wider than the screen, and every text has a contrast of 4.5 to 1."""
-    page = inspected.open(color_scheme=scheme, viewport={"width": width, "height": height})
+    page = shop_inspector.open(color_scheme=scheme, viewport={"width": width, "height": height})
     for view in VIEWS:
-        settle(page, inspected, view)
+        settle(page, shop_inspector, view)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
         wide = "[...document.querySelectorAll('.side, .detail, .view, main')].filter((box) => box.scrollWidth > box.clientWidth)"
         assert page.evaluate(f"{wide}.map((box) => box.className)") == [], view
         assert page.evaluate(CONTRAST) == [], view
 
 
-def test_small_screen_has_a_way_back(inspected):
-    page = inspected.open("/catalog/add", viewport={"width": 360, "height": 740})
+def test_small_screen_has_a_way_back(shop_inspector):
+    page = shop_inspector.open("/catalog/add", viewport={"width": 360, "height": 740})
     assert not page.get_by_role("listbox").is_visible()
     page.get_by_role("link", name="Back to the list").click()
     page.get_by_role("listbox").wait_for()
 
 
-def test_nothing_moves_if_the_user_wants_that(inspected):
-    page = inspected.open("/calls", reduced_motion="reduce")
+def test_nothing_moves_if_the_user_wants_that(shop_inspector):
+    page = shop_inspector.open("/calls", reduced_motion="reduce")
     moving = page.evaluate("document.getAnimations().length")
     assert moving == 0
 
 
-def test_token_leaves_the_address(inspected):
+def test_token_leaves_the_address(shop_inspector):
     """Neither the address bar nor the history of the browser has it."""
-    page = inspected.open("/search")
-    assert inspected.token not in page.url
+    page = shop_inspector.open("/search")
+    assert shop_inspector.token not in page.url
     assert page.evaluate("history.length") <= 2
 
 
-def test_wrong_token_is_told(inspected):
-    inspected.allowed.append("401")
-    page = inspected.new_page(inspected)
-    page.goto(f"{inspected.url}/#token=wrong")
+def test_wrong_token_is_told(shop_inspector):
+    shop_inspector.allowed.append("401")
+    page = shop_inspector.new_page(shop_inspector)
+    page.goto(f"{shop_inspector.url}/#token=wrong")
     alert = page.get_by_role("alert").inner_text()
     assert "the token is missing or wrong" in alert
     assert "Open the address that the command printed" in alert
@@ -144,14 +144,14 @@ def test_wrong_token_is_told(inspected):
 
 
 def test_page_that_only_reads_has_no_buttons(inspect, tmp_path):
-    inspected = inspect(Shop(tmp_path).dispatcher, read_only=True)
-    page = inspected.open("/catalog/add")
+    shop_inspector = inspect(Shop(tmp_path).dispatcher, read_only=True)
+    page = shop_inspector.open("/catalog/add")
     page.get_by_text("This page only reads").wait_for()
     assert page.get_by_role("button", name="Call", exact=True).count() == 0
 
 
-def test_search_shows_scores_words_and_what_the_model_is_told(inspected):
-    page = inspected.open("/search")
+def test_search_shows_scores_words_and_what_the_model_is_told(shop_inspector):
+    page = shop_inspector.open("/search")
     page.get_by_label("Search for").fill("wriet a file")
     page.keyboard.press("Enter")
     page.get_by_role("cell", name="write", exact=True).wait_for()
@@ -159,8 +159,8 @@ def test_search_shows_scores_words_and_what_the_model_is_told(inspected):
     assert "Write a file." in page.locator("details pre").inner_text()
 
 
-def test_rules_show_what_decides(inspected):
-    page = inspected.open("/rules")
+def test_rules_show_what_decides(shop_inspector):
+    page = shop_inspector.open("/rules")
     page.get_by_label("Tool", exact=True).fill("write")
     page.get_by_label("path", exact=True).fill("menu.txt")
     page.get_by_role("button", name="Which rule decides?").click()
@@ -171,18 +171,18 @@ def test_rules_show_what_decides(inspected):
     page.get_by_text("would be denied").wait_for()
 
 
-def test_numbers_have_percentiles(inspected):
-    page = inspected.open("/numbers")
+def test_numbers_have_percentiles(shop_inspector):
+    page = shop_inspector.open("/numbers")
     row = page.get_by_role("row", name="add")
     assert row.get_by_role("cell").nth(1).inner_text() == "1"
     assert row.get_by_role("cell").nth(6).inner_text().endswith("s")
 
 
-def test_pictures_of_the_documentation(inspected):
+def test_pictures_of_the_documentation(shop_inspector):
     """Take them anew with `PICTURES=1`; without it, the test only shows that the views can be drawn."""
-    page = inspected.open(viewport={"width": 1080, "height": 680}, device_scale_factor=1)
+    page = shop_inspector.open(viewport={"width": 1080, "height": 680}, device_scale_factor=1)
     for view, name in (("catalog/write", "catalog"), ("calls/1", "calls"), ("approvals", "approvals")):
-        settle(page, inspected, view)
+        settle(page, shop_inspector, view)
         if view == "catalog/write":
             panel = page.get_by_role("form", name="Call write")
             panel.get_by_label("path", exact=True).fill("menu.txt")

@@ -32,7 +32,7 @@ def corpus(name: str) -> list[str]:
     """The commands of one file, with its two escapes undone."""
     lines = (CORPUS / f"{name}.txt").read_text().splitlines()
     commands = [line for line in lines if line and not line.startswith("# ")]
-    return [re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line) for line in commands]
+    return [re.sub(r"\\([n\\])", lambda match: "\n" if match[1] == "n" else "\\", line) for line in commands]
 
 
 DANGEROUS = [
@@ -45,7 +45,7 @@ HARMLESS = [
     for name in ("harmless", "look_alikes", "manual_look_alikes", "third_harmless", "hidden_look_alikes")
     for command in corpus(name)
 ]
-# The grammar cannot read the first, nobody knows what the second evaluates, and the third is also read with the
+# The grammar cannot read the first, what the second evaluates is unknown, and the third is also read with the
 # variable as it stands, because it may be set only sometimes: they ask.
 FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 
@@ -53,16 +53,16 @@ FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 @pytest.mark.one_case_in(9)
 @pytest.mark.parametrize("command", DANGEROUS)
 def test_a_dangerous_command_is_stopped_or_asked_about(command):
-    """Whatever it is written like."""
-    found = check_command(command)
-    assert found is not None
-    assert found.word in ("ask", "deny")
-    assert found.by == "check `dangerous-command`"
-    assert found.reason
+    """This holds for every spelling."""
+    verdict = check_command(command)
+    assert verdict is not None
+    assert verdict.word in ("ask", "deny")
+    assert verdict.by == "check `dangerous-command`"
+    assert verdict.reason
 
 
 @pytest.mark.one_case_in(9)
-@pytest.mark.parametrize("command", [each for each in HARMLESS if each not in FLAGGED])
+@pytest.mark.parametrize("command", [harmless for harmless in HARMLESS if harmless not in FLAGGED])
 def test_a_harmless_command_is_not_flagged(command):
     """Scary words alone are no danger."""
     assert check_command(command) is None
@@ -102,25 +102,25 @@ def test_few_harmless_commands_are_flagged():
 )
 def test_the_reason_names_the_part_and_what_it_does(command, word, reason):
     """A person reads it, and so does the model."""
-    found = check_command(command)
-    assert found is not None
-    assert (found.word, reason in found.reason) == (word, True), found
+    verdict = check_command(command)
+    assert verdict is not None
+    assert (verdict.word, reason in verdict.reason) == (word, True), verdict
 
 
 def test_what_is_denied_is_said_first_and_once():
     """Of many reasons the worst ones are shown, and how many more there are."""
-    found = check_command("sudo ls; sudo cat; git push -f; killall x; rm -rf /; rm -rf /")
-    assert found is not None
-    assert found.reason.startswith("`rm -rf /` removes the whole file system; ")
-    assert found.reason.count("file system") == 1
-    assert found.reason.endswith("; and 2 more")
+    verdict = check_command("sudo ls; sudo cat; git push -f; killall x; rm -rf /; rm -rf /")
+    assert verdict is not None
+    assert verdict.reason.startswith("`rm -rf /` removes the whole file system; ")
+    assert verdict.reason.count("file system") == 1
+    assert verdict.reason.endswith("; and 2 more")
 
 
 def test_a_long_part_is_cut():
     """A reason stays readable."""
-    found = check_command(f"rm -rf / {'x' * 500}")
-    assert found is not None
-    assert len(found.reason) < 200
+    verdict = check_command(f"rm -rf / {'x' * 500}")
+    assert verdict is not None
+    assert len(verdict.reason) < 200
 
 
 def test_without_the_extra_every_command_asks():
@@ -130,9 +130,9 @@ def test_without_the_extra_every_command_asks():
         "from toolkit.safety.commands.check import check_command\n"
         "found = check_command('ls'); print(found.word, found.reason)"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.startswith("ask ")
-    assert "pip install '.[shell]'" in said
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.startswith("ask ")
+    assert "pip install '.[shell]'" in output
 
 
 # Properties.
@@ -199,15 +199,15 @@ def wrappings() -> st.SearchStrategy[str]:
     # `find -exec` ends at the first pipe, so it does not run all of what is put into it.
     around = sorted(wrapper for name, wrapper in WRAPPED.items() if name != "find")
 
-    def wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        as_it_is = st.tuples(st.sampled_from(around), inner).map(lambda each: each[0].format(each[1]))
+    def wrap_command(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        as_it_is = st.tuples(st.sampled_from(around), inner).map(lambda pair: pair[0].format(pair[1]))
         in_quotes = st.tuples(st.sampled_from(sorted(QUOTED.values())), inner).map(
-            lambda each: each[0].format(shlex.quote(each[1]))
+            lambda pair: pair[0].format(shlex.quote(pair[1]))
         )
         return as_it_is | in_quotes
 
     # A group behind `$` would be arithmetic, which runs no command.
-    return st.recursive(st.sampled_from(SIMPLE), wrapped, max_leaves=3).filter(lambda line: "((" not in line)
+    return st.recursive(st.sampled_from(SIMPLE), wrap_command, max_leaves=3).filter(lambda line: "((" not in line)
 
 
 @pytest.mark.long
@@ -215,7 +215,7 @@ def wrappings() -> st.SearchStrategy[str]:
 @given(wrappings())
 @settings(max_examples=5 * settings().max_examples, deadline=None)
 def test_a_dangerous_command_stays_one_inside_anything_that_runs_it(command):
-    """However deep, and in whatever quotes."""
+    """This holds at any depth, and in any quotes."""
     assert check_command(command) is not None
 
 
@@ -224,9 +224,9 @@ def test_a_dangerous_command_stays_one_inside_anything_that_runs_it(command):
 @pytest.mark.parametrize("command", SIMPLE)
 def test_each_wrapper_is_opened(wrapper, command):
     """And what is inside is named."""
-    found = check_command(wrapper.format(command))
-    assert found is not None
-    assert "cannot be read" not in found.reason
+    verdict = check_command(wrapper.format(command))
+    assert verdict is not None
+    assert "cannot be read" not in verdict.reason
 
 
 @pytest.mark.one_case_in(11)
@@ -234,9 +234,9 @@ def test_each_wrapper_is_opened(wrapper, command):
 @pytest.mark.parametrize("command", SIMPLE)
 def test_each_quoted_wrapper_is_opened(wrapper, command):
     """The text is read as a command line of its own."""
-    found = check_command(wrapper.format(shlex.quote(command)))
-    assert found is not None
-    assert "cannot be read" not in found.reason
+    verdict = check_command(wrapper.format(shlex.quote(command)))
+    assert verdict is not None
+    assert "cannot be read" not in verdict.reason
 
 
 @given(
@@ -245,7 +245,7 @@ def test_each_quoted_wrapper_is_opened(wrapper, command):
 )
 @settings(deadline=None)
 def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
-    """Nobody runs what `echo` says."""
+    """The text of `echo` is not run."""
     assert check_command(mention.format(shlex.quote(command))) is None
 
 
@@ -255,8 +255,8 @@ def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
 @settings(max_examples=8 * settings().max_examples, deadline=None)
 def test_any_text_is_judged(text):
     """No text raises; there is a finding or there is none."""
-    found = check_command(text)
-    assert found is None or found.word in ("ask", "deny")
+    verdict = check_command(text)
+    assert verdict is None or verdict.word in ("ask", "deny")
 
 
 REPEATED = ["|", "a|", "a;", "`<x ", "`", "$(", "${", "((", "[[ ", "{a,b}", "$x", "<<a\n", "eval ", "sudo ", "sh -c ", "x=1 ", "f(){ f;};", "&|", "'a' ", "a && ", "\\\n", "#\n", "case a in "]  # fmt: skip
@@ -301,9 +301,9 @@ def test_no_long_line_takes_long(line):
 
 def test_what_can_mean_too_many_things_asks():
     """The number of readings is limited, and the limit fails closed."""
-    found = check_command("".join(f"x={number};" for number in range(400)) + "chmod 644 $x;" * 20)
-    assert found is not None
-    assert "too many things" in found.reason
+    verdict = check_command("".join(f"x={number};" for number in range(400)) + "chmod 644 $x;" * 20)
+    assert verdict is not None
+    assert "too many things" in verdict.reason
 
 
 # The tables.
@@ -366,8 +366,8 @@ def test_every_row_can_hold():
 )
 def test_what_must_not_be_removed(target, word):
     """By its name alone."""
-    found = removal_danger(target)
-    assert (found.word if found else None) == word
+    danger = removal_danger(target)
+    assert (danger.word if danger else None) == word
 
 
 @pytest.mark.parametrize(
@@ -391,8 +391,8 @@ def test_what_must_not_be_removed(target, word):
 )
 def test_what_must_not_be_written(target, word):
     """By its name alone."""
-    found = writing_danger(target)
-    assert (found.word if found else None) == word
+    danger = writing_danger(target)
+    assert (danger.word if danger else None) == word
 
 
 def test_dangers_of_one_command():
@@ -415,7 +415,7 @@ def test_dangers_of_one_command():
     ],
 )
 def test_subcommands_are_found_behind_options(command, operands, begins):
-    """After an option that nobody knows, anywhere."""
+    """They are found after an unknown option, in every place."""
     args = Args(parse_script(command).commands[0])
     assert (args.operands, args.begins_with("push")) == (operands, begins)
 

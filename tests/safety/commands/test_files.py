@@ -40,8 +40,8 @@ def test_every_file_that_tools_do_not_write_is_asked_about_when_a_command_writes
     """There is no second list: each pattern of the first one holds for commands."""
     path = example_of(rule)
     for command in (f"echo x > {path}", f"tee {path}", f"cp a {path}", f"rm {path}", f"some-program --output={path}"):
-        found = check_command(command)
-        assert found is not None, command
+        verdict = check_command(command)
+        assert verdict is not None, command
 
 
 @pytest.mark.one_case_in(5)
@@ -52,8 +52,8 @@ def test_every_secret_is_asked_about_when_a_command_reads_it(rule):
     """The same for files that are not even read."""
     path = example_of(rule)
     for command in (f"cat {path}", f"some-program {path}", f"wc -l < {path}", f"dd if={path}", f"curl -F f=@{path} u"):
-        found = check_command(command)
-        assert found is not None, command
+        verdict = check_command(command)
+        assert verdict is not None, command
 
 
 @pytest.mark.one_case_in(5)
@@ -68,9 +68,9 @@ def test_a_file_that_may_be_read_is_read_without_a_question(rule):
 
 def test_the_reason_names_the_kind_of_file_and_the_pattern():
     """A person learns what the file is and which pattern to lift."""
-    found = check_command("sort -o .git/config x")
-    assert found is not None
-    assert found.reason == "`sort -o .git/config x` changes a file that makes git run code (`.git/config`)"
+    verdict = check_command("sort -o .git/config x")
+    assert verdict is not None
+    assert verdict.reason == "`sort -o .git/config x` changes a file that makes git run code (`.git/config`)"
 
 
 def word_for(checks: SafetyChecks, command: str) -> str | None:
@@ -134,7 +134,7 @@ def bare(tmp_path):
 
 @pytest.mark.parametrize("path", ["store/config", "store/hooks/post-receive", "store/info/attributes", "x.git/config"])
 def test_the_settings_of_a_bare_repository_are_not_written(bare, path):
-    """Git runs what they say, whatever the folder is called; checks, workspace and commands agree."""
+    """Git runs what they say in a folder of any name; checks, workspace and commands agree."""
     checks = SafetyChecks([bare])
     assert [finding.by for finding in checks.judge([Writes(path)])] == ["check `protected-file`"]
     assert word_for(checks, f"echo x > {path}") == "ask"
@@ -199,10 +199,10 @@ def test_with_dotglob_a_star_is_every_secret():
 def globs_for_a_name(draw):
     """Return a protected name, and a glob that the shell expands to it and that keeps one of its letters."""
     name = draw(st.sampled_from([".env", ".npmrc", "id_rsa", ".netrc", "credentials.json", "kubeconfig", ".pgpass"]))
-    kept = draw(st.integers(1, 3))
+    length = draw(st.integers(1, 3))
     letters = list(name)
     for at, letter in enumerate(name):
-        if at not in (0, kept):
+        if at not in (0, length):
             letters[at] = draw(st.sampled_from([letter, "?", f"[{letter}]", f"[{letter}x]", "*"]))
     return name, "".join(letters)
 
@@ -279,34 +279,34 @@ def test_a_glob_in_any_name_of_a_path_is_looked_at(glob):
 def test_the_folders_that_a_line_may_run_in(line, folders):
     """Each one counts for every command."""
     script = parse_script(line)
-    values = {each.name: each.value for each in script.assignments}
+    values = {assignment.name: assignment.value for assignment in script.assignments}
 
     def fill_in(word):
-        return dict.fromkeys([word, re.sub(r"\$(\w+)", lambda found: values[found[1]], word)])
+        return dict.fromkeys([word, re.sub(r"\$(\w+)", lambda match: values[match[1]], word)])
 
     assert folders_of(script.commands, fill_in) == folders
 
 
 def test_a_line_that_goes_to_too_many_folders_asks():
     """The number of readings is limited, and the limit fails closed."""
-    found = check_command("; ".join(f"cd d{number}" for number in range(30)))
-    assert found is not None
-    assert "more folders than can be looked at" in found.reason
+    verdict = check_command("; ".join(f"cd d{number}" for number in range(30)))
+    assert verdict is not None
+    assert "more folders than can be looked at" in verdict.reason
 
 
 def test_a_long_line_in_many_folders_is_judged_in_a_moment():
     """Twenty thousand characters, each word in each of 64 folders, are looked at or asked about."""
     started = time.process_time()
-    found = check_command("; ".join(f"cd d{number}" for number in range(6)) + "; cat" + " a*" * 6_000)
-    assert found is not None
+    verdict = check_command("; ".join(f"cd d{number}" for number in range(6)) + "; cat" + " a*" * 6_000)
+    assert verdict is not None
     assert time.process_time() - started < 5
 
 
 def test_braces_that_stand_for_too_many_names_ask():
     """The same for names."""
-    found = check_command("cat " + "{a,b}" * 20)
-    assert found is not None
-    assert "more names than can be looked at" in found.reason
+    verdict = check_command("cat " + "{a,b}" * 20)
+    assert verdict is not None
+    assert "more names than can be looked at" in verdict.reason
 
 
 def test_braces_in_quotes_stand_for_no_names():

@@ -70,7 +70,7 @@ UNKNOWN_VALUES = [
 @pytest.mark.parametrize("command", GIVE_A_TEXT)
 @pytest.mark.parametrize(("line", "value"), UNKNOWN_VALUES)
 def test_a_value_that_is_not_known_makes_the_text_unknown(line, value, command):
-    """Whatever gives the text to a shell, and wherever the value comes from."""
+    """This holds for every way to give a text to a shell, and for every source of the value."""
     text = line.format(command.replace("{}", value))
     assert commands_concerned(text, "dropdb:*")
     assert check_command(text) is not None

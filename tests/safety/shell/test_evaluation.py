@@ -108,7 +108,7 @@ def test_ordinary_numbers_and_texts_stay_readable(line):
         ("make | tee log", False),
     ],
 )
-def test_every_deny_holds_for_a_text_that_nobody_has_seen(line, holds):
+def test_every_deny_holds_for_an_unknown_text(line, holds):
     """It could be any command; a script by its name is judged by its name."""
     assert commands_concerned(line, "git push:*") is holds
 
@@ -133,5 +133,5 @@ def test_a_second_name_for_a_variable_is_refused(line):
 def test_a_quoted_export_is_listed_with_its_value():
     """As an unquoted one is, for the checks that look at variables."""
     assert ("LD_PRELOAD", "./x.so") in [
-        (each.name, each.value) for each in parse_script(r"\export LD_PRELOAD=./x.so").assignments
+        (assignment.name, assignment.value) for assignment in parse_script(r"\export LD_PRELOAD=./x.so").assignments
     ]

@@ -120,7 +120,7 @@ def test_what_is_rare_or_broken_is_refused(line):
 
 @given(st.text(alphabet="abz=+()[]{}<>|&;$`'\"\\#! \t\n01-~*?@:,.", max_size=40))
 def test_any_text_is_outlined_or_refused(text):
-    """Nothing else happens, whatever the text."""
+    """Nothing else happens, with any text."""
     try:
         commands, _, _ = read_outline(text)
     except (CannotParse, RecursionError):

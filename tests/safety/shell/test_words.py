@@ -65,8 +65,8 @@ ESCAPES = [
 def test_an_escape_that_is_decoded_is_decoded_as_bash_does(around, escape):
     """Every escape of `$'...'`, also cut short, at the end, and before a character that might belong to it."""
     word = "$'" + around.replace("{}", escape).replace("}}", "}") + "'"
-    known = read_words(word)
-    assert known is None or known == expand_by_bash(word)
+    reading = read_words(word)
+    assert reading is None or reading == expand_by_bash(word)
 
 
 @needs_bash
@@ -76,8 +76,8 @@ def test_an_escape_that_is_decoded_is_decoded_as_bash_does(around, escape):
 @settings(max_examples=150, deadline=None)
 def test_any_text_with_escapes_is_decoded_as_bash_does_or_not_at_all(text):
     """However the escapes run into each other."""
-    known = read_words(f"$'{text}'")
-    assert known is None or known == expand_by_bash(f"$'{text}'")
+    reading = read_words(f"$'{text}'")
+    assert reading is None or reading == expand_by_bash(f"$'{text}'")
 
 
 @pytest.mark.parametrize("escape", [r"\x72", r"\162", r"\u72", r"\U00000072", r"\u0072"])
@@ -124,8 +124,8 @@ def test_a_text_that_only_looks_like_escapes_breaks_no_check(line):
 @settings(max_examples=300, deadline=None)
 def test_a_word_that_counts_as_known_is_what_bash_makes_of_it(word):
     """No braces are missed, however they are nested and quoted."""
-    known = read_words(word)
-    assert known is None or known == expand_by_bash(word)
+    reading = read_words(word)
+    assert reading is None or reading == expand_by_bash(word)
 
 
 @needs_bash

@@ -36,7 +36,7 @@ def anew(path):
     os.rename(beside, path)
 
 
-def emptied(root):
+def empty_folder(root):
     (root / "app" / ".env").unlink()
     (root / "app").rmdir()
     (root / "app").mkdir()
@@ -56,7 +56,7 @@ KEEPING = {
     "moved away": lambda root: (root / "app" / ".env").rename(root / "other"),
     "its folder there and back": lambda root: ((root / "app").rename(root / "b"), (root / "b").rename(root / "app")),
     "its folder moved away": lambda root: (root / "app").rename(root / "other"),
-    "its folder made anew, and empty": emptied,
+    "its folder made anew, and empty": empty_folder,
 }
 
 
@@ -123,10 +123,10 @@ print(NameWatch([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).fileno() >= 0)
 
 
 @pytest.mark.parametrize(
-    ("missing", "mode", "said"),
+    ("missing", "mode", "message"),
     [("nothing", 0o755, "True"), ("a right", 0o711, "False"), ("descriptors", 0o755, "False")],
 )
-def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, said):
+def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, message):
     """It has no descriptor left, or a folder is not ours to read."""
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
@@ -139,7 +139,7 @@ def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, said):
     argv = [python, "-I", "-S", "-c", WITHOUT, folder, missing]
     done = subprocess.run(argv, user=65534, group=65534, capture_output=True, text=True, check=False)
     shutil.rmtree(folder)
-    assert done.stdout.strip() == said, done.stderr
+    assert done.stdout.strip() == message, done.stderr
 
 
 def test_the_whole_disk_can_be_what_a_command_is_given():
@@ -167,7 +167,7 @@ def test_more_events_than_the_system_keeps_are_no_loss(tmp_path):
 
 
 def test_what_is_above_the_workspace_is_not_watched(tmp_path):
-    """The command is given the folder itself, whatever takes its name."""
+    """The command is given the folder itself, also if another takes its name."""
     root = tmp_path / "root"
     root.mkdir()
     covers = NameWatch([str(root)], [str(root)])
@@ -192,7 +192,7 @@ STEPS = st.sampled_from(["write", "anew", "away", "back", "other", "folder away"
 @settings(max_examples=limit_examples(60), deadline=None)
 @given(steps=st.lists(STEPS, max_size=8), way=st.sampled_from(list(WAYS.values())))
 def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory):
-    """Whatever else happens: if the name leads to another file in the end, that was noticed."""
+    """After any steps: if the name leads to another file in the end, that was noticed."""
     root = tmp_path_factory.mktemp("root")
     secret = root / "app" / ".env"
     secret.parent.mkdir()
@@ -209,14 +209,14 @@ def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory
         "folder away": lambda: os.rename(root / "app", root / "b"),
         "folder back": lambda: os.rename(root / "b", root / "app"),
     }
-    told = False
+    was_reported = False
     for step in steps:
         try:
             acts[step]()
         except OSError:
             continue
-        told = covers.find_replaced_path() is not None or told
+        was_reported = covers.find_replaced_path() is not None or was_reported
     is_other = secret.exists() and os.stat(secret).st_ino != before
-    assert told or not is_other
+    assert was_reported or not is_other
     covers.close()
     keeper.close()

@@ -50,7 +50,7 @@ def test_the_exit_code_is_a_shells(script, code):
 
 
 @pytest.mark.parametrize(
-    ("launch", "said"),
+    ("launch", "message"),
     [
         ({"argv": ["/nowhere"]}, "cannot run /nowhere"),
         ({"argv": ["/bin/true"], "cwd": "/nowhere"}, "cannot enter the folder for /bin/true"),
@@ -65,11 +65,11 @@ def test_the_exit_code_is_a_shells(script, code):
         ({"argv": ["/bin/true"], "limits": {"CPU": "many"}}, "cannot limit /bin/true"),
     ],
 )
-def test_what_cannot_be_set_up_does_not_run(launch, said):
+def test_what_cannot_be_set_up_does_not_run(launch, message):
     """It is reported, with the step that failed."""
     report, done = outcome(launch)
     assert report["exit_code"] == done.returncode == 125
-    assert report["failure"].startswith(said)
+    assert report["failure"].startswith(message)
 
 
 def test_without_a_pipe_the_failure_goes_to_standard_error():
@@ -155,7 +155,7 @@ def test_what_ignores_the_polite_signal_is_killed():
     assert running("73.51") == []
 
 
-def test_the_death_of_whoever_started_it_ends_everything():
+def test_the_death_of_the_starting_process_ends_everything():
     """A process that is killed takes its commands along."""
     argv = launcher_command(shell("echo ready; sleep 74.61"))
     code = f"import subprocess, sys; subprocess.Popen({argv!r}, start_new_session=True).wait()"
@@ -206,7 +206,7 @@ FORK_BOMB = "f() { f | f & }; f; wait; sleep 76.81"
 
 
 def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
-    """The system holds everybody but root to a number of processes; the bomb fizzles, and nothing is left."""
+    """The system limits the number of processes of every user but root; the bomb fizzles, and nothing is left."""
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")

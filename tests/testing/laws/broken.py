@@ -28,7 +28,7 @@ state: list[str] = []
 
 
 class _Sloppy:
-    """What is known of a tool, by somebody whose schema is none."""
+    """What is known of a tool whose author wrote a schema that is none."""
 
     def __init__(self, about: Any) -> None:
         self._about = about
@@ -80,7 +80,7 @@ def measure_twice(a: float) -> None:
 def grant_wish(
     wish: Annotated[int, Codec(schema={"type": "integer", "minimum": 2, "maximum": 1}, decode=int, encode=int)],
 ) -> None:
-    """Fulfil what somebody longs for.
+    """Fulfil what a person longs for.
 
     Args:
         wish: Which of the three.
@@ -219,7 +219,7 @@ def burn_papers(pile: str) -> None:
     Args:
         pile: Which heap.
     """
-    raise AssertionError("nobody may run this unasked")
+    raise AssertionError("this may not run unasked")
 
 
 @laws.tool(read_only=True, open_world=True)
@@ -229,7 +229,7 @@ def call_neighbour(number: str) -> None:
     Args:
         number: Their telephone.
     """
-    raise AssertionError("nobody may run this unasked")
+    raise AssertionError("this may not run unasked")
 
 
 @laws.tool(read_only=True)
@@ -342,7 +342,7 @@ def peek_inside(box: Annotated[str, "Which one."]) -> str:
 
 @lints.tool
 def clear_attic(path: Annotated[str, "Which corner."]) -> None:
-    """Throw away what nobody needs."""
+    """Throw away what is not needed."""
     os.remove(path)
 
 

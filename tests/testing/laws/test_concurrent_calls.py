@@ -93,7 +93,7 @@ def plant_sum():
 
 
 def plant_shared_request():
-    """The second call gets the answer of the request that is under way, whatever it asks for."""
+    """The second call gets the answer of the request that is under way, with any arguments."""
     under_way: list[asyncio.Future] = []
 
     async def look_up(user: User) -> str:

@@ -26,18 +26,18 @@ def findings():
     return lint(broken.lints)
 
 
-@pytest.mark.parametrize(("name", "rule"), broken.LINTS, ids=["-".join(each) for each in broken.LINTS])
+@pytest.mark.parametrize(("name", "rule"), broken.LINTS, ids=["-".join(names) for names in broken.LINTS])
 def test_a_fault_is_found_and_a_rewrite_suggested(findings, name, rule):
     """With the tool, the place, and what to write instead."""
-    (found,) = [each for each in findings if (each.tool, each.rule) == (name, rule)]
+    (finding,) = [candidate for candidate in findings if (candidate.tool, candidate.rule) == (name, rule)]
     place, rewrite = broken.LINTS[name, rule]
-    assert found.place.startswith(place)
-    assert rewrite in found.remedy
+    assert finding.place.startswith(place)
+    assert rewrite in finding.remedy
 
 
 def test_nothing_else_is_found(findings):
     """Every finding is one that was meant."""
-    assert [each for each in findings if (each.tool, each.rule) not in broken.LINTS] == []
+    assert [finding for finding in findings if (finding.tool, finding.rule) not in broken.LINTS] == []
 
 
 def test_a_good_tool_gets_no_advice():
@@ -66,9 +66,9 @@ def test_a_hint_is_a_few_words(hint, wrong):
     def forecast() -> None:
         """Tell how the weather will be tomorrow morning."""
 
-    (found,) = lint([Tool.described(forecast, search_hint=hint)])
-    assert wrong in found.message
-    suggested = found.remedy.removeprefix("search_hint=").strip("'")
+    (finding,) = lint([Tool.described(forecast, search_hint=hint)])
+    assert wrong in finding.message
+    suggested = finding.remedy.removeprefix("search_hint=").strip("'")
     assert lint([Tool.described(forecast, search_hint=suggested)]) == []
 
 
@@ -91,21 +91,21 @@ def test_a_tool_that_does_two_things_is_split(name, split):
     def both() -> None:
         """Do one thing, then another."""
 
-    (found,) = lint([Tool.described(both, name=name)])
-    assert split in found.remedy
+    (finding,) = lint([Tool.described(both, name=name)])
+    assert split in finding.remedy
 
 
 def test_look_alikes_are_found_among_aliases():
     """A model may call a tool by any of its names."""
 
-    def one() -> None:
+    def first() -> None:
         """Do one thing."""
 
     def two() -> None:
         """Do another thing."""
 
-    tools = [Tool.described(one, aliases=["modern"]), Tool.described(two, aliases=["modem"])]
-    assert [(each.tool, each.place) for each in lint(tools)] == [("two", "beside `modern`")]
+    tools = [Tool.described(first, aliases=["modern"]), Tool.described(two, aliases=["modem"])]
+    assert [(finding.tool, finding.place) for finding in lint(tools)] == [("two", "beside `modern`")]
 
 
 def move(path: str) -> None:
@@ -131,7 +131,7 @@ class Cleaner:
         path.unlink()
 
 
-def shadowed(remove: Annotated[str, "Not a function."]) -> str:
+def list_shadowed(remove: Annotated[str, "Not a function."]) -> str:
     """Use a name like one that does harm."""
     return remove.removesuffix("os.remove(x)")
 
@@ -154,7 +154,7 @@ def imports(path: Annotated[str, "Which."]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "effects"),
+    ("described", "effects"),
     [
         (Tool.described(move, read_only=True), ["`os.rename` writes to the disk"]),
         (Tool.described(move), []),
@@ -163,7 +163,7 @@ def imports(path: Annotated[str, "Which."]) -> None:
         (Tool.described(Cleaner().clean), ["`path.unlink` deletes"]),
         (Tool.described(Cleaner().clean, destructive=True), []),
         (Tool.described(functools.partial(runs, command="ls"), read_only=True), ["`subprocess.run` runs a command"]),
-        (Tool.described(shadowed, read_only=True), []),
+        (Tool.described(list_shadowed, read_only=True), []),
         (Tool.described(archives, read_only=True), []),
         (Tool.described(imports, read_only=True), ["`away` deletes", "`web.urlopen` reaches the network"]),
         (Tool.described(len, read_only=True, schema={"properties": {"obj": {"type": "string"}}}), []),
@@ -173,16 +173,18 @@ def imports(path: Annotated[str, "Which."]) -> None:
         "builtin",
     ],
 )  # fmt: skip
-def test_the_code_is_read_as_far_as_it_can_be_seen(made, effects):
-    """Calls by whatever name they were imported; what is not known is not accused."""
-    found = [each.message.partition(",")[0] for each in lint([made]) if each.rule == "facts-against-code"]
-    assert found == effects
+def test_the_code_is_read_as_far_as_it_can_be_seen(described, effects):
+    """Calls are recognised by any name they were imported under; an unknown call is not accused."""
+    reported = [
+        finding.message.partition(",")[0] for finding in lint([described]) if finding.rule == "facts-against-code"
+    ]
+    assert reported == effects
 
 
 def test_a_hint_that_is_long_enough_gets_no_more_words():
     """Only the full stop goes."""
-    (found,) = lint([Tool.described(Cleaner().clean, destructive=True, search_hint="throw files away.")])
-    assert found.remedy == "search_hint='throw files away'"
+    (finding,) = lint([Tool.described(Cleaner().clean, destructive=True, search_hint="throw files away.")])
+    assert finding.remedy == "search_hint='throw files away'"
 
 
 def test_lists_in_lists_are_made_flat():
@@ -192,14 +194,14 @@ def test_lists_in_lists_are_made_flat():
     def add(cube: Annotated[list[list[list[int]]], "Numbers."]) -> None:
         """Add up numbers."""
 
-    (found,) = lint([Tool.of(add)])
-    assert found.remedy.startswith("take `cube` as a flat list")
+    (finding,) = lint([Tool.of(add)])
+    assert finding.remedy.startswith("take `cube` as a flat list")
 
 
 def test_what_waits_for_a_name_is_left_to_the_laws():
     """Nothing can be read from it yet."""
 
-    def later(thing: Nowhere) -> None:  # noqa: F821 -- that is the fault
+    def later(place: Nowhere) -> None:  # noqa: F821 -- that is the fault
         """Take what is not there."""
 
     assert lint(Catalog(later)) == []
@@ -212,9 +214,9 @@ def test_a_large_schema_without_choices_is_shortened():
     def talk(words: Annotated[str, "Say something. " * 200]) -> None:
         """Talk about something."""
 
-    (found,) = lint([Tool.of(talk)])
-    assert found.rule == "large-schema"
-    assert "shorten what is said of `words`" in found.remedy
+    (finding,) = lint([Tool.of(talk)])
+    assert finding.rule == "large-schema"
+    assert "shorten what is said of `words`" in finding.remedy
 
 
 def test_a_circle_is_not_deep():
@@ -225,8 +227,8 @@ def test_a_circle_is_not_deep():
         "properties": {"tree": {"$ref": "#/$defs/N", "description": "A tree."}},
         "$defs": {"N": {"type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#/$defs/N"}}}}},
     }
-    made = Tool.from_schema("grow", "Grow a tree.", schema, lambda given: None)
-    assert lint([made]) == []
+    tree = Tool.from_schema("grow", "Grow a tree.", schema, lambda arguments: None)
+    assert lint([tree]) == []
 
 
 def test_a_parameter_without_a_type_is_named_with_both_remedies():
@@ -235,7 +237,7 @@ def test_a_parameter_without_a_type_is_named_with_both_remedies():
         return page
 
     unsent = "if a model should not send it, `@tool(hidden="
-    untyped = {each.place: each.remedy for each in lint([Tool.described(fetch)]) if each.rule == "untyped"}
+    untyped = {finding.place: finding.remedy for finding in lint([Tool.described(fetch)]) if finding.rule == "untyped"}
     assert untyped == {
         "parameter `mode`": "annotate it, as in `mode: str`",
         "parameter `callback`": f'annotate it, as in `callback: str`; {unsent}["callback"])`',
@@ -256,7 +258,7 @@ def test_a_parameter_that_needs_no_type_is_not_named(options):
         """Fetch a page."""
         return page
 
-    assert [each for each in lint([Tool.described(fetch, **options)]) if each.rule == "untyped"] == []
+    assert [finding for finding in lint([Tool.described(fetch, **options)]) if finding.rule == "untyped"] == []
 
 
 def test_a_missing_description_names_the_way_for_functions_that_cannot_be_edited():
@@ -264,5 +266,5 @@ def test_a_missing_description_names_the_way_for_functions_that_cannot_be_edited
         """Put a prefix before a line."""
         return prefix
 
-    (violation,) = [each for each in lint([Tool.described(indent)]) if each.rule == "described"]
+    (violation,) = [finding for finding in lint([Tool.described(indent)]) if finding.rule == "described"]
     assert violation.remedy.endswith('if you cannot edit the function, `@tool(parameters={"prefix": "..."})`')

@@ -48,20 +48,20 @@ def count():
 )
 def test_a_call_that_begins_late_is_made_again(count, late, calls, is_overdue):
     """The tool is not blamed for it, unless no call begins; and a call that is over does not begin at all."""
-    function, made = count
+    function, numbers = count
     watch, conditions = _FunctionWatch(), RunConditions(timeout_seconds=30)
     runner = ToolRunner(BusyMachine(watch, function, late=late), Catalog(function).get("count"), watch, conditions)
     ran = runner.run({"step": 1})
-    assert (made, ran.is_overdue, runner.stuck_arguments) == (calls, is_overdue, {"step": 1} if is_overdue else None)
+    assert (numbers, ran.is_overdue, runner.stuck_arguments) == (calls, is_overdue, {"step": 1} if is_overdue else None)
 
 
 def test_a_function_does_not_begin_when_its_time_is_over(count):
     """Otherwise it would go on in the background, where nothing ends it."""
-    function, made = count
+    function, numbers = count
     watch = _FunctionWatch()
     with pytest.raises(_Overdue):
         watch.wrap(function)(step=1)
-    assert made == []
+    assert numbers == []
 
 
 def test_a_tool_for_the_background_is_tried_in_the_foreground():

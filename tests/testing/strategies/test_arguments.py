@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types as at
 import pytest
-from hypothesis import Phase, find, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -132,7 +132,7 @@ SMALLEST = {
         {"type": "object", "allOf": [{"properties": {"a": {"type": "null"}}, "required": ["a"]}], "unevaluatedProperties": False},
         {"a": None},
     ),
-    "items that nobody evaluated": (
+    "items that are not evaluated": (
         of({"type": "array", "prefixItems": [{"type": "null"}], "unevaluatedItems": {"const": 7}, "minItems": 2}),
         {"x": [None, 7]},
     ),
@@ -143,7 +143,7 @@ SMALLEST = {
     "no key at all": (of({"type": "object", "propertyNames": False}), {"x": {}}),
     "data that looks like a reference": (of({"enum": [{"$ref": "#/nowhere"}]}), {"x": {"$ref": "#/nowhere"}}),
     "a date": (of({"type": "string", "format": "date"}), {"x": "2000-01-01"}),
-    "a form nobody knows": (of({"type": "string", "format": "postcode"}), {"x": ""}),
+    "an unknown format": (of({"type": "string", "format": "postcode"}), {"x": ""}),
 }  # fmt: skip
 
 
@@ -230,15 +230,15 @@ def test_a_schema_that_refuses_what_is_drawn_is_named_while_drawing(schema, keyw
 def test_items_differ_as_json_does():
     """1 and 1.0 are one value, true is another."""
     schema = of({"type": "array", "items": {"enum": [1, 1.0, True]}, "uniqueItems": True, "minItems": 2})
-    found = least(arguments(schema))
-    assert found == {"x": [1, True]}
-    assert [type(each) for each in found["x"]] == [int, bool]
+    smallest = least(arguments(schema))
+    assert smallest == {"x": [1, True]}
+    assert [type(item) for item in smallest["x"]] == [int, bool]
     with pytest.raises(Unsupported, match="uniqueItems"):
         arguments(of({"type": "array", "items": {"enum": [1, 1.0, True]}, "uniqueItems": True, "minItems": 3}))
 
 
 @pytest.mark.long
-def test_items_differ_where_nobody_knows_how_many_there_are():
+def test_items_differ_without_a_known_number():
     """As many as have to are found, and the smallest."""
     strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))
     assert {"".join(sorted(value["x"])) for value in draw_values(strategy, Effort(examples=30, seed=1))} == {"ab"}
@@ -272,10 +272,10 @@ def test_a_long_way_to_the_first_leaf_is_gone():
         for name, after in zip(names, names[1:], strict=False)
     }
     links["N11"] = {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/N0"}]}
-    found = least(arguments(of({"$ref": "#/$defs/N0"}, **{"$defs": links})))
+    value = least(arguments(of({"$ref": "#/$defs/N0"}, **{"$defs": links})))
     for _ in range(11):
-        found = found.get("x", found).get("next") if "x" in found else found["next"]
-    assert found is None
+        value = value.get("x", value).get("next") if "x" in value else value["next"]
+    assert value is None
 
 
 def test_references_are_read_where_they_stand():
@@ -306,9 +306,9 @@ def test_long_texts_and_arrays_are_drawn():
         },
         "required": ["text", "word", "items"],
     }
-    for found in draw_values(arguments(schema), Effort(examples=3, seed=1)):
-        assert (len(found["text"]), len(found["word"]), len(found["items"])) == (5000, 2000, 500)
-        assert 7 in found["items"]
+    for value in draw_values(arguments(schema), Effort(examples=3, seed=1)):
+        assert (len(value["text"]), len(value["word"]), len(value["items"])) == (5000, 2000, 500)
+        assert 7 in value["items"]
 
 
 LONG = {
@@ -410,7 +410,7 @@ def shop(order: Order, when: dt.date, kind: Literal["new", "used"], *, notes: di
 
 
 def test_a_function_is_drawn_for_as_its_tool_is():
-    """A function that nobody decorated, decorated or not, gets the same arguments."""
+    """A function gets the same arguments with and without the decorator."""
     smallest = {"order": {"sku": "0"}, "when": "2000-01-01", "kind": "new"}
     assert least(arguments(shop)) == smallest
     assert least(arguments(Tool.of(shop))) == smallest
@@ -442,13 +442,13 @@ def test_limits_that_no_schema_can_say_are_kept():
 def test_the_author_has_the_last_word():
     """What `validate` refuses is not drawn; if that is everything, it is named."""
 
-    @tool(catalog=None, validate=lambda given: "odd" if given["n"] % 2 else None)
+    @tool(catalog=None, validate=lambda call_arguments: "odd" if call_arguments["n"] % 2 else None)
     def even(n: int) -> None:
         """Take an even number."""
 
     assert least(arguments(even), lambda value: value["n"] > 6) == {"n": 8}
 
-    @tool(catalog=None, validate=lambda given: "never")
+    @tool(catalog=None, validate=lambda call_arguments: "never")
     def never(n: int) -> None:
         """Take nothing."""
 
@@ -460,7 +460,7 @@ def test_the_author_has_the_last_word():
 def test_a_validate_that_has_to_wait_is_not_asked():
     """Drawing is not async; what can be asked without waiting is."""
 
-    async def agree(given: Any) -> None: ...
+    async def agree(call_arguments: Any) -> None: ...
 
     @tool(catalog=None, validate=agree)
     def ask(n: int) -> None:
@@ -497,84 +497,3 @@ def test_a_schema_that_is_too_deep_is_refused():
         schema = {"type": "array", "items": schema, "minItems": 1}
     with pytest.raises((Unsupported, DefinitionError), match="nested too deeply"):
         arguments(of(schema))
-
-
-EDGES: dict[str, tuple[Any, list[str]]] = {
-    "date": (dt.date, ["9999-12-3", "0001-01-0"]),
-    "date and time": (dt.datetime, ["9999-12-31T23:59:59.99999", "0001-01-01T00:00:00"]),
-    "time": (dt.time, ["23:59:59.99999"]),
-    "decimal": (decimal.Decimal, ["9" * 29]),
-    "address": (ipaddress.IPv4Address, ["255.255.255.255"]),
-    "path": (pathlib.Path, [".."]),
-    "float": (float, ["1.7976931348623157e+308", "5e-324"]),
-    "integer": (int, ["922337203685477580", "-922337203685477580"]),
-    "bounded integer": (Annotated[int, at.Interval(ge=-5, le=70_000)], ["-5", "70000"]),
-    "bounded text": (Annotated[str, at.MaxLen(100)], ["a" * 100, "\U0001f600" * 100]),
-}
-"""A type, and how the edges that are drawn of it begin."""
-
-
-@pytest.mark.one_case_in(3)
-@pytest.mark.unmeasured
-@pytest.mark.parametrize(("hint", "edges"), EDGES.values(), ids=EDGES)
-def test_edges_are_drawn(hint, edges):
-    """`date.max`-like edges are drawn, within twice the 60 calls that a law tries."""
-
-    def take(x):
-        """Take it."""
-
-    take.__annotations__["x"] = hint
-    missing = set(edges)
-    # Which values a seed means depends on what is imported, so one seed alone would decide by chance.
-    for seed in range(3):
-        drawn = (
-            [str(value["x"]) for value in draw_values(arguments(take), Effort(examples=120, seed=seed))]
-            if missing
-            else []
-        )
-        missing -= {edge for edge in missing if any(value.startswith(edge) for value in drawn)}
-    assert missing == set()
-
-
-@pytest.mark.unmeasured
-def test_the_longest_duration_is_drawn():
-    """`date.max`-like edges are drawn: a duration of as many days as Python has, in both directions."""
-
-    def take(x: dt.timedelta):
-        """Take it."""
-
-    drawn = [value["x"].days for value in draw_values(values(take), Effort(examples=200, seed=1))]
-    assert {dt.timedelta.max.days, dt.timedelta.min.days} <= set(drawn)
-
-
-@pytest.mark.parametrize(
-    ("hint", "condition", "smallest"),
-    [
-        (dt.date, lambda day: day > "2100", "2100-01-01"),
-        (int, lambda number: number > 1000, 1001),
-        (int, lambda number: number < -3, -4),
-        (decimal.Decimal, lambda text: isinstance(text, str) and float(text) >= 10, "10"),
-    ],
-    ids=["date", "large", "negative", "decimal"],
-)
-def test_an_edge_shrinks_to_the_smallest_value(hint, condition, smallest):
-    """`date.max`-like edges are drawn, and the smallest example is the smallest call all the same."""
-
-    def take(x):
-        """Take it."""
-
-    take.__annotations__["x"] = hint
-    assert least(arguments(take), lambda drawn: condition(drawn["x"])) == {"x": smallest}
-
-
-def test_datetimes_are_drawn_with_and_without_a_time_zone():
-    """A schema accepts both, and a comparison of the two is a common mistake."""
-
-    @tool(catalog=None)
-    def note(at: dt.datetime) -> str:
-        """Note it."""
-        return ""
-
-    texts = arguments(note).map(lambda drawn: drawn["at"])
-    find(texts, lambda text: dt.datetime.fromisoformat(text).tzinfo is None)
-    find(texts, lambda text: dt.datetime.fromisoformat(text).tzinfo is not None)

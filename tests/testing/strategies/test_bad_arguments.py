@@ -45,7 +45,7 @@ def everything(**anything: Any) -> None:
 @pytest.mark.long
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
-    ("what", "path", "here"),
+    ("description", "path", "here"),
     [
         ("left out", ("seats",), None),
         ("an unknown key", ("unexpected",), 1),
@@ -59,20 +59,24 @@ def everything(**anything: Any) -> None:
         ("in other letters", ("kind",), "FRONT"),
     ],
 )
-def test_every_kind_of_mistake_is_made(what, path, here):
+def test_every_kind_of_mistake_is_made(description, path, here):
     """Each is one change to good arguments, with its place."""
-    found = least(mistaken_arguments(book), lambda mistake: mistake.description == what and mistake.path == path)
-    assert found.arguments.get(path[0]) == here
+    smallest = least(
+        mistaken_arguments(book), lambda mistake: mistake.description == description and mistake.path == path
+    )
+    assert smallest.arguments.get(path[0]) == here
 
 
 @pytest.mark.unmeasured
-@pytest.mark.parametrize("what", ["very deep arrays", "a number without end", "half of a character", "many keys"])
+@pytest.mark.parametrize(
+    "description", ["very deep arrays", "a number without end", "half of a character", "many keys"]
+)
 @pytest.mark.long
-def test_hostile_arguments_are_drawn(what):
+def test_hostile_arguments_are_drawn(description):
     """Where a schema refuses them, they stand."""
-    found = least(mistaken_arguments(book), lambda mistake: mistake.description == what)
+    smallest = least(mistaken_arguments(book), lambda mistake: mistake.description == description)
     with pytest.raises(BadArgs):
-        Tool.of(book).check(found.arguments)
+        Tool.of(book).check(smallest.arguments)
 
 
 def test_the_smallest_bad_call_is_a_near_miss():
@@ -119,40 +123,40 @@ def test_what_can_hardly_be_drawn_from_is_drawn_against(schema):
 
     @settings(max_examples=60, database=None, deadline=None)
     @given(bad_arguments(schema))
-    def refused(made):
-        assert not Draft202012Validator(schema).is_valid(made)
+    def check_refusal(bad):
+        assert not Draft202012Validator(schema).is_valid(bad)
 
-    refused()
+    check_refusal()
 
 
 def test_no_change_touches_what_it_was_made_from():
-    """Good arguments stay good, whatever is made of them."""
+    """Good arguments stay good after every change of a copy."""
     value = {"a": [1, {"b": "x"}], "c": {"d": None, "e": True}}
     before = repr(value)
     limits = BoundaryValues.of({"minimum": 3, "items": {"maxLength": 2, "minItems": True, "maximum": "no"}})
     assert limits == BoundaryValues((2, 3, 4), (1, 3))
-    for what, _, make in [*possible_mistakes(value, limits), *hostile_changes(value), *non_object_changes()]:
-        assert what in MISTAKE_KINDS
-        made = make()
-        if isinstance(made, dict):
-            made.clear()
+    for kind, _, make in [*possible_mistakes(value, limits), *hostile_changes(value), *non_object_changes()]:
+        assert kind in MISTAKE_KINDS
+        changed = make()
+        if isinstance(changed, dict):
+            changed.clear()
     assert repr(value) == before
 
 
 def test_calls_are_of_the_tools_of_a_catalog():
     """Each with arguments that fit its tool."""
     catalog = Catalog(book, everything)
-    seen = set()
+    names = set()
 
     @settings(max_examples=limit_examples(40))
     @given(calls(catalog))
     def draw(call):
         assert isinstance(call, ToolCall)
         catalog[call.name].check(call.arguments)
-        seen.add(call.name)
+        names.add(call.name)
 
     draw()
-    assert seen == {"book", "everything"}
+    assert names == {"book", "everything"}
 
 
 @pytest.mark.unmeasured
@@ -188,7 +192,7 @@ def test_a_mistake_of_a_nested_value_is_told_by_its_path(data):
 
 @pytest.mark.long
 def test_what_jsonschema_cannot_judge_is_bad():
-    """A number beyond every float, divided by one; nobody accepts it."""
+    """A number beyond every float, divided by one, is never accepted."""
     schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.1}}, "required": ["x"]}
-    found = least(mistaken_arguments(schema), lambda mistake: mistake.description == "very large")
-    assert found.arguments == {"x": 10**400}
+    smallest = least(mistaken_arguments(schema), lambda mistake: mistake.description == "very large")
+    assert smallest.arguments == {"x": 10**400}

@@ -1,0 +1,106 @@
+"""`grep` ends in time, also with files that go away."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import pytest
+
+from tests.builtin.trees import plant, run_by_hand
+from toolkit.builtin.search.grep_tool import grep_for
+from toolkit.builtin.time_limit import TimeLimit, TimeUp
+from toolkit.context import Context
+from toolkit.errors import ToolError
+
+
+def test_no_pattern_stalls_it(tmp_path, grep):
+    """What would keep `re` busy for years is answered at once, in a line as long as a file."""
+    workspace = plant(tmp_path, {"a": "a" * 50_000 + "!\n" + "a" * 30 + "!\n", "b": "aab\n"})
+    started = time.process_time()
+    assert grep(workspace, "^(a|a)*b$") == "b:1: aab"
+    assert grep(workspace, "(a*)*b$") == "b:1: aab"
+    assert time.process_time() - started < 30
+
+
+@pytest.mark.long
+@pytest.mark.unmeasured
+def test_a_line_that_cannot_be_decided_is_told(tmp_path):
+    """The pattern has too many possibilities to follow on this line; the other lines count."""
+    noise = "".join(random.Random(7).choices("ab", k=60_000))
+    workspace = plant(tmp_path, {"a": f"{noise}\nd\n"})
+    rows = run_by_hand(grep_for(workspace, ripgrep=False), "(?:a|b)*a(?:a|b){900}c|d").split("\n")
+    assert rows[0] == "a:2: d"
+    assert rows[1].startswith("(1 file has a line too long for this pattern")
+    assert rows[1].endswith(": a:1)")
+
+
+def test_it_stops_when_the_caller_is_gone(tmp_path, grep):
+    """A cancelled call looks no further."""
+    workspace = plant(tmp_path, {"x": ""})
+    context = Context(facts=grep_for(workspace, ripgrep=False).facts)
+    context.stop.set()
+    with pytest.raises(ToolError, match="cancelled"):
+        grep(workspace, "x", context=context)
+
+
+def test_when_the_time_is_up_it_says_so(tmp_path):
+    """Before the first file."""
+    tool = grep_for(plant(tmp_path, {"x": ""}), ripgrep=False)
+    context = Context(facts=tool.facts, deadline=time.monotonic() - 1)
+    assert "the time was up before all files were listed" in run_by_hand(tool, "x", context=context)
+
+
+def test_a_watch_looks_at_its_own_clock():
+    """Up to the end nothing happens."""
+    clock = iter([0.0, 5.0, 11.0])
+    watch = TimeLimit(10, lambda: False, now=lambda: next(clock))
+    watch.check()
+    with pytest.raises(TimeUp):
+        watch.check()
+
+
+def test_when_the_time_is_up_midway_it_shows_what_it_has(tmp_path):
+    """And how far it came."""
+    workspace = plant(tmp_path, {"b": "x\n", "a": "x\n"})
+    tool = grep_for(workspace, ripgrep=False)
+    context = Context(facts=tool.facts)
+    original = workspace.read
+
+    def slow(path, **options):
+        if path.endswith("/b"):
+            raise TimeUp
+        return original(path, **options)
+
+    workspace.read = slow
+    assert run_by_hand(tool, "x", context=context).split("\n") == [
+        "a:1: x",
+        "(the time was up after 1 of 2 files; narrow the path or the files)",
+    ]
+
+
+# Files that go away, or cannot be read.
+
+
+def test_a_file_that_vanishes_is_told(tmp_path):
+    """Between listing and reading."""
+    workspace = plant(tmp_path, {"a": "x\n", "b": "x\n"})
+    original = workspace.read
+
+    def vanishing(path, **options):
+        if path.endswith("/b"):
+            os.remove(path)
+        return original(path, **options)
+
+    workspace.read = vanishing
+    assert run_by_hand(grep_for(workspace, ripgrep=False), "x").split("\n") == [
+        "a:1: x",
+        "(1 file may not or cannot be read: b)",
+    ]
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path, grep):
+    """Not an empty answer."""
+    with pytest.raises(ToolError, match="does not exist"):
+        grep(plant(tmp_path, {}), "x", path="nowhere")

@@ -1,0 +1,180 @@
+"""An agent in a real terminal: approvals, plans, and Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.cli.kit import CANCEL, DONE, LOOK, model, words
+from tests.providers.protocols import Turn
+from tests.providers.stub import Silent
+from toolkit.approvals import SQLiteApprovals
+from toolkit.results import ToolCall
+
+from .agent_runs import again, read_saved_run, resume_run, watch_run
+
+pytestmark = pytest.mark.usefixtures("key")
+
+
+@pytest.mark.long
+def test_in_a_terminal_the_user_is_asked_and_sees_the_call(shop):
+    """The request has the terminal for itself; afterwards only lines are left."""
+    with model(LOOK, CANCEL, DONE) as stub, watch_run(stub) as terminal:
+        terminal.until("[y]es")
+        assert [line for line in terminal.lines() if "asks for permission" in line] == ["`cancel` asks for permission"]
+        terminal.type("y\n")
+        assert terminal.read_to_end() == 0
+    lines = terminal.lines()
+    ours = [line.split("  ")[0] for line in lines if line[:1] in "✓✗•"]
+    assert [line for line in ours if line] == ["✓ free_days", "✓ cancel"]
+    assert "    01 May is a working day" in lines
+    assert "  It is done." in lines
+    assert "\x1b[?25h" in terminal.written  # the cursor is back
+    assert "thinking" not in "\n".join(lines)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("answer", "is_done"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_a_plan_is_carried_out_if_the_user_agrees(shop, answer, is_done):
+    """Nothing but a clear yes counts."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub, watch_run(stub, "--mode", "plan") as terminal:
+        terminal.until("Carry out this plan? [y]es, [n]o: ")
+        terminal.type(answer)
+        assert terminal.read_to_end() == 0
+    assert ("  It is done." in terminal.lines()) is is_done
+    assert len(stub.heard) == (3 if is_done else 1)
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
+    """The cursor is back, and the exit code says who did it."""
+    with model(Silent()) as stub, watch_run(stub) as terminal:
+        terminal.until("thinking")
+        terminal.type("\x03")
+        assert terminal.read_to_end() == 130
+    assert terminal.lines()[-1] == "error: interrupted"
+    assert terminal.written.count("\x1b[?25l") == terminal.written.count("\x1b[?25h")
+
+
+@pytest.mark.long
+def test_ctrl_c_is_no_answer_to_a_plan(shop):
+    """It ends the command, and nothing is carried out; nor does what was typed before the question."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub, watch_run(stub, "--mode", "plan") as terminal:
+        terminal.type("y\ny\n")
+        terminal.until("Carry out this plan? [y]es, [n]o: ")
+        terminal.type("\x03")
+        assert terminal.read_to_end() == 130
+    assert len(stub.heard) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("answer", "ending"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
+def test_a_resumed_run_asks_what_it_waits_for(shop, answer, ending):
+    """And it goes on with the answer, to its end."""
+    with model(CANCEL, DONE) as stub:
+        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
+        with resume_run(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type(answer)
+            assert terminal.read_to_end() == 0
+    assert ending in terminal.written
+    assert (read_saved_run().status, read_saved_run().text) == ("done", "It is done.")
+
+
+@pytest.mark.long
+def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
+    """The user has to agree; a copy of the file is no second plan."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub:
+        shop.run(*words(stub, "--mode", "plan", "--no-ask", "--save", "run.json"))
+        planned = (shop.folder / "run.json").read_text()
+        with resume_run(stub) as terminal:
+            terminal.until("Carry out this plan? [y]es, [n]o: ")
+            terminal.type("y\n")
+            assert terminal.read_to_end() == 0
+        assert "  1. Look it up." in terminal.lines()
+        assert read_saved_run().text == "It is done."
+        (shop.folder / "run.json").write_text(planned)
+        with resume_run(stub) as terminal:
+            terminal.until("Carry out this plan? [y]es, [n]o: ")
+            terminal.type("y\n")
+            assert terminal.read_to_end() == 2
+    assert "was carried out already" in terminal.written
+    assert len(stub.heard) == 3
+
+
+@pytest.mark.long
+def test_what_ctrl_c_breaks_off_is_kept(shop):
+    """With everything that was said and done before; it goes on where it was."""
+    rest = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
+    with model(rest, DONE) as stub:
+        with watch_run(stub, "--save", "run.json") as terminal:
+            terminal.until("sleep")  # it has begun
+            terminal.type("\x03")
+            assert terminal.read_to_end() == 130
+        assert [type(message).__name__ for message in read_saved_run().messages][-2:] == [
+            "AssistantMessage",
+            "ToolMessage",
+        ]
+        assert shop.run(*again(stub)).code == 0
+    assert read_saved_run().text == "It is done."
+
+
+# Ctrl-C at an approval prompt.
+
+
+def pending(shop):
+    return [request.tool for request in SQLiteApprovals(shop.folder / "run.json.approvals.sqlite").pending()]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_typed", [True, False])
+def test_ctrl_c_at_an_approval_prompt_leaves_the_request_open_and_resume_asks_again(shop, is_typed):
+    """
+    Ctrl-C at an approval prompt leaves the request open and says that the call did not run, and `--resume` asks again.
+    """
+    with model(CANCEL, DONE) as stub:
+        with watch_run(stub, "--save", "run.json") as terminal:
+            terminal.until("[y]es")
+            if is_typed:
+                terminal.type("\x03")
+            else:
+                terminal.signal(signal.SIGINT)
+            assert terminal.read_to_end() == 130
+        message = "interrupted; `cancel` did not run; the request is open, and --resume run.json asks again"
+        assert terminal.lines()[-1] == f"error: {message}"
+        assert "working day" not in terminal.written
+        assert (read_saved_run().status, [request.tool for request in read_saved_run().requests]) == (
+            "waiting",
+            ["cancel"],
+        )
+        assert pending(shop) == ["cancel"]
+        with resume_run(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("y\n")
+            assert terminal.read_to_end() == 0
+    assert "01 May is a working day" in terminal.written
+    assert (read_saved_run().text, pending(shop)) == ("It is done.", [])
+
+
+@pytest.mark.long
+def test_ctrl_c_while_resume_asks_leaves_the_run_as_it_was(shop):
+    """Ctrl-C at an approval prompt leaves the request open, also where `--resume` asks."""
+    with model(CANCEL, DONE) as stub:
+        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
+        before = (shop.folder / "run.json").read_text()
+        with resume_run(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("\x03")
+            assert terminal.read_to_end() == 130
+        assert "`cancel` did not run" in terminal.lines()[-1]
+        assert (shop.folder / "run.json").read_text() == before
+        assert pending(shop) == ["cancel"]
+        with resume_run(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("y\n")
+            assert terminal.read_to_end() == 0
+    assert read_saved_run().text == "It is done."
