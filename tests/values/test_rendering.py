@@ -1,4 +1,4 @@
-"""Whatever a tool returns becomes strict JSON, or words."""
+"""Any value that a tool returns becomes strict JSON or text."""
 
 import array
 import collections
@@ -177,10 +177,10 @@ def converted(value):
 )
 def test_everything_has_a_json_form(value, form):
     """As near to what was meant as can be had."""
-    found = converted(value)
+    rendered = converted(value)
     if isinstance(value, dt.datetime):
-        found = found.replace("+00:00", "Z")
-    assert found == form
+        rendered = rendered.replace("+00:00", "Z")
+    assert rendered == form
 
 
 @pytest.mark.parametrize(

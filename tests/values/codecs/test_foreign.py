@@ -1,4 +1,4 @@
-"""pydantic models, msgspec structs, and types a user registers: schemas that somebody else wrote."""
+"""pydantic models, msgspec structs, and types that a user registers: schemas that other libraries wrote."""
 
 import importlib.util
 import subprocess
@@ -194,7 +194,7 @@ def test_pydantic_is_not_the_judge_of_shape(hint, form, words, validation):
 def test_a_whole_number_may_be_written_as_a_float(hint, form, validation):
     """`3.0` is an integer in JSON, for a strict model too."""
     received = read(hint, form, validation)
-    assert [each for each in vars(received).values() if type(each) is int] == [3]
+    assert [value for value in vars(received).values() if type(value) is int] == [3]
 
 
 def test_pydantic_schemas_are_kept_short():
@@ -507,13 +507,13 @@ def test_a_registered_type_is_told_apart_in_unions(validation):
 @dataclass
 class Price:
     money: Money
-    shown: bool = True
+    visible: bool = True
 
 
 @pytest.mark.usefixtures("money")
 def test_a_registered_type_may_stand_in_records(validation):
     """Wherever a type may stand, a registered one may."""
-    there_and_back(Price, Price(Money("1", "EUR")), {"money": "1 EUR", "shown": True}, validation)
+    there_and_back(Price, Price(Money("1", "EUR")), {"money": "1 EUR", "visible": True}, validation)
 
 
 class Tag:

@@ -342,7 +342,7 @@ def test_a_validator_that_returns_a_coroutine_checks_nothing_and_is_a_refusal(va
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (ValueError("too blue"), "value.x[0]: too blue"),
         (AssertionError("too red"), "value.x[0]: too red"),
@@ -352,37 +352,37 @@ def test_a_validator_that_returns_a_coroutine_checks_nothing_and_is_a_refusal(va
         (PydanticCustomError("dark", "too dark for {who}", {"who": "us"}), "value.x[0]: too dark for us"),
     ],
 )
-def test_what_a_validator_raises_is_told_with_its_place(error, told, validation):
+def test_what_a_validator_raises_is_told_with_its_place(error, message, validation):
     """The message is the author's own, after the path, as with every other check."""
 
     def check(text):
         raise error
 
     record = make_dataclass("Record", [("x", list[Annotated[str, AfterValidator(check)]])])
-    assert problem(record, {"x": ["a"]}, validation) == told
+    assert problem(record, {"x": ["a"]}, validation) == message
 
 
 def test_a_wrong_type_is_told_before_a_validator_runs(validation):
     """A validator sees only what the schema accepts."""
-    seen = []
-    hint = Annotated[int, BeforeValidator(lambda value: seen.append(value) or value)]
+    values = []
+    hint = Annotated[int, BeforeValidator(lambda value: values.append(value) or value)]
     assert problem(hint, "1", validation) == 'value: expected an integer, got "1"'
-    assert seen == []
+    assert values == []
     assert read(hint, 1, validation) == 1
 
 
 def test_validators_run_in_the_order_in_which_they_are_written(validation):
     """Before-validators run from the right, the others from the left, as in pydantic."""
-    seen = []
+    names = []
 
     def note(name):
-        return lambda value: seen.append(name) or value
+        return lambda value: names.append(name) or value
 
     hint = Annotated[
         str, AfterValidator(note("after 1")), BeforeValidator(note("before 1")), AfterValidator(note("after 2"))
     ]
     read(hint, "a", validation)
-    assert seen[-3:] == ["before 1", "after 1", "after 2"]
+    assert names[-3:] == ["before 1", "after 1", "after 2"]
 
 
 def test_a_validator_may_change_the_value(validation):
@@ -529,16 +529,16 @@ class PostInit:
 
 
 @pytest.mark.parametrize(
-    ("hint", "form", "told"),
+    ("hint", "form", "message"),
     [
         (Checked, {"x": 0}, "must be > 0"),
         (Checked, {"x": 1, "y": "A"}, "must match regex"),
         (PostInit, {"x": -1}, "negative"),
     ],
 )
-def test_checks_of_a_class_run(hint, form, told, validation):
+def test_checks_of_a_class_run(hint, form, message, validation):
     """attrs validators, attrs converters and `__post_init__` run when a call is checked."""
-    assert told in problem(list[hint], [form], validation)
+    assert message in problem(list[hint], [form], validation)
     assert read(Checked, {"x": -3}, validation) == Checked(3)
 
 

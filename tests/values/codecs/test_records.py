@@ -54,7 +54,7 @@ class Both:
 @dataclass
 class Limited:
     constant: ClassVar[int] = 3
-    made: int = field(init=False, default=5)
+    computed: int = field(init=False, default=5)
     fixed: Final[int] = 4
     size: Annotated[int, at.Gt(0)] = 1
 
@@ -131,8 +131,8 @@ class Attrs:
 @attrs.frozen(kw_only=True)
 class Private:
     _secret: str
-    made: int = attrs.field(init=False, default=0)
-    public: int = attrs.field(default=1, alias="shown")
+    computed: int = attrs.field(init=False, default=0)
+    public: int = attrs.field(default=1, alias="open")
 
 
 @attrs.define
@@ -223,9 +223,9 @@ class AttrsHeir(Attrs):
         (Attrs, Attrs(1, [DAY]), {"x": 1, "items": ["2024-05-01"]}, None),
         (
             Private,
-            Private(secret="s", shown=2),
-            {"secret": "s", "shown": 2},
-            record({"secret": TEXT, "shown": INTEGER | {"default": 1}}, "secret"),
+            Private(secret="s", open=2),
+            {"secret": "s", "open": 2},
+            record({"secret": TEXT, "open": INTEGER | {"default": 1}}, "secret"),
         ),
         (AttrsBox[date], AttrsBox(DAY), {"item": "2024-05-01"}, record({"item": DATE}, "item")),
         (AttrsHeir, AttrsHeir(1, [DAY]), {"x": 1, "items": ["2024-05-01"]}, None),
@@ -273,7 +273,7 @@ def test_a_factory_is_asked_each_time(hint, validation):
         (Point, {"y": 1}, "value.x: required, but missing"),
         (Point, {"x": "1"}, "value.x: expected an integer"),
         (Point, {"x": 1, "z": 1}, "value.z: unknown key"),
-        (Limited, {"made": 1}, "value.made: unknown key"),
+        (Limited, {"computed": 1}, "value.computed: unknown key"),
         (Limited, {"constant": 1}, "value.constant: unknown key"),
         (Deep, {"point": {"x": 1}, "points": [{"x": 1}, {"x": None}]}, "value.points[1].x: expected an integer"),
         (Deep, {"point": {"x": 1}, "day": "today"}, "value.day: expected date"),
@@ -288,18 +288,18 @@ def test_wrong_objects_are_refused_where_they_are(hint, form, words, validation)
 
 def test_every_problem_is_told(validation):
     """A model corrects a call once, not field by field."""
-    told = problem(list[Deep], [{"point": {"x": "1"}, "day": 3, "more": 1}, {}], validation)
-    assert "value[0].point.x: expected an integer" in told
-    assert 'value[0].day: expected date such as "2024-05-01", got 3' in told
-    assert "value[0].more: unknown key" in told
-    assert "value[1].point: required, but missing" in told
+    message = problem(list[Deep], [{"point": {"x": "1"}, "day": 3, "more": 1}, {}], validation)
+    assert "value[0].point.x: expected an integer" in message
+    assert 'value[0].day: expected date such as "2024-05-01", got 3' in message
+    assert "value[0].more: unknown key" in message
+    assert "value[1].point: required, but missing" in message
 
 
 def test_every_conversion_that_fails_is_told(validation):
     """Also what only the conversion finds is told all at once."""
-    told = problem(list[Heir], [{"day": "a"}, {"day": "b"}], validation)
-    assert "value[0].day: expected date" in told
-    assert "value[1].day: expected date" in told
+    message = problem(list[Heir], [{"day": "a"}, {"day": "b"}], validation)
+    assert "value[0].day: expected date" in message
+    assert "value[1].day: expected date" in message
 
 
 @dataclass
@@ -334,7 +334,7 @@ class Small(NamedTuple("_Small", [("x", int)])):
 
 
 @pytest.mark.parametrize(
-    ("hint", "form", "told"),
+    ("hint", "form", "message"),
     [
         (Range, {"low": 2, "high": 1}, "value: low must not be above high"),
         (list[Range], [{"low": 1, "high": 1}, {"low": 2, "high": 1}], "value[1]: low must not be above high"),
@@ -346,9 +346,9 @@ class Small(NamedTuple("_Small", [("x", int)])):
         (Small, {"x": 11}, "value: too big"),
     ],
 )
-def test_what_a_constructor_raises_is_a_problem_of_the_call(hint, form, told, validation):
+def test_what_a_constructor_raises_is_a_problem_of_the_call(hint, form, message, validation):
     """A class refuses what its types cannot say, and the model reads why and where."""
-    assert problem(hint, form, validation) == told
+    assert problem(hint, form, validation) == message
 
 
 def test_a_converter_makes_the_value(validation):
@@ -656,8 +656,8 @@ class DescribedTuple(NamedTuple):
 def test_fields_are_described_by_what_their_author_wrote(hint, texts):
     """On the spot, in the metadata, in an `Attributes` section, or beneath the field; Python's own words do not count."""
     schema = schema_of(hint)
-    told = {name: schema["properties"][name].get("description") for name in texts if name}
-    assert told | {"": schema.get("description")} == texts
+    descriptions = {name: schema["properties"][name].get("description") for name in texts if name}
+    assert descriptions | {"": schema.get("description")} == texts
 
 
 def test_a_field_that_cannot_be_described_is_named():
