@@ -235,7 +235,7 @@ Small = NewType("Small", DataRefund)
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent", "wanted"),
+    ("kind", "sent", "record"),
     [
         (Box[int], {"content": 3}, Box(3)),
         (Box[DataRefund], {"content": {"amount": 1}, "label": "a"}, Box(DataRefund(1), "a")),
@@ -246,11 +246,11 @@ Small = NewType("Small", DataRefund)
     ids=str,
 )
 @MODES
-def test_generic_and_annotated_records_are_flat(kind, sent, wanted, validation):
+def test_generic_and_annotated_records_are_flat(kind, sent, record, validation):
     """So is a record under another name."""
     received: list[Any] = []
     assert Dispatcher([refunding(kind, received)], validation=validation).call_sync("refund", sent).kind == "ok"
-    assert received == [wanted]
+    assert received == [record]
 
 
 # What the function gets.
@@ -481,10 +481,10 @@ def test_the_arguments_may_be_bound_without_the_record():
 @KINDS
 async def test_functions_given_as_options_get_the_fields(kind):
     """And so does the rule language: the fields are the arguments."""
-    seen: dict[str, Any] = {}
+    arguments_by_option: dict[str, Any] = {}
 
     def note(name: str, answer: Any) -> Any:
-        return lambda arguments: seen.setdefault(name, dict(arguments)) and answer
+        return lambda arguments: arguments_by_option.setdefault(name, dict(arguments)) and answer
 
     names = {"validate": None, "approval": False, "preview": "x", "preflight": [], "concurrency_safe": True}
     refund = refunding(kind, **{name: note(name, answer) for name, answer in names.items()})
@@ -492,8 +492,8 @@ async def test_functions_given_as_options_get_the_fields(kind):
         result = await dispatcher.call("refund", {"amount": 5, "reason": "late"})
         assert result.kind == "waiting"
         await dispatcher.call_many([("refund", {"amount": 5, "reason": "late"})] * 2)
-    assert seen.keys() >= {"validate", "approval", "preview", "preflight"}
-    assert all(arguments == {"amount": 5, "reason": "late"} for arguments in seen.values())
+    assert arguments_by_option.keys() >= {"validate", "approval", "preview", "preflight"}
+    assert all(arguments == {"amount": 5, "reason": "late"} for arguments in arguments_by_option.values())
 
 
 @KINDS

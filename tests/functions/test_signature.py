@@ -30,12 +30,12 @@ from toolkit.values.schemas.text_forms import TEXT_FORMS
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
 
-def call(function, arguments, given=None):
+def call(function, arguments, injected=None):
     """What the function returns for arguments a model sent, checked both ways."""
     tool = Tool.of(function)
     decoded = tool.check(arguments)
     assert list(decoded) == list(tool.check(arguments, validation="jsonschema"))
-    args, kwargs = tool.signature.bind({**decoded, **(given or {})})
+    args, kwargs = tool.signature.bind({**decoded, **(injected or {})})
     return tool.function(*args, **kwargs)
 
 
@@ -107,7 +107,7 @@ def positional_before_variadic(a: int = 1, b: int = 2, *c: int):
     ],
 )
 def test_a_checked_call_can_be_made(function, arguments, result):
-    """Whatever the kinds of its parameters, the bound arguments call the function."""
+    """The bound arguments call the function for every kind of parameter."""
     assert call(function, arguments) == result
 
 
@@ -600,7 +600,7 @@ def test_a_default_of_another_type_is_not_shown(hint, default):
 
 
 @pytest.mark.parametrize(
-    ("hint", "default", "shown"),
+    ("hint", "default", "form"),
     [
         (dt.date, dt.date(2024, 5, 1), "2024-05-01"),
         (int | None, None, None),
@@ -610,14 +610,14 @@ def test_a_default_of_another_type_is_not_shown(hint, default):
         (bool, False, False),
     ],
 )
-def test_defaults_are_shown_in_their_json_form(hint, default, shown):
+def test_defaults_are_shown_in_their_json_form(hint, default, form):
     """And the function gets the Python object itself."""
 
     def take(value=default):
         return value
 
     take.__annotations__["value"] = hint
-    assert Tool.of(take).schema["properties"]["value"]["default"] == shown
+    assert Tool.of(take).schema["properties"]["value"]["default"] == form
     assert call(take, {}) is default
 
 
@@ -771,7 +771,7 @@ def test_arguments_can_be_encoded_again():
     assert Tool.of(open_ended).encode({"a": 1, "b": 2}) == {"a": 1, "b": 2}
 
 
-# Markers where nobody would look.
+# Markers in unusual places.
 
 
 @dataclass

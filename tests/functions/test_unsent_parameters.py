@@ -63,9 +63,9 @@ def omissions(function, **options):
     """The warnings about what the schema leaves out, and the tool."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made = Tool.described(function, **options)
+        spec = Tool.described(function, **options)
     assert all(warning.category is ToolkitWarning for warning in caught)
-    return [str(warning.message) for warning in caught], made
+    return [str(warning.message) for warning in caught], spec
 
 
 # Left out because there is no JSON form.
@@ -74,14 +74,14 @@ def omissions(function, **options):
 def test_an_optional_parameter_without_a_json_form_is_left_out_with_a_warning():
     """The warning names the parameter, the reason and the remedy, at the function's own line."""
     with pytest.warns(ToolkitWarning) as caught:
-        made = Tool.described(fetch)
+        spec = Tool.described(fetch)
     left_out, narrowed = (str(warning.message) for warning in caught)
     assert left_out.startswith(f"{__name__}.fetch: a model cannot send `session` (Session has no JSON form)")
     assert 'Write `hidden=["session"]` if this is meant, or `inject=`' in left_out
     assert caught[0].filename == __file__
     assert caught[0].lineno == fetch.__code__.co_firstlineno
-    assert names(made) == ["url", "retries"]
-    assert Dispatcher(Catalog(made)).call_sync("fetch", {"url": "u"}).value == ["u", None, 3]
+    assert names(spec) == ["url", "retries"]
+    assert Dispatcher(Catalog(spec)).call_sync("fetch", {"url": "u"}).value == ["u", None, 3]
 
 
 def test_a_parameter_that_is_left_out_cannot_be_sent():
@@ -91,21 +91,21 @@ def test_a_parameter_that_is_left_out_cannot_be_sent():
         """Take."""
         return session, more
 
-    _, made = omissions(take)
-    assert made.check({"a": 1, "other": 2}) == {"a": 1, "other": 2}
+    _, spec = omissions(take)
+    assert spec.check({"a": 1, "other": 2}) == {"a": 1, "other": 2}
     with pytest.raises(BadArgs, match="session: not yours to give"):
-        made.check({"a": 1, "session": 2})
+        spec.check({"a": 1, "session": 2})
 
 
 def test_a_union_is_described_by_its_members_that_have_a_json_form():
     """`str | URL` is `str`, with a warning; only the first member would have been refused before."""
-    texts, made = omissions(fetch, hidden=["session"])
-    assert made.schema["properties"]["url"] == {"type": "string"}
+    texts, spec = omissions(fetch, hidden=["session"])
+    assert spec.schema["properties"]["url"] == {"type": "string"}
     assert len(texts) == 1
     assert texts[0].startswith(f"{__name__}.fetch: a model can send only some of the types of `url` (not URL); ")
     assert "Call `register_codec` for a type that it should send, or ignore this warning" in texts[0]
     with pytest.raises(BadArgs):
-        made.check({"url": 5})
+        spec.check({"url": 5})
 
 
 T = TypeVar("T", str, URL)
@@ -135,8 +135,8 @@ def test_a_union_is_narrowed_at_every_depth(hint, schema):
     def take(x): ...
 
     take.__annotations__ = {"x": hint}
-    texts, made = omissions(take, description="Take.")
-    assert made.schema["properties"]["x"] == schema
+    texts, spec = omissions(take, description="Take.")
+    assert spec.schema["properties"]["x"] == schema
     assert len(texts) == 1
     assert "`x` (not " in texts[0]
 
@@ -147,8 +147,8 @@ def test_a_union_in_a_record_is_narrowed_too():
     def take(page: Page):
         """Take."""
 
-    texts, made = omissions(take)
-    assert made.check({"page": {"address": "a", "size": 1}}) == {"page": Page("a", 1)}
+    texts, spec = omissions(take)
+    assert spec.check({"page": {"address": "a", "size": 1}}) == {"page": Page("a", 1)}
     assert "`page` (not URL)" in texts[0]
 
 
@@ -167,8 +167,8 @@ def test_a_return_annotation_is_never_narrowed():
     def give(a: int) -> str | URL:
         """Give."""
 
-    texts, made = omissions(give)
-    assert made.output_schema is None
+    texts, spec = omissions(give)
+    assert spec.output_schema is None
     assert ["URL` in the return annotation has no JSON form" in text for text in texts] == [True]
 
 
@@ -179,11 +179,11 @@ def test_variable_parameters_without_a_json_form_are_left_out():
         """Take."""
         return [a, sessions, b, more]
 
-    texts, made = omissions(take)
+    texts, spec = omissions(take)
     assert "`sessions`" in texts[0]
     assert "`more`" in texts[0]
-    assert made.schema["additionalProperties"] is False
-    args, kwargs = made.signature.bind(made.check({"a": 1}))
+    assert spec.schema["additionalProperties"] is False
+    args, kwargs = spec.signature.bind(spec.check({"a": 1}))
     assert take(*args, **kwargs) == [1, (), 2, {}]
 
 
@@ -217,8 +217,8 @@ def test_positional_only_parameters_are_left_out_in_their_place():
         """Take."""
         return [a, session, b]
 
-    _, made = omissions(take)
-    args, kwargs = made.signature.bind(made.check({"a": 1, "b": 5}))
+    _, spec = omissions(take)
+    args, kwargs = spec.signature.bind(spec.check({"a": 1, "b": 5}))
     assert take(*args, **kwargs) == [1, "none", 5]
 
 
@@ -249,8 +249,8 @@ def test_a_class_that_cannot_describe_itself_has_no_json_form():
         vars(module),
     )
     module.grow.__annotations__["shy"] = Shy
-    (text,), made = omissions(module.grow)
-    assert names(made) == ["a"]
+    (text,), spec = omissions(module.grow)
+    assert names(spec) == ["a"]
     assert "`tree` (its type contains itself without end), `shy` (pydantic cannot describe Shy: " in text
 
 
@@ -260,11 +260,11 @@ def test_a_warning_comes_once():
     def take(a: int, session: Session = None) -> "Later":  # noqa: F821
         """Take."""
 
-    texts, made = omissions(take)
+    texts, spec = omissions(take)
     assert len(texts) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert names(made) == ["a"]
+        assert names(spec) == ["a"]
 
 
 def test_hashable_is_any_json_value_that_can_be_hashed():
@@ -273,9 +273,9 @@ def test_hashable_is_any_json_value_that_can_be_hashed():
     def take(label: Hashable):
         """Take."""
 
-    made = Tool.described(take)
-    assert made.schema["properties"]["label"] == {"type": ["string", "integer", "number", "boolean", "null"]}
-    assert made.check({"label": 1.5}) == {"label": 1.5}
+    spec = Tool.described(take)
+    assert spec.schema["properties"]["label"] == {"type": ["string", "integer", "number", "boolean", "null"]}
+    assert spec.check({"label": 1.5}) == {"label": 1.5}
 
 
 # The refusal.
@@ -314,11 +314,11 @@ def test_the_refusal_of_a_long_type_stays_short():
 
 def test_hidden_parameters_are_not_seen_and_keep_their_default():
     """No warning, as the author has said it; a model that sends one is refused."""
-    texts, made = omissions(fetch, hidden=["session"])
-    assert names(made) == ["url", "retries"]
+    texts, spec = omissions(fetch, hidden=["session"])
+    assert names(spec) == ["url", "retries"]
     assert len(texts) == 1  # about `url`
     with pytest.raises(BadArgs, match="session: unknown key"):
-        made.check({"url": "u", "session": None})
+        spec.check({"url": "u", "session": None})
 
 
 def test_hidden_works_with_tool_and_with_a_catalog():
@@ -366,14 +366,14 @@ def test_hidden_variable_parameters_close_the_schema():
         """Get."""
         return [url, paths, kwargs]
 
-    made = Tool.described(get, hidden=["paths", "kwargs"])
-    assert made.schema == {
+    spec = Tool.described(get, hidden=["paths", "kwargs"])
+    assert spec.schema == {
         "type": "object",
         "properties": {"url": {"type": "string"}},
         "required": ["url"],
         "additionalProperties": False,
     }
-    args, kwargs = made.signature.bind(made.check({"url": "u"}))
+    args, kwargs = spec.signature.bind(spec.check({"url": "u"}))
     assert get(*args, **kwargs) == ["u", (), {}]
 
 
@@ -404,10 +404,10 @@ def query(db: Database, text: str, context: Any = None):
 
 def test_inject_fills_a_parameter_from_the_resources():
     """As `Inject[...]` does, for a function that cannot be edited; `Context` too."""
-    made = Tool.described(query, inject={"db": Database, "context": Context})
-    assert names(made) == ["text"]
-    assert made.signature.injected == {"db": Database, "context": Context}
-    dispatcher = Dispatcher(Catalog(made), resources={Database: Database("main")})
+    spec = Tool.described(query, inject={"db": Database, "context": Context})
+    assert names(spec) == ["text"]
+    assert spec.signature.injected == {"db": Database, "context": Context}
+    dispatcher = Dispatcher(Catalog(spec), resources={Database: Database("main")})
     assert dispatcher.call_sync("query", {"text": "t"}).value == ["main", "t", "query"]
     assert dispatcher.call_sync("query", {"text": "t", "db": "x"}).kind == "bad_args"
 
@@ -425,8 +425,8 @@ def test_inject_keeps_the_default_of_a_parameter_without_a_resource():
         """Ask."""
         return [text, db]
 
-    made = Tool.described(ask, inject={"db": Database})
-    assert Dispatcher(Catalog(made)).call_sync("ask", {"text": "t"}).value == ["t", None]
+    spec = Tool.described(ask, inject={"db": Database})
+    assert Dispatcher(Catalog(spec)).call_sync("ask", {"text": "t"}).value == ["t", None]
 
 
 def test_inject_works_with_positional_only_parameters_and_partials():
@@ -436,17 +436,17 @@ def test_inject_works_with_positional_only_parameters_and_partials():
         """Ask."""
         return [db.name, text, more]
 
-    made = Tool.described(functools.partial(ask, more=4), inject={"db": Database})
-    assert names(made) == ["text"]
-    dispatcher = Dispatcher(Catalog(made), resources={Database: Database()})
+    spec = Tool.described(functools.partial(ask, more=4), inject={"db": Database})
+    assert names(spec) == ["text"]
+    dispatcher = Dispatcher(Catalog(spec), resources={Database: Database()})
     assert dispatcher.call_sync("ask", {"text": "t"}).value == ["db", "t", 4]
 
 
 def test_inject_counts_with_a_hand_written_schema():
     """A closed schema that leaves the parameter out, as it should."""
     schema = {"properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
-    made = Tool.described(query, schema=schema, inject={"db": Database, "context": Context})
-    assert made.signature.injected.keys() == {"db", "context"}
+    spec = Tool.described(query, schema=schema, inject={"db": Database, "context": Context})
+    assert spec.signature.injected.keys() == {"db", "context"}
 
 
 class Service:
@@ -556,12 +556,12 @@ def test_no_reference_to_a_record_without_a_json_form_remains():
     def take(x: Broken | Good, y: Good):
         """Take."""
 
-    texts, made = omissions(take)
+    texts, spec = omissions(take)
     assert "`x` (not Broken)" in texts[0]
-    assert "Broken" not in json.dumps(made.schema)
-    assert made.check({"x": {"broken": 1}, "y": {"broken": 2}}) == {"x": {"broken": 1}, "y": {"broken": 2}}
+    assert "Broken" not in json.dumps(spec.schema)
+    assert spec.check({"x": {"broken": 1}, "y": {"broken": 2}}) == {"x": {"broken": 1}, "y": {"broken": 2}}
     with pytest.raises(BadArgs):
-        made.check({"x": {"broken": {"good": None}}, "y": {"broken": 2}})
+        spec.check({"x": {"broken": {"good": None}}, "y": {"broken": 2}})
 
 
 def test_records_without_a_json_form_are_read_in_bounded_time():
@@ -620,8 +620,8 @@ def test_the_fields_of_a_flat_record_are_described_from_outside():
     def refund(refund: Refund):
         """Give money back."""
 
-    made = Tool.described(refund, flat=True, parameters={"order": "Its number."})
-    assert made.schema["properties"]["order"] == {"type": "string", "description": "Its number."}
+    spec = Tool.described(refund, flat=True, parameters={"order": "Its number."})
+    assert spec.schema["properties"]["order"] == {"type": "string", "description": "Its number."}
 
 
 @pytest.mark.parametrize(
