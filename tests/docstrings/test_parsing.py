@@ -181,9 +181,9 @@ def test_whitespace_does_not_matter(written, spoil):
 @pytest.mark.parametrize("text", [None, 3, b"Args:", "", " ", "\n \n\t\n", "\x0b\n\x0c\n:", "\u3000\n\u3000"])
 def test_nothing_gives_nothing(text):
     """What is no text, or an empty one, has no parameters, and nothing is raised."""
-    found = parse(text)
+    docstring = parse(text)
 
-    assert (found.description.strip(" :\x0b\x0c\n\u3000"), found.parameters, found.returns) == ("", {}, "")
+    assert (docstring.description.strip(" :\x0b\x0c\n\u3000"), docstring.parameters, docstring.returns) == ("", {}, "")
 
 
 @pytest.mark.parametrize("title", TITLES)
@@ -485,15 +485,15 @@ PAGES = st.lists(st.sampled_from(LINES) | st.text(max_size=9))
 @given(st.text() | PAGES.map("\n".join) | PAGES.map("\r\n".join))
 def test_any_text_is_read(text):
     """No text raises, and no parameter is empty."""
-    found = parse(text)
+    docstring = parse(text)
 
-    assert all(name.isidentifier() or name.isalnum() for name in found.parameters if name.isascii())
-    assert all(value and value == value.strip() for value in found.parameters.values())
-    assert found.description == found.description.strip("\n")
+    assert all(name.isidentifier() or name.isalnum() for name in docstring.parameters if name.isascii())
+    assert all(value and value == value.strip() for value in docstring.parameters.values())
+    assert docstring.description == docstring.description.strip("\n")
 
 
 WORDS = st.text("abcdefghijklmnopqrstuvwxyzäöü", min_size=1, max_size=8).filter(lambda word: word != "leak")
-SENTENCES = st.lists(WORDS, min_size=1, max_size=12).map(lambda found: " ".join(found).capitalize() + ".")
+SENTENCES = st.lists(WORDS, min_size=1, max_size=12).map(lambda drawn_words: " ".join(drawn_words).capitalize() + ".")
 TEXTS = st.lists(SENTENCES, min_size=1, max_size=3).map("\n\n".join)
 NAMES = st.from_regex(r"\A[a-z_][a-z_0-9]{0,9}\Z").filter(lambda name: name != "leak")
 
@@ -530,11 +530,11 @@ def test_what_was_rendered_is_read_back(style, description, parameters, margin):
     """Any description and parameters, written in any style at any margin, are read back unchanged."""
     entry, page = RENDERERS[style]
     text = description + page.format("".join(entry(name, about) for name, about in parameters.items()))
-    found = parse(textwrap.indent(text, " " * margin))
+    docstring = parse(textwrap.indent(text, " " * margin))
 
-    assert found.description == description
-    assert found.parameters == parameters
-    assert found.returns.endswith("leak")
+    assert docstring.description == description
+    assert docstring.parameters == parameters
+    assert docstring.returns.endswith("leak")
 
 
 def test_docstring_parser_is_imported_late():
@@ -551,9 +551,9 @@ def test_a_docstring_that_cannot_be_read_is_prose(written, error):
     def fail(page):
         raise error(page)
 
-    found = parse(written, parsers=lambda: dict.fromkeys(("google", "numpy", "sphinx"), fail))
+    docstring = parse(written, parsers=lambda: dict.fromkeys(("google", "numpy", "sphinx"), fail))
 
-    assert found == READ or (found.parameters == {} and "File path, relative" in found.description)
+    assert docstring == READ or (docstring.parameters == {} and "File path, relative" in docstring.description)
 
 
 def test_only_plain_entries_reach_the_parser():
@@ -578,9 +578,9 @@ def test_only_plain_entries_reach_the_parser():
 def test_a_megabyte_is_prose(junk):
     """A text that is longer than any docstring is not searched for sections, and takes well under a second."""
     start = time.process_time()
-    found = parse("Do it.\n\n" + junk * (1_000_000 // len(junk)))
+    docstring = parse("Do it.\n\n" + junk * (1_000_000 // len(junk)))
 
-    assert (found.parameters, found.returns) == ({}, "")
+    assert (docstring.parameters, docstring.returns) == ({}, "")
     assert time.process_time() - start < 2
 
 
