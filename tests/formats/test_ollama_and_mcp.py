@@ -6,21 +6,21 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.formats import sdks
-from tests.formats.tools import Node, everything, made
+from tests.formats.tools import Node, build_definitions, everything
 from toolkit import Catalog, Tool, tool
 from toolkit.formats import mcp
 
 
-def told(schema):
-    """The one parameter of a tool, as Ollama is told of it."""
+def send_to_ollama(schema):
+    """Return the one parameter of a tool in the form that Ollama gets."""
     whole = {"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "string", "minLength": 2}}}
-    definitions = made("ollama", Catalog(Tool.from_schema("act", "Act.", whole, lambda arguments: None)))
+    definitions = build_definitions("ollama", Catalog(Tool.from_schema("act", "Act.", whole, lambda arguments: None)))
     assert sdks.tools("ollama", definitions) == sdks.plain(definitions)
     return definitions[0]["function"]["parameters"]["properties"]["a"]
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
+    ("schema", "sent"),
     [
         ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
         ({"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"type": "string"}}),
@@ -41,14 +41,14 @@ def told(schema):
         (True, {}),
     ],
 )
-def test_what_ollamas_client_would_lose_is_said_in_words(given, sent):
+def test_what_ollamas_client_would_lose_is_said_in_words(schema, sent):
     """Its types keep four keywords of a parameter; the others would be gone without a word."""
-    assert told(given) == sent
+    assert send_to_ollama(schema) == sent
 
 
 def test_shared_definitions_are_kept_for_ollama():
     """They are among the few things its client passes on."""
-    [definition] = made("ollama", Catalog(everything()["plant"]))
+    [definition] = build_definitions("ollama", Catalog(everything()["plant"]))
     assert "Node" in definition["function"]["parameters"]["$defs"]
     assert definition["function"]["parameters"]["properties"]["node"]["type"] == "object"
 
@@ -56,13 +56,13 @@ def test_shared_definitions_are_kept_for_ollama():
 def test_the_top_of_a_schema_is_described_to_ollama():
     """What is said of all arguments goes into the description of the tool."""
     schema = {"type": "object", "properties": {}, "description": "All or nothing.", "minProperties": 1}
-    [definition] = made("ollama", Catalog(Tool.from_schema("act", "Act.", schema, lambda arguments: None)))
+    [definition] = build_definitions("ollama", Catalog(Tool.from_schema("act", "Act.", schema, lambda arguments: None)))
     assert definition["function"]["description"] == "Act. All or nothing. (properties at least: 1)"
 
 
 def listed(function):
     """The definition of a function for an MCP client."""
-    definitions = made("mcp", Catalog(function))
+    definitions = build_definitions("mcp", Catalog(function))
     assert sdks.tools("mcp", definitions) == sdks.plain(definitions)
     return definitions[0]
 

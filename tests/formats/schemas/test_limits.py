@@ -28,9 +28,11 @@ def test_definitions_that_use_each_other_twice_end_quickly(dialect, shape, besid
     """Forty definitions, each in the next twice, would unfold to a million million."""
 
     def using(name: str) -> dict[str, Any]:
-        one, other = ({"$ref": f"#/$defs/{name}", **beside} for _ in range(2))
+        reference, other = ({"$ref": f"#/$defs/{name}", **beside} for _ in range(2))
         return (
-            {"type": "object", "properties": {"a": one, "b": other}} if shape == "properties" else {shape: [one, other]}
+            {"type": "object", "properties": {"a": reference, "b": other}}
+            if shape == "properties"
+            else {shape: [reference, other]}
         )
 
     definitions = {f"d{number}": using(f"d{number + 1}") for number in range(40)}
@@ -49,11 +51,11 @@ def test_a_long_row_of_definitions_is_not_strict():
         for number in range(2000)
     }
     definitions["d2000"] = {"type": "object", "properties": {}}
-    found = rewrite_schema(
+    result = rewrite_schema(
         {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0", "minProperties": 0}}, "$defs": definitions},
         ANTHROPIC,
     )
-    assert found.obstacles == ["the whole nests too deeply"]
+    assert result.obstacles == ["the whole nests too deeply"]
 
 
 def nested(levels: int) -> Any:
