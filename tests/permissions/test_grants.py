@@ -59,15 +59,15 @@ def test_grants_are_listed_and_taken_back():
     """In the order they were given, once each; one of them, or all."""
     session, other = Session(), Session()
     identity = identity_of(WRITE)
-    one = Grant(tool=identity, scope="tool")
-    two = Grant(tool=identity, scope="folder", target="/x", shown="under /x")
-    for each in (one, two, replace(two, shown="in other words")):
-        Permissions.grant(session, each)
-    assert (session.grants, other.grants) == ((one, two), ())
-    Permissions.revoke(session, one)
-    assert session.grants == (two,)
-    Permissions.revoke(session, one)
-    Permissions.grant(session, one)
+    tool_grant = Grant(tool=identity, scope="tool")
+    folder_grant = Grant(tool=identity, scope="folder", target="/x", shown="under /x")
+    for grant in (tool_grant, folder_grant, replace(folder_grant, shown="in other words")):
+        Permissions.grant(session, grant)
+    assert (session.grants, other.grants) == ((tool_grant, folder_grant), ())
+    Permissions.revoke(session, tool_grant)
+    assert session.grants == (folder_grant,)
+    Permissions.revoke(session, tool_grant)
+    Permissions.grant(session, tool_grant)
     Permissions.revoke(session)
     assert session.grants == ()
 
@@ -78,7 +78,10 @@ async def test_what_was_granted_runs_until_it_is_taken_back():
     dispatcher = Dispatcher(catalog, permissions=permissions)
 
     async def kinds():
-        calls = [dispatcher.call("write", {"path": "x.txt"}, session=each) for each in (session, Session(), None)]
+        calls = [
+            dispatcher.call("write", {"path": "x.txt"}, session=caller_session)
+            for caller_session in (session, Session(), None)
+        ]
         return [(await call).kind for call in calls]
 
     assert await kinds() == ["waiting"] * 3
@@ -93,7 +96,7 @@ async def test_a_grant_is_shown_before_it_is_given(tmp_path):
     permissions, session = Permissions(), Session()
     dispatcher = Dispatcher(Catalog(WRITE), permissions=permissions, safety=SafetyChecks([tmp_path]))
     waiting = await dispatcher.call("write", {"path": "docs/a.txt"}, session=session)
-    assert [each.shown for each in waiting.request.grants] == [
+    assert [grant.shown for grant in waiting.request.grants] == [
         f"`write`: everything under {tmp_path}/docs",
         "`write`: every call, with any arguments",
     ]
@@ -245,7 +248,7 @@ async def write_more(path: Annotated[Path, Writes], more: bool = False) -> str:
 
 
 @pytest.mark.parametrize(
-    "stranger",
+    "other_tool",
     [
         Tool.described(other_write, name="write"),
         Tool.described(write_more, name="write"),
@@ -256,12 +259,12 @@ async def write_more(path: Annotated[Path, Writes], more: bool = False) -> str:
     ],
     ids=["function", "schema", "facts", "version", "origin", "name"],
 )
-async def test_a_grant_holds_for_no_other_tool(stranger):
+async def test_a_grant_holds_for_no_other_tool(other_tool):
     """Not even for one of the same name."""
     session = Session()
     Permissions.grant(session, Grant(tool=identity_of(WRITE), scope="tool"))
-    dispatcher = Dispatcher(Catalog(stranger), permissions=Permissions())
-    assert (await dispatcher.call(stranger.name, {"path": "x"}, session=session)).kind == "waiting"
+    dispatcher = Dispatcher(Catalog(other_tool), permissions=Permissions())
+    assert (await dispatcher.call(other_tool.name, {"path": "x"}, session=session)).kind == "waiting"
 
 
 async def test_a_tool_that_is_replaced_has_to_be_granted_again():
@@ -334,22 +337,22 @@ def test_a_folder_answers_only_for_what_lies_in_it(tmp_path, accesses, expected)
 def test_what_only_looks_like_what_was_granted_is_not_covered(tmp_path, scope, target, access):
     """A command is no path, though it could be one, nor the other way round."""
     folder = tmp_path / target if scope == "folder" else target
-    known = Writes("a.txt") if scope == "folder" else Command("git log -1")
-    assert is_covered(BASH, scope, folder, known, root=tmp_path)
-    assert not is_covered(BASH, scope, folder, known, access, root=tmp_path)
+    covered = Writes("a.txt") if scope == "folder" else Command("git log -1")
+    assert is_covered(BASH, scope, folder, covered, root=tmp_path)
+    assert not is_covered(BASH, scope, folder, covered, access, root=tmp_path)
 
 
 def test_a_folder_is_itself_what_is_offered_for_it(tmp_path):
     """Who agrees that it is listed has not agreed to what lies beside it."""
     (tmp_path / "src").mkdir()
     grants = list(offer_grants(request_of(WRITE, Reads("src"), root=str(tmp_path))))
-    assert [each.target for each in grants if each.scope == "folder"] == [str(tmp_path / "src")]
+    assert [grant.target for grant in grants if grant.scope == "folder"] == [str(tmp_path / "src")]
 
 
 def test_nothing_is_offered_for_a_path_that_cannot_be_followed(tmp_path):
     """But the tool."""
     grants = list(offer_grants(request_of(WRITE, Writes("a\0b"), root=str(tmp_path))))
-    assert [each.scope for each in grants] == ["tool"]
+    assert [grant.scope for grant in grants] == ["tool"]
 
 
 # Commands.
@@ -424,8 +427,8 @@ def test_a_command_prefix_answers_only_for_commands(accesses, expected):
 )
 def test_a_prefix_is_offered_for_one_plain_command(command, prefix):
     """As many words as a person would call it by; nothing that would let others through."""
-    grants = [each for each in offer_grants(request_of(BASH, Command(command))) if each.scope == "command"]
-    assert [each.target for each in grants] == ([] if prefix is None else [prefix])
+    grants = [grant for grant in offer_grants(request_of(BASH, Command(command))) if grant.scope == "command"]
+    assert [grant.target for grant in grants] == ([] if prefix is None else [prefix])
 
 
 @given(
@@ -445,12 +448,12 @@ def test_what_is_offered_answers_for_what_it_was_offered_for(accesses):
     session = Session()
     request = request_of(BASH, *accesses, session=session)
     grants = list(offer_grants(request))
-    assert [each.scope for each in grants].index("tool") == len(grants) - 1
+    assert [grant.scope for grant in grants].index("tool") == len(grants) - 1
     assert len(set(grants)) == len(grants)
-    for each in grants:
+    for grant in grants:
         Permissions.revoke(session)
-        Permissions.grant(session, each)
-        assert find_covering_grant(request) == each
+        Permissions.grant(session, grant)
+        assert find_covering_grant(request) == grant
 
 
 # What no grant answers.
@@ -482,7 +485,7 @@ def test_some_asks_want_a_person_every_time(source, approval, expected):
     ids=["a deny", "approval always", "a deny with arguments"],
 )
 async def test_a_grant_lifts_neither_a_deny_nor_what_is_always_asked(facts, rules):
-    """Whatever its scope."""
+    """A grant of any scope is not enough."""
     tool, session = Tool.described(write, **facts), Session()
     Permissions.grant(session, Grant(tool=identity_of(tool), scope="tool"))
     Permissions.grant(session, Grant(tool=identity_of(tool), scope="folder", target="/"))

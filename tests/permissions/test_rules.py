@@ -70,14 +70,16 @@ def idle() -> None:
     """Do nothing."""
 
 
-def asked(
+def build_request(
     function: Any, arguments: Any = None, *, accesses=(), root=".", names=(), **changes: Any
 ) -> PermissionRequest:
     """A call as permissions see it."""
     tool = function if isinstance(function, Tool) else Tool.described(function)
     tool = replace(tool, **changes)
     decoded = tool.check(arguments or {})
-    marked = [each for name, kind in tool.signature.accesses.items() for each in accesses_in(decoded.get(name), kind)]
+    marked = [
+        access for name, kind in tool.signature.accesses.items() for access in accesses_in(decoded.get(name), kind)
+    ]
     return PermissionRequest(
         call=ToolCall(tool.name, tool=tool),
         tool=tool,
@@ -164,7 +166,7 @@ def test_a_renamed_tool_is_still_denied_by_its_first_name():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "names no tool"),
         (" read", "spaces"),
@@ -208,11 +210,11 @@ def test_a_renamed_tool_is_still_denied_by_its_first_name():
         ("access:write(cost>1)", "an access has none; write `*(cost>1)`"),
     ],
 )
-def test_a_mistake_is_refused_with_its_remedy(text, said):
+def test_a_mistake_is_refused_with_its_remedy(text, message):
     """The message names the rule, and what would be right."""
     with pytest.raises(RuleError, match=r"^rule ") as caught:
         Rule("deny", text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
@@ -292,7 +294,7 @@ def test_a_rule_is_a_value():
     """It can be copied with another source, and sent elsewhere."""
     rule = Rule("deny", "bash(git push:*)", "here")
     assert replace(rule, source="there") == rule
-    assert pickle.loads(pickle.dumps(rule)).matches(asked(bash, {"command": "git push"}))
+    assert pickle.loads(pickle.dumps(rule)).matches(build_request(bash, {"command": "git push"}))
     assert (str(rule), repr(rule)) == (
         "deny bash(git push:*)",
         "Rule(word='deny', text='bash(git push:*)', source='here')",
@@ -352,7 +354,7 @@ def test_a_rule_is_a_value():
 )  # fmt: skip
 def test_every_form_of_a_rule(word, text, function, arguments, expected):
     """Where one value is compared, the three words agree."""
-    assert holds(f"{word} {text}", asked(function, arguments)) is expected
+    assert holds(f"{word} {text}", build_request(function, arguments)) is expected
 
 
 @pytest.mark.parametrize(
@@ -371,7 +373,7 @@ def test_every_form_of_a_rule(word, text, function, arguments, expected):
 )
 def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, denied):
     """Several paths in one call."""
-    request = asked(copy, arguments)
+    request = build_request(copy, arguments)
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
     assert holds(f"ask {text}", request) is denied
@@ -394,14 +396,14 @@ def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, deni
 )
 def test_what_a_call_touches_is_compared(text, accesses, allowed, denied):
     """`preflight` says more than the arguments: of several kinds commands count first, then addresses, then paths."""
-    request = asked(place, {"at": {"x": 1, "y": 2}}, accesses=accesses)
+    request = build_request(place, {"at": {"x": 1, "y": 2}}, accesses=accesses)
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
 
 
 def test_a_deny_about_a_kind_sees_more_than_the_parameter_of_that_name():
     """The parameter says `x`, and `preflight` knows in which folder."""
-    request = asked(store, {"path": "x"}, accesses=[Writes("secrets/x")])
+    request = build_request(store, {"path": "x"}, accesses=[Writes("secrets/x")])
     assert holds("deny store(path=secrets/**)", request)
     assert not holds("allow store(path=secrets/**)", request)
 
@@ -412,7 +414,7 @@ def test_an_extra_argument_does_not_hide_what_is_touched():
     def anything(**rest: str) -> None:
         """Take anything."""
 
-    request = asked(anything, {"write": "src/x"}, accesses=[Writes("/etc/passwd")])
+    request = build_request(anything, {"write": "src/x"}, accesses=[Writes("/etc/passwd")])
     assert not holds("allow anything(write=src/**)", request)
     assert holds("deny anything(write=/etc/**)", request)
 
@@ -430,7 +432,7 @@ def test_an_extra_argument_does_not_hide_what_is_touched():
 )
 def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expected):
     """The text has no marker, but the tool may use it as a path."""
-    request = asked(place, {"at": {"x": 1, "y": 2}, "note": value})
+    request = build_request(place, {"at": {"x": 1, "y": 2}, "note": value})
     assert holds(f"allow place(note={pattern})", request) is expected
 
 
@@ -452,7 +454,7 @@ def test_a_command_prefix_is_looked_for_in_plain_text_too(text, value, allowed, 
     def say(words: str) -> None:
         """Say something."""
 
-    request = asked(say, {"words": value})
+    request = build_request(say, {"words": value})
     assert holds(f"allow {text}", request) is allowed
     assert holds(f"deny {text}", request) is denied
 
@@ -480,10 +482,10 @@ class Unreadable:
 )
 def test_what_cannot_be_compared_is_denied_and_never_allowed(function, text, arguments):
     """The comparison fails, so the strict answer counts."""
-    request = asked(idle)
+    request = build_request(idle)
     tool = Tool.described(function)
     touched = [
-        each for name, kind in tool.signature.accesses.items() for each in accesses_in(arguments.get(name), kind)
+        access for name, kind in tool.signature.accesses.items() for access in accesses_in(arguments.get(name), kind)
     ]
     request = replace(request, tool=tool, arguments=arguments, accesses=tuple(touched))
     assert not Rule("allow", text).matches(request)
@@ -496,7 +498,7 @@ def test_a_tool_without_python_parameters_is_compared_by_its_schema():
     """A hand-written schema names the parameters, in order."""
     schema = {"type": "object", "properties": {"query": {"type": "string"}, "most": {"type": "integer"}}}
     tool = Tool.from_schema("search", "Search.", schema, lambda arguments: None)
-    request = asked(tool, {"query": "cats", "most": 5}, origin="mcp:web")
+    request = build_request(tool, {"query": "cats", "most": 5}, origin="mcp:web")
     assert holds("allow mcp:web/search(c*s)", request)
     assert holds("allow mcp:web/search(most=5)", request)
     assert not holds("allow search(c*s)", request)
@@ -521,13 +523,13 @@ def test_a_tool_without_python_parameters_is_compared_by_its_schema():
 )
 def test_each_command_may_have_its_own_rule(rules, command, expected):
     """Together they cover the whole line, or they do not hold."""
-    request = asked(bash, {"command": command})
-    assert allows_together([Rule("allow", f"bash({each})") for each in rules], request) is expected
+    request = build_request(bash, {"command": command})
+    assert allows_together([Rule("allow", f"bash({pattern})") for pattern in rules], request) is expected
 
 
 def test_other_values_need_one_rule_for_all_of_them():
     """Two rules with a path each do not make one with both."""
-    request = asked(copy, {"sources": ["a/x", "b/x"]})
+    request = build_request(copy, {"sources": ["a/x", "b/x"]})
     both = [Rule("allow", "copy(sources=a/*)"), Rule("allow", "copy(sources=b/*)")]
     assert not allows_together(both, request)
     assert allows_together([*both, Rule("allow", "copy(sources=**)")], request)
@@ -536,7 +538,7 @@ def test_other_values_need_one_rule_for_all_of_them():
 
 def test_deny_and_ask_rules_allow_nothing():
     """Only allow rules are counted."""
-    request = asked(bash, {"command": "ls"})
+    request = build_request(bash, {"command": "ls"})
     assert not allows_together([Rule("deny", "bash(ls)"), Rule("ask", "bash")], request)
 
 
@@ -574,7 +576,7 @@ POSSIBLE = [
 
 
 @pytest.mark.parametrize(
-    ("text", "function", "said"),
+    ("text", "function", "message"),
     [
         ("write(pth=src/**)", write, "no parameter `pth`; it has `path`"),
         ("idle(x=1)", idle, "no parameter `x`"),
@@ -592,13 +594,13 @@ POSSIBLE = [
         ("write(path=src/**)", write, None),
     ],
 )
-def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, said):
+def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, message):
     """`mistake` says why, for a program that lists rules."""
-    found = Rule("deny", text).mistake(Tool.described(function))
-    assert found is None if said is None else said in found
+    mistake = Rule("deny", text).mistake(Tool.described(function))
+    assert mistake is None if message is None else message in mistake
 
 
-# Texts in whatever case.
+# Texts in upper and lower case.
 
 
 @pytest.mark.parametrize(
