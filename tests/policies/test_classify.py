@@ -28,11 +28,11 @@ def classify_error(error, rules=(), **options):
 
 def family(module: str, tree: dict[str, tuple[str, ...]]) -> types.SimpleNamespace:
     """Classes as a package that is not installed here has them: names, bases, module."""
-    made: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for name, bases in tree.items():
-        parents = tuple(made.get(base) or getattr(__import__("builtins"), base) for base in bases)
-        made[name] = type(name, parents, {"__module__": module})
-    return types.SimpleNamespace(**made)
+        parents = tuple(classes.get(base) or getattr(__import__("builtins"), base) for base in bases)
+        classes[name] = type(name, parents, {"__module__": module})
+    return types.SimpleNamespace(**classes)
 
 
 REQUESTS = family(
@@ -186,10 +186,10 @@ def url_error(reason):
 )
 def test_the_table_knows_what_passes_by_itself(error, happened):
     """Transient or not, and whether the effect may have taken place."""
-    meant = classify_error(error)
-    assert isinstance(meant, Transient) == (happened is not None)
-    assert getattr(meant, "happened", None) == happened
-    assert type(error).__name__ in str(meant)
+    tool_error = classify_error(error)
+    assert isinstance(tool_error, Transient) == (happened is not None)
+    assert getattr(tool_error, "happened", None) == happened
+    assert type(error).__name__ in str(tool_error)
 
 
 def httpx_status(status, **headers):
@@ -237,9 +237,9 @@ STATUSES = [httpx_status, requests_status, aiohttp_status, urllib_status]
 )
 def test_an_http_status_decides(make, status, happened):
     """Too many requests and a server's own failures pass; other refusals are answers."""
-    meant = classify_error(make(status))
-    assert type(meant) is (ToolError if happened is None else Transient)
-    assert getattr(meant, "happened", None) == happened
+    tool_error = classify_error(make(status))
+    assert type(tool_error) is (ToolError if happened is None else Transient)
+    assert getattr(tool_error, "happened", None) == happened
 
 
 @pytest.mark.parametrize("make", STATUSES)
@@ -248,8 +248,8 @@ def test_an_http_status_decides(make, status, happened):
 )
 def test_retry_after_is_read_from_every_client(make, header, seconds):
     """Seconds or a date, wherever the headers are."""
-    meant = classify_error(make(429, **{"Retry-After": header}), now=lambda: NOW)
-    assert meant.retry_after_seconds == seconds
+    tool_error = classify_error(make(429, **{"Retry-After": header}), now=lambda: NOW)
+    assert tool_error.retry_after_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -305,9 +305,9 @@ class Odd(Exception):
 
 def test_an_odd_exception_is_classified_all_the_same():
     """Nothing that it raises when asked is let out."""
-    meant = classify_error(Odd())
-    assert isinstance(meant, Transient)
-    assert str(meant) == "Odd"
+    tool_error = classify_error(Odd())
+    assert isinstance(tool_error, Transient)
+    assert str(tool_error) == "Odd"
 
 
 def test_long_messages_are_cut():
@@ -317,7 +317,7 @@ def test_long_messages_are_cut():
 
 @pytest.mark.parametrize("error", [ToolError("a"), BadArgs("b"), Safety("c"), Transient("d")])
 def test_our_own_errors_mean_themselves(error):
-    """Whatever the rules say: a tool that raises one knows."""
+    """A tool that raises one of our errors decides; no rule changes it."""
     assert classify_error(error, lambda error: Safety) is error
 
 
@@ -334,17 +334,17 @@ class VeryBusy(Busy):
 
 def test_a_class_counts_as_what_it_is_mapped_to():
     """Its subclasses too."""
-    meant = classify_error(VeryBusy("later"), {Busy: Transient})
-    assert type(meant) is Transient
-    assert (str(meant), meant.happened) == ("VeryBusy: later", "no")
+    tool_error = classify_error(VeryBusy("later"), {Busy: Transient})
+    assert type(tool_error) is Transient
+    assert (str(tool_error), tool_error.happened) == ("VeryBusy: later", "no")
 
 
 @pytest.mark.parametrize("kind", [ToolError, Safety, BadArgs, Transient])
 def test_any_class_of_ours_can_be_meant(kind):
     """With the exception's words as its message."""
-    meant = classify_error(Busy("why"), {Busy: kind})
-    assert isinstance(meant, kind)
-    assert "why" in str(meant)
+    tool_error = classify_error(Busy("why"), {Busy: kind})
+    assert isinstance(tool_error, kind)
+    assert "why" in str(tool_error)
 
 
 @pytest.mark.parametrize(
@@ -396,10 +396,10 @@ def test_a_rule_comes_before_the_table():
 
 def test_a_function_may_pass():
     """Then the next one is asked, and the table in the end."""
-    asked = []
-    rules = [lambda error: asked.append("first"), {Busy: lambda error: asked.append("second")}]
+    calls = []
+    rules = [lambda error: calls.append("first"), {Busy: lambda error: calls.append("second")}]
     assert type(classify_error(Busy(), rules)) is ToolError
-    assert asked == ["first", "second"]
+    assert calls == ["first", "second"]
     assert type(classify_error(TimeoutError(), rules)) is Transient
 
 
@@ -467,19 +467,19 @@ def test_a_class_that_only_claims_kinship_counts_last():
 def test_a_group_of_transients_is_transient_and_may_have_happened():
     """A sibling of the one that failed may have done its work."""
     group = ExceptionGroup("two", [httpx.ConnectError("a"), httpx_status(429, **{"Retry-After": "7"})])
-    meant = classify_error(group)
-    assert isinstance(meant, Transient)
-    assert meant.happened == "maybe"
-    assert meant.retry_after_seconds == 7
-    assert "ConnectError: a" in str(meant)
-    assert "status 429" in str(meant)
+    tool_error = classify_error(group)
+    assert isinstance(tool_error, Transient)
+    assert tool_error.happened == "maybe"
+    assert tool_error.retry_after_seconds == 7
+    assert "ConnectError: a" in str(tool_error)
+    assert "status 429" in str(tool_error)
 
 
 def test_a_group_with_anything_else_is_not_transient():
     """Trying again would meet it again."""
-    meant = classify_error(ExceptionGroup("two", [TimeoutError(), ExceptionGroup("inner", [ValueError("bad")])]))
-    assert type(meant) is ToolError
-    assert "ValueError: bad" in str(meant)
+    tool_error = classify_error(ExceptionGroup("two", [TimeoutError(), ExceptionGroup("inner", [ValueError("bad")])]))
+    assert type(tool_error) is ToolError
+    assert "ValueError: bad" in str(tool_error)
 
 
 @pytest.mark.parametrize("gravest", [Safety("no"), BadArgs("wrong")])

@@ -52,7 +52,7 @@ def test_rules_mask_texts(rules, text, masked):
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "show",
     [
         json.dumps,
         lambda secret: json.dumps(secret, ensure_ascii=False),
@@ -65,10 +65,10 @@ def test_rules_mask_texts(rules, text, masked):
     ids=["json", "json text", "repr", "str", "address", "path", "query"],
 )
 @pytest.mark.parametrize("secret", ['say "hi"\n', "pässwörd/1 +2", "back\\slash", "plain", "\ud800x"])
-def test_a_secret_is_known_in_other_clothes(secret, shown):
+def test_a_secret_is_known_in_other_clothes(secret, show):
     """As JSON escapes it, as Python shows it, as it stands in an address."""
     try:
-        dressed = shown(secret)
+        dressed = show(secret)
     except UnicodeEncodeError:
         return
     assert Redaction([secret]).mask_text(f"<{dressed}>").strip("<>'\"") == MASK
@@ -347,14 +347,14 @@ async def exits(function, arguments, caplog, **options):
 @pytest.mark.anyio
 async def test_what_runs_is_not_masked(caplog):
     """The tool gets the secret; the model does not."""
-    seen = []
+    keys = []
 
     async def login(key: Key, user: str) -> dict[str, str]:
-        seen.append(key)
+        keys.append(key)
         return {"key": key, "user": user}
 
     result, left = await exits(login, {"key": SECRET, "user": "me"}, caplog, redact=["me"])
-    assert seen == [SECRET]
+    assert keys == [SECRET]
     assert result.value == {"key": MASK, "user": MASK}
     assert SECRET not in left
 
@@ -501,7 +501,7 @@ class Asking:
 
 
 @pytest.mark.anyio
-async def test_a_secret_is_not_shown_to_whoever_is_asked(caplog):
+async def test_a_secret_is_not_shown_in_an_approval_request(caplog):
     """Not in the reason, the preview or the arguments."""
 
     def login(key: Annotated[list[str], Secret], user: str) -> None: ...
