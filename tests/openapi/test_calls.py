@@ -319,9 +319,9 @@ def test_a_key_that_the_api_repeats_is_masked(scheme, credential, echoed, media_
     app = app_for(body, status, content_type=media_type)
     result = call(secured({scheme: []}), "list", app=app, auth={scheme: credential})
     assert result.kind == ("ok" if status == 200 else "failed")
-    shown = f"{result.text} {result.value} {result.parts} {json.dumps(result.to_json())} {caplog.text}"
+    output = f"{result.text} {result.value} {result.parts} {json.dumps(result.to_json())} {caplog.text}"
     forms = {form for text in (KEY, echoed) for form in (text, json.dumps(text)[1:-1], repr(text)[1:-1])}
-    assert [form for form in forms if form in shown] == []
+    assert [form for form in forms if form in output] == []
 
 
 @pytest.mark.parametrize("auth", [{}, {"key": "s3cret"}])
@@ -397,7 +397,7 @@ def test_the_scheme_before_a_key_is_no_part_of_it(scheme):
 
 
 @pytest.mark.parametrize("place", ["header", "query", "cookie"])
-def test_an_argument_is_no_credential_whatever_its_name_is(place):
+def test_an_argument_is_no_credential_under_any_name(place):
     parameter = {"name": "page-token", "in": place, "schema": {"type": "string"}}
     data = document({"get /pets": {"operationId": "list", "parameters": [parameter]}})
     app = app_for(b'{"page-token": "page two of 3"}')
@@ -450,14 +450,14 @@ def test_a_credential_is_in_no_span(scheme):
     """Also if spans show arguments and results, and the API repeats it."""
     from tests.telemetry.kept_spans import KeptSpans  # the SDK of OpenTelemetry may be missing
 
-    kept = KeptSpans()
+    spans = KeptSpans()
     catalog = Catalog.from_openapi(secured({scheme: []}), client=client_for(echo), auth={scheme: "s3cret"})
-    result = Dispatcher(catalog, hooks=[kept.hook(capture=True)]).call_sync("list", {})
+    result = Dispatcher(catalog, hooks=[spans.hook(capture=True)]).call_sync("list", {})
 
-    shown = kept.one("execute_tool list").to_json()
+    span = spans.one("execute_tool list").to_json()
     assert result.kind == "ok"
-    assert "[redacted]" in shown
-    assert "s3cret" not in shown
+    assert "[redacted]" in span
+    assert "s3cret" not in span
 
 
 @pytest.mark.parametrize("scheme", ["key", "bearer", "cookie", "query"])
