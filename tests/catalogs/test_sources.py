@@ -23,9 +23,9 @@ def clean_default_catalog():
         yield
 
 
-def run(made, arguments):
-    args, kwargs = made.signature.bind(made.check(arguments))
-    return made.function(*args, **kwargs)
+def run(spec, arguments):
+    args, kwargs = spec.signature.bind(spec.check(arguments))
+    return spec.function(*args, **kwargs)
 
 
 # Objects with decorated methods.
@@ -163,7 +163,7 @@ class Mixed:
 
 
 def test_every_kind_of_method_is_bound():
-    """In both orders of the decorators, whatever `self` is called."""
+    """The decorators may be in both orders, and `self` may have any name."""
     mixed = Mixed()
     catalog = Catalog(mixed)
     assert catalog.names() == ["made", "also_made", "alone", "also_alone", "bare", "odd", "kept", "later"]
@@ -262,7 +262,7 @@ class WithProxy:
 
 
 def test_a_proxy_beside_the_tools_is_not_disturbed():
-    """Whatever it raises when it is looked at."""
+    """An attribute that raises when it is read is passed over."""
     assert Catalog(WithProxy()).names() == ["real"]
     with pytest.raises(CatalogError, match="is not a tool"):
         Catalog(Proxy())
@@ -274,8 +274,8 @@ def test_a_proxy_beside_the_tools_is_not_disturbed():
 @pytest.mark.parametrize("double", [mock.Mock(), mock.MagicMock()])
 def test_a_mock_can_be_added(double):
     """It ends, and the tool takes anything."""
-    (made,) = Catalog(double)
-    run(made, {"anything": 1})
+    (mock_tool,) = Catalog(double)
+    run(mock_tool, {"anything": 1})
     double.assert_called_once_with(anything=1)
 
 
@@ -286,11 +286,11 @@ def test_a_mock_of_a_function_has_its_signature():
         """Send."""
 
     double = mock.create_autospec(send)
-    (made,) = Catalog(double)
-    run(made, {"to": "me"})
+    (send_tool,) = Catalog(double)
+    run(send_tool, {"to": "me"})
     double.assert_called_once_with(to="me")
     with pytest.raises(BadArgs):
-        made.check({"to": 5})
+        send_tool.check({"to": 5})
 
 
 # Tools by their shape.
@@ -330,7 +330,7 @@ class Methods:
 
 
 def test_an_object_with_the_shape_of_a_tool_is_one():
-    """Nobody has to subclass anything."""
+    """No subclass is needed."""
     shaped = Shaped()
     catalog = Catalog(shaped, Record("record", None, {}), Methods())
     assert catalog.names() == ["shaped", "record", "by_methods"]
@@ -351,7 +351,7 @@ def test_a_shape_that_does_not_fit_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("thing", "words"),
+    ("value", "words"),
     [
         ("read", "`catalog.load` adds a module by name"),
         (sys, "use `catalog.load`"),
@@ -361,10 +361,10 @@ def test_a_shape_that_does_not_fit_is_refused():
         ([5], "add a function"),
     ],
 )
-def test_what_is_no_tool_is_refused_with_a_hint(thing, words):
+def test_what_is_no_tool_is_refused_with_a_hint(value, words):
     """The hint says what to do instead."""
     with pytest.raises(CatalogError, match=words):
-        Catalog(thing)
+        Catalog(value)
 
 
 @pytest.mark.parametrize("gather", [list, tuple, set])
@@ -476,7 +476,7 @@ def test_a_module_may_be_given_itself(modules):
     assert len(catalog) == 4
 
 
-def test_the_shared_catalog_is_nobodys_export(modules):
+def test_the_shared_catalog_is_no_export_of_a_module(modules):
     """A module that imports it does not offer everyone's tools."""
 
     @tool

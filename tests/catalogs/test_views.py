@@ -91,9 +91,9 @@ def test_an_empty_catalog_is_false():
 
 def test_deferred_tools_are_left_out_unless_asked_for(catalog):
     """A search finds them."""
-    assert [each["name"] for each in catalog.definitions()] == ["read", "write"]
-    assert [each["name"] for each in catalog.definitions(deferred=True)] == ["read", "write", "append"]
-    assert [each["name"] for each in catalog.definitions()] == ["read", "write"]
+    assert [definition["name"] for definition in catalog.definitions()] == ["read", "write"]
+    assert [definition["name"] for definition in catalog.definitions(deferred=True)] == ["read", "write", "append"]
+    assert [definition["name"] for definition in catalog.definitions()] == ["read", "write"]
 
 
 def test_definitions_follow_the_catalog(catalog):
@@ -102,7 +102,7 @@ def test_definitions_follow_the_catalog(catalog):
     first.clear()
     assert len(catalog.definitions()) == 2
     catalog.remove("read")
-    assert [each["name"] for each in catalog.definitions()] == ["write"]
+    assert [definition["name"] for definition in catalog.definitions()] == ["write"]
 
 
 # Views.
@@ -233,87 +233,87 @@ def test_provided_resources_are_on_the_tools(catalog):
 
 def test_a_listener_hears_what_came_and_went(catalog):
     """A replaced tool does both."""
-    heard = []
-    end = catalog.subscribe(heard.append)
+    changes = []
+    end = catalog.subscribe(changes.append)
     new = named("new")
     catalog.add(new)
-    assert (heard[-1].added, heard[-1].removed) == ((new,), ())
+    assert (changes[-1].added, changes[-1].removed) == ((new,), ())
     catalog.remove("new")
-    assert (heard[-1].added, heard[-1].removed) == ((), (new,))
+    assert (changes[-1].added, changes[-1].removed) == ((), (new,))
     old, newer = catalog["read"], named("read")
     catalog.add(newer, replace=True)
-    assert (heard[-1].added, heard[-1].removed) == ((newer,), (old,))
+    assert (changes[-1].added, changes[-1].removed) == ((newer,), (old,))
     end()
     end()
     catalog.remove("read")
-    assert len(heard) == 3
+    assert len(changes) == 3
 
 
 def test_nothing_is_heard_where_nothing_changed(catalog):
     """Adding what is there, or an alias, changes no list."""
-    heard = []
-    catalog.subscribe(heard.append)
+    changes = []
+    catalog.subscribe(changes.append)
     catalog.add(catalog["read"]).alias("other", "read")
-    assert heard == []
+    assert changes == []
 
 
 def test_one_listener_may_listen_twice(catalog):
     """Ending one leaves the other."""
-    heard = []
-    end = catalog.subscribe(heard.append)
-    catalog.subscribe(heard.append)
+    changes = []
+    end = catalog.subscribe(changes.append)
+    catalog.subscribe(changes.append)
     end()
     end()
     catalog.add(named("new"))
-    assert len(heard) == 1
+    assert len(changes) == 1
 
 
-def test_a_listener_that_raises_harms_nobody(catalog, caplog):
+def test_a_listener_that_raises_does_not_stop_the_others(catalog, caplog):
     """The change has happened, the others are told, and the log knows."""
-    heard = []
+    changes = []
 
     def broken(change):
         raise RuntimeError("broken listener")
 
     catalog.subscribe(broken)
-    catalog.subscribe(heard.append)
+    catalog.subscribe(changes.append)
     with caplog.at_level(logging.ERROR):
         catalog.add(named("new"))
     assert "new" in catalog
-    assert len(heard) == 1
+    assert len(changes) == 1
     assert "broken listener" in caplog.text
 
 
 def test_a_view_tells_only_what_it_shows(view, catalog):
     """One tool comes, one tool is told of, as the view has it."""
-    heard = []
-    end = view.subscribe(heard.append)
+    changes = []
+    end = view.subscribe(changes.append)
     catalog.add(named("look", read_only=True))
-    (change,) = heard
+    (change,) = changes
     assert change.removed == ()
     (came,) = change.added
     assert came in view
     catalog.remove("look")
-    assert heard[-1].removed == (came,)
+    assert changes[-1].removed == (came,)
     end()
     catalog.add(named("look", read_only=True))
-    assert len(heard) == 2
+    assert len(changes) == 2
 
 
 def test_a_view_is_silent_about_what_it_hides(catalog):
     """A filtered-out tool comes unheard."""
-    heard = []
-    catalog.filtered(lambda tool: tool.facts.read_only).subscribe(heard.append)
+    changes = []
+    catalog.filtered(lambda tool: tool.facts.read_only).subscribe(changes.append)
     catalog.add(named("delete"))
-    assert heard == []
+    assert changes == []
 
 
 def test_a_change_reaches_a_merged_view_once(catalog):
     """Although it comes by two ways."""
-    heard = []
-    catalog.merged(catalog.prefixed("x_")).subscribe(heard.append)
+    changes = []
+    catalog.merged(catalog.prefixed("x_")).subscribe(changes.append)
     catalog.add(named("new"))
-    assert sorted(tool.name for change in heard for tool in change.added) == ["new", "x_new"]
+    assert sorted(tool.name for change in changes for tool in change.added) == ["new", "x_new"]
 
 
 def test_a_listener_may_change_the_catalog(catalog):
@@ -328,7 +328,7 @@ def test_a_listener_may_change_the_catalog(catalog):
     assert catalog.names()[-2:] == ["new", "follower"]
 
 
-def test_a_view_is_right_whatever_threads_do():
+def test_a_view_follows_its_source_in_many_threads():
     """Reading while others add never leaves a view behind its source."""
     catalog = Catalog()
     view = catalog.prefixed("p_").sorted()
@@ -341,8 +341,8 @@ def test_a_view_is_right_whatever_threads_do():
             assert f"p_t{number}_{n}" in view
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(view) == 240
