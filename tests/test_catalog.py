@@ -49,7 +49,7 @@ def test_adding_chains_and_keeps_order():
 
 
 @pytest.mark.parametrize(
-    "things",
+    "sources",
     [
         [read, named("new"), named("taken")],
         [read, named("new", aliases=["taken"])],
@@ -60,16 +60,16 @@ def test_adding_chains_and_keeps_order():
     ],
 )
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
-def test_adding_is_all_or_nothing(things):
+def test_adding_is_all_or_nothing(sources):
     """One bad thing among several, and none is added."""
     catalog = Catalog(named("taken"))
-    heard = []
-    catalog.subscribe(heard.append)
+    changes = []
+    catalog.subscribe(changes.append)
     with pytest.raises((CatalogError, DefinitionError)):
-        catalog.add(*things)
+        catalog.add(*sources)
     assert catalog.names() == ["taken"]
     assert "read" not in catalog
-    assert heard == []
+    assert changes == []
 
 
 def test_adding_the_same_again_changes_nothing():
@@ -184,7 +184,7 @@ def test_a_second_tool_for_the_same_function_is_renamed():
 
 
 def test_other_facts_about_the_same_function_are_refused():
-    """Somebody stated the first ones; changing them takes `replace`."""
+    """The author stated the first ones; changing them takes `replace`."""
     catalog = Catalog(Tool.described(read, destructive=True))
     with pytest.raises(DuplicateTool):
         catalog.add(Tool.described(read, read_only=True))
@@ -335,23 +335,23 @@ def test_adding_from_several_threads_loses_nothing():
     """Eight threads, fifty tools each; every thread's own in its order."""
     catalog = Catalog()
     start = threading.Barrier(8)
-    heard = []
-    catalog.subscribe(heard.append)
+    changes = []
+    catalog.subscribe(changes.append)
     tools = [[named(f"t{thread}_{number}") for number in range(50)] for thread in range(8)]
 
     def add(mine):
         start.wait()
-        for each in mine:
-            catalog.add(each)
+        for member in mine:
+            catalog.add(member)
 
     threads = [threading.Thread(target=add, args=(mine,)) for mine in tools]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(catalog) == 400
     assert [name for name in catalog.names() if name.startswith("t3_")] == [f"t3_{number}" for number in range(50)]
-    assert sum(len(change.added) for change in heard) == 400
+    assert sum(len(change.added) for change in changes) == 400
 
 
 def test_one_of_many_threads_gets_the_name():
@@ -369,10 +369,10 @@ def test_one_of_many_threads_gets_the_name():
             refused.append(mine)
 
     threads = [threading.Thread(target=add) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert len(refused) == 7
     assert catalog["wanted"] not in refused
 
@@ -445,7 +445,7 @@ def test_discovering_twice_changes_nothing(install):
 
 
 def test_a_broken_distribution_is_a_warning_and_the_others_are_added(install):
-    """Whatever is wrong with it, even that it wants to end the program."""
+    """Any failure while it is loaded is a warning, even `SystemExit`."""
     install(
         "broken",
         {
@@ -462,10 +462,10 @@ def test_a_broken_distribution_is_a_warning_and_the_others_are_added(install):
     catalog = Catalog()
     with pytest.warns(ToolkitWarning) as caught:
         catalog.discover()
-    messages = sorted(str(each.message) for each in caught)
+    messages = sorted(str(warning.message) for warning in caught)
     assert [message.split("'")[1] for message in messages] == ["exits", "missing", "none", "raises"]
     assert all("of dist:broken was not added: " in message for message in messages)
-    assert all(each.filename == __file__ for each in caught)
+    assert all(warning.filename == __file__ for warning in caught)
     assert catalog.names() == ["weather"]
 
 
@@ -485,7 +485,7 @@ def test_another_group_may_be_asked_for(install):
 
 @pytest.mark.parametrize("odd", [None, [], 3, {}])
 def test_a_name_that_is_no_text_is_unknown(odd):
-    """Names come from models; whatever is asked for, the answer can be printed."""
+    """Names come from models; the answer to any name can be printed."""
     catalog = Catalog()
     assert catalog.get(odd) is None
     with pytest.raises(UnknownTool, match="unknown tool"):

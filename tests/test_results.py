@@ -111,7 +111,7 @@ def test_another_version_is_refused(kind, version):
         ({"request": {"version": 1, "surprise": 5}}, "'surprise' cannot be int"),
     ],
 )
-def test_a_shape_nobody_knows_is_refused(changes, match):
+def test_an_unknown_shape_is_refused(changes, match):
     """One kind of exception, with what is wrong."""
     with pytest.raises(ValueError, match=match):
         ToolResult.from_json({**ToolResult("fine").to_json(), **changes})
@@ -120,13 +120,13 @@ def test_a_shape_nobody_knows_is_refused(changes, match):
 @pytest.mark.parametrize("data", [None, [], "text"])
 @pytest.mark.parametrize("read", [ToolResult.from_json, ApprovalRequest.from_json, part_from_json])
 def test_what_is_no_object_is_refused(read, data):
-    """Whoever reads a file may find anything."""
+    """A stored file may hold any JSON."""
     with pytest.raises(ValueError):
         read(data)
 
 
 def test_the_exception_is_never_written_down():
-    """It may hold anything, and nobody could read it."""
+    """An exception may hold secrets, and it has no JSON form."""
     result = ToolResult.failure("failed", "broken", cause=ValueError("inside"))
     assert "inside" not in json.dumps(result.to_json())
     assert "inside" not in repr(result.error)
@@ -164,7 +164,7 @@ def test_an_unknown_tool_is_named_with_its_neighbours():
 
 @pytest.mark.parametrize("kind", ERROR_KINDS)
 def test_every_kind_of_error_has_words(kind):
-    """And is an error, whatever else is known about it."""
+    """The result is an error, with any other fields."""
     result = ToolResult.failure(kind, "why", details={"a": 1}, tool="read", attempts=2)
     assert result.is_error
     assert result.text.startswith("error: ")
@@ -174,7 +174,7 @@ def test_every_kind_of_error_has_words(kind):
 
 
 def test_advice_can_be_another():
-    """Whoever knows better says so; nothing is said if there is nothing to say."""
+    """The caller may state it; the default is no text."""
     assert ToolResult.failure("failed", "why", advice="Wait.").text == "error: tool failed: why\nWait."
     assert ToolResult.failure("failed", "why", advice="").text == "error: tool failed: why"
 
@@ -243,7 +243,7 @@ def test_a_result_takes_no_field_it_does_not_have():
 
 @pytest.mark.parametrize("kind", ["ok", "waiting"])
 def test_waiting_is_no_error(kind):
-    """Nothing went wrong; somebody was asked."""
+    """A call that waits for a person has not failed."""
     assert not ToolResult("", None, kind).is_error
 
 
@@ -346,8 +346,8 @@ def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
         if isinstance(value, dict):
             items = list(value.items())
             random.shuffle(items)
-            return {key: shuffled(each) for key, each in items}
-        return [shuffled(each) for each in value] if isinstance(value, list) else value
+            return {key: shuffled(item) for key, item in items}
+        return [shuffled(item) for item in value] if isinstance(value, list) else value
 
     digest = ToolCall("read", arguments).digest()
     assert ToolCall("read", shuffled(arguments)).digest() == digest
@@ -355,7 +355,7 @@ def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
 
 
 @pytest.mark.parametrize(
-    ("one", "two"),
+    ("first", "second"),
     [
         ({"a": 1}, {"a": 2}),
         ({"a": 1}, {"a": "1"}),
@@ -368,9 +368,9 @@ def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
         (b"\xff", b"\xfe"),
     ],
 )
-def test_other_arguments_have_another_digest(one, two):
+def test_other_arguments_have_another_digest(first, second):
     """Also where they are no JSON."""
-    assert ToolCall("read", one).digest() != ToolCall("read", two).digest()
+    assert ToolCall("read", first).digest() != ToolCall("read", second).digest()
 
 
 def _cyclic():
@@ -524,7 +524,7 @@ def test_hooks_see_a_call_whose_repr_shows_no_secret(caplog):
     from toolkit import Catalog, Dispatcher, Secret
     from toolkit.hooks import Proceed
 
-    shown = []
+    reprs = []
     catalog = Catalog()
 
     @catalog.tool
@@ -533,12 +533,12 @@ def test_hooks_see_a_call_whose_repr_shows_no_secret(caplog):
 
     class Print:
         def before(self, call):
-            shown.append(repr(call))
+            reprs.append(repr(call))
             return Proceed()
 
     Dispatcher(catalog, hooks=[Print()]).call_sync("log_in", {"password": "hunter2"})
-    assert len(shown) == 1
-    assert "hunter2" not in shown[0]
+    assert len(reprs) == 1
+    assert "hunter2" not in reprs[0]
 
 
 def test_an_unknown_kind_is_refused():
