@@ -224,16 +224,16 @@ async def test_a_question_that_is_not_answered_in_time_denies_the_call(dispatche
 
 async def test_a_call_that_is_cancelled_while_it_asks_leaves_no_open_request(dispatcher, store, runs):
     """The client gives up, and a later answer has nothing to answer."""
-    asked = asyncio.Event()
+    question_arrived = asyncio.Event()
 
     async def wait(context, params):
-        asked.set()
+        question_arrived.set()
         await asyncio.Event().wait()
 
     async with connected(dispatcher, OLD, wait) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "pay", {"amount": 5})
-            await asked.wait()
+            await question_arrived.wait()
             assert len(store.pending()) == 1
             tasks.cancel_scope.cancel()
         await until(lambda: not store.pending())
@@ -262,8 +262,8 @@ async def test_a_grant_of_a_user_lasts_in_the_newer_revision(dispatcher, runs):
         await client.call_tool("pay", {"amount": 2})
     assert (len(runs), len(person.questions)) == (2, 1)
     async with connected(dispatcher, NEW, Person(NO)) as client:
-        asked = await call_once(client, "pay", {"amount": 3})
-    assert "remember" not in asked.input_requests["approval"].params.requested_schema["properties"]
+        question = await call_once(client, "pay", {"amount": 3})
+    assert "remember" not in question.input_requests["approval"].params.requested_schema["properties"]
 
 
 @both_revisions
@@ -410,11 +410,11 @@ async def test_questions_that_are_never_answered_make_room(catalog, runs):
 
 async def test_requests_that_the_program_answers_itself_keep_their_time(catalog, runs):
     """An asker of the dispatcher is not bound by the time that clients have."""
-    seen = []
-    approvals = Approvals(ask=seen.append, expires_seconds=5000, clock=lambda: 1000.0)
+    requests = []
+    approvals = Approvals(ask=requests.append, expires_seconds=5000, clock=lambda: 1000.0)
     async with connected(Dispatcher(catalog, approvals=approvals), NEW, Person(NO), answer_seconds=1) as client:
         await client.call_tool("pay", {"amount": 1})
-    assert [request.expires_at for request in seen] == [6000.0]
+    assert [request.expires_at for request in requests] == [6000.0]
 
 
 async def test_a_state_of_another_user_is_refused(dispatcher, runs):
@@ -449,10 +449,10 @@ async def test_processes_that_share_a_key_and_a_store_share_their_questions(cata
     async with (
         connected(start(), NEW, Person(NO), key=KEY) as first,
         connected(start(), NEW, Person(NO), key=[b"n" * 32, KEY]) as second,
-        connected(start(), NEW, Person(NO), key=b"o" * 32) as stranger,
+        connected(start(), NEW, Person(NO), key=b"o" * 32) as other_client,
     ):
         state = await ask(first)
-        assert await refuse(stranger, "pay", {"amount": 5}, state) == "forged"
+        assert await refuse(other_client, "pay", {"amount": 5}, state) == "forged"
         await call_once(second, "pay", {"amount": 5}, responses={"approval": YES}, state=state)
         assert await refuse(first, "pay", {"amount": 5}, state) == "answered"
         assert await refuse(second, "pay", {"amount": 5}, state) == "answered"
