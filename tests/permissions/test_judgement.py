@@ -1,72 +1,21 @@
 """The verdict on a call: judges, preflight, checks, hooks, and what a running tool may still touch."""
 
-import asyncio
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
-
 import pytest
 
-from toolkit.access import Access, Command, Reads, Url, Writes
+from tests.permissions.judgement_kit import Hostile, Saying, build_world, fails, fails_async, later, raising
 from toolkit.catalog import Catalog
 from toolkit.catalogs.snapshot import Table
-from toolkit.context import Context
 from toolkit.dispatcher import Dispatcher
-from toolkit.errors import Safety, ToolError
+from toolkit.errors import ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import Judge, Permissions
 from toolkit.permissions.judgement import CallJudges
 from toolkit.results import ToolCall
-from toolkit.safety import SafetyChecks
 from toolkit.session import Session
 from toolkit.spec import Tool
 from toolkit.verdicts import Finding, Verdict
 
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class World:
-    """A catalog, and what its tools did."""
-
-    catalog: Catalog
-    ran: list
-
-    async def call(self, name="note", arguments=None, *, session=None, **options):
-        return await Dispatcher(self.catalog, **options).call(name, arguments or {}, session=session)
-
-
-def build_world(**facts):
-    """A tool `note` that keeps the text it is given."""
-    world = World(Catalog(), [])
-
-    @world.catalog.tool(**facts)
-    async def note(text: str = "x", paths: list[str] | None = None) -> str:
-        """Note it."""
-        world.ran.append(text)
-        return "noted"
-
-    return world
-
-
-class Saying:
-    """A judge that says one thing, or does what a function says."""
-
-    def __init__(self, answer):
-        self.answer, self.requests = answer, []
-
-    def judge(self, request):
-        self.requests.append(request)
-        return self.answer(request) if callable(self.answer) else self.answer
-
-
-async def later(answer):
-    await asyncio.sleep(0)
-    return answer
-
-
-def raising(request):
-    raise RuntimeError("no idea")
 
 
 async def raising_later(request):
@@ -81,15 +30,6 @@ class Like:
 
     def __hash__(self):
         return hash("allow")
-
-
-class Hostile:
-    """An object that raises when it is compared."""
-
-    def __eq__(self, other):
-        raise RuntimeError("do not compare")
-
-    __hash__ = None
 
 
 # Anything with a method `judge`.
@@ -300,14 +240,6 @@ async def says_yes(arguments):
     return True
 
 
-async def fails_async(arguments):
-    raise RuntimeError("no idea")
-
-
-def fails(arguments):
-    raise RuntimeError("no idea")
-
-
 @pytest.mark.parametrize("permissions", [None, Permissions("auto"), Saying("allow")], ids=["none", "auto", "a judge"])
 @pytest.mark.parametrize(
     ("approval", "reason"),
@@ -359,318 +291,6 @@ async def test_what_a_hook_asks_is_subject_to_the_mode(mode, kind):
             return Ask("sure?")
 
     assert (await build_world(read_only=True).call(permissions=Permissions(mode), hooks=[Asking()])).kind == kind
-
-
-# Preflight.
-
-
-class Query(Access):
-    """A kind of the application's own."""
-
-    kind = "query"
-
-
-class Tables:
-    """Refuses to touch what is secret, asks about what is odd, fails on what is broken."""
-
-    name = "tables"
-    kinds = ("query",)
-
-    def judge(self, access):
-        if access.target == "broken":
-            raise RuntimeError("no idea")
-        words = {"secret": "deny", "odd": "ask"}
-        return Finding(words[access.target], "x", f"{access.target} table") if access.target in words else None
-
-
-def asking(preflight):
-    """A world whose tool states what it touches by a function."""
-    return build_world(read_only=True, preflight=preflight)
-
-
-async def async_preflight(arguments):
-    return [Reads(arguments["text"])]
-
-
-@pytest.mark.one_case_in(3)
-@pytest.mark.parametrize(
-    ("preflight", "text", "kind"),
-    [
-        (lambda arguments: [Reads(arguments["text"])], "a.txt", "ok"),
-        (lambda arguments: [Reads(arguments["text"])], "/etc/passwd", "safety"),
-        (lambda arguments: Reads(arguments["text"]), "/etc/passwd", "safety"),
-        (lambda arguments: (Reads(path) for path in ("a", arguments["text"])), "/etc/passwd", "safety"),
-        (lambda arguments: {Reads("a"), Writes(arguments["text"])}, "/etc/passwd", "safety"),
-        (async_preflight, "a.txt", "ok"),
-        (async_preflight, "/etc/passwd", "safety"),
-        (lambda arguments: None, "x", "ok"),
-        (lambda arguments: [], "x", "ok"),
-        (fails, "x", "denied"),
-        (fails_async, "x", "denied"),
-        (lambda arguments: "a.txt", "x", "denied"),
-        (lambda arguments: ["a.txt"], "x", "denied"),
-        (lambda arguments: [Reads("a"), None], "x", "denied"),
-        (lambda arguments: [Reads], "x", "denied"),
-        (lambda arguments: 5, "x", "denied"),
-        (lambda arguments: True, "x", "denied"),
-        (lambda arguments: arguments.clear(), "x", "ok"),
-        (lambda arguments: [Query("fine")], "x", "ok"),
-        (lambda arguments: [Query("secret")], "x", "safety"),
-        (lambda arguments: [Query("odd")], "x", "waiting"),
-        (lambda arguments: [Query("broken")], "x", "safety"),
-        (lambda arguments: [Command("rm -rf /")], "x", "safety"),
-        (lambda arguments: [Url("http://169.254.169.254/")], "x", "safety"),
-        (lambda arguments, call: [Reads(call.arguments["text"])], "/etc/passwd", "safety"),
-        (lambda arguments, *, call=None: [Reads("a.txt" if call else "/etc/passwd")], "x", "ok"),
-    ],
-)
-@pytest.mark.parametrize("permissions", [None, Permissions("auto")], ids=["none", "auto"])
-async def test_what_a_tool_is_about_to_touch_is_judged_before_it_runs(preflight, text, kind, permissions):
-    """A preflight may be stated in every supported way; an answer of another type does not run."""
-    world = asking(preflight)
-    result = await world.call(
-        arguments={"text": text}, permissions=permissions, safety=SafetyChecks(further=[Tables()])
-    )
-    assert result.kind == kind
-    assert world.ran == ([text] if kind == "ok" else [])
-
-
-@pytest.mark.parametrize("permissions", [Permissions("bypass"), Saying("allow")], ids=["bypass", "a judge"])
-async def test_no_permission_lifts_a_safety_refusal(permissions):
-    """No mode, and no judge."""
-    world = asking(lambda arguments: [Query("secret")])
-    assert (await world.call(permissions=permissions, safety=SafetyChecks(further=[Tables()]))).kind == "safety"
-
-
-@pytest.mark.parametrize(
-    ("table", "kind"),
-    [("public_users", "ok"), ("public_", "ok"), ("private", "waiting"), ("xpublic_users", "waiting")],
-)
-async def test_rules_can_name_a_kind_of_ones_own(table, kind):
-    """What `preflight` says counts as an argument of that name."""
-    world = World(Catalog(), [])
-
-    @world.catalog.tool(preflight=lambda arguments: [Query(arguments["sql"].rpartition(" ")[2])])
-    async def run(sql: str) -> str:
-        """Run a query."""
-        return "rows"
-
-    permissions = Permissions(rules=["allow run(query=public_*)"])
-    assert (await world.call("run", {"sql": f"select * from {table}"}, permissions=permissions)).kind == kind
-
-
-@pytest.mark.parametrize(("table", "kind"), [("public_users", "denied"), ("other", "ok")])
-async def test_rules_can_forbid_a_kind_of_ones_own(table, kind):
-    """If any of what is touched matches."""
-    world = asking(lambda arguments: [Query("fine"), Query(arguments["text"])])
-    permissions = Permissions("bypass", ["deny note(query=public_*)"])
-    assert (await world.call(arguments={"text": table}, permissions=permissions)).kind == kind
-
-
-async def test_an_unmarked_path_is_compared_from_the_workspace(tmp_path):
-    """A rule about a folder of it holds, however the path is written."""
-    catalog = Catalog()
-
-    @catalog.tool(read_only=True)
-    async def look(path: str) -> str:
-        """Look."""
-        return "seen"
-
-    permissions = Permissions(rules=["deny look(path=secrets/**)"])
-    dispatcher = Dispatcher(catalog, permissions=permissions, safety=SafetyChecks([tmp_path]))
-    paths = ["secrets/a", f"{tmp_path}/secrets/a", f"{tmp_path}/x/../secrets/a", "notes/a"]
-    assert [(await dispatcher.call("look", {"path": location})).kind for location in paths] == ["denied"] * 3 + ["ok"]
-
-
-async def test_a_preflight_that_fails_is_not_explained_away():
-    """The explanation does not say that the call would run."""
-    verdict = await Dispatcher(asking(fails).catalog).explain("note", {})
-    assert verdict.word == "deny"
-    assert "could not tell what it is about to touch: RuntimeError: no idea" in verdict.reason
-
-
-async def test_a_preflight_can_refuse():
-    """What it raises is the answer: a `Safety` is one of the checks."""
-
-    def refuses(arguments):
-        raise Safety("not on a Sunday")
-
-    world = asking(refuses)
-    result = await Dispatcher(world.catalog).call("note", {})
-    assert (result.kind, world.ran) == ("safety", [])
-    assert "not on a Sunday" in result.text
-
-
-# While a tool runs.
-
-
-def touching(is_async, **facts):
-    """A tool that asks for each of the accesses it is given, and tells what came of it."""
-    world = World(Catalog(), [])
-
-    def check(accesses, context):
-        for access in accesses:
-            context.permissions.check(access)
-            world.ran.append(access)
-        return "done"
-
-    if is_async:
-
-        @world.catalog.tool(name="touch", **facts)
-        async def touch(context: Context) -> str:
-            """Touch them."""
-            return check(context.session.state["accesses"], context)
-    else:
-
-        @world.catalog.tool(name="touch", **facts)
-        def touch_sync(context: Context) -> str:
-            """Touch them."""
-            return check(context.session.state["accesses"], context)
-
-    return world
-
-
-async def call_touch(world, *accesses, **options):
-    session = Session(state={"accesses": accesses})
-    return await world.call("touch", session=session, **options)
-
-
-@pytest.mark.parametrize("is_async", [True, False], ids=["async", "sync"])
-@pytest.mark.parametrize(
-    ("access", "permissions", "kind"),
-    [
-        (Reads("a.txt"), None, "ok"),
-        (Reads("/etc/passwd"), None, "safety"),
-        (Reads("/etc/passwd"), Permissions("bypass"), "safety"),
-        (Command("rm -rf /"), Permissions("bypass"), "safety"),
-        (Reads("a.txt"), Permissions(), "ok"),
-        (Reads("secrets/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "failed"),
-        (Reads("secrets/a"), Permissions("bypass", ["deny touch(path=secrets/**)"]), "failed"),
-        (Reads("docs/a"), Permissions(rules=["deny touch(path=secrets/**)"]), "ok"),
-        (Reads("docs/a"), Permissions(rules=["ask touch(path=docs/**)"]), "failed"),
-        (Reads("docs/a"), Permissions("bypass", ["ask touch(path=docs/**)"]), "ok"),
-        (Query("fine"), Permissions(), "ok"),
-        (Query("odd"), Permissions(), "failed"),
-        (Query("odd"), None, "failed"),
-        (Query("secret"), Permissions("bypass"), "safety"),
-        (Reads("a.txt"), Saying("allow"), "ok"),
-        (Reads("a.txt"), Saying(lambda request: "deny" if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: "ask" if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: raising(request) if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: Hostile() if request.accesses else "allow"), "failed"),
-        (Reads("a.txt"), Saying(lambda request: later("allow")), "failed"),
-        (Reads("a.txt"), [Permissions(), Saying("allow")], "ok"),
-        (Reads("a.txt"), [Permissions(), Saying(lambda request: later("allow"))], "failed"),
-    ],
-)
-async def test_a_running_tool_may_ask_about_what_it_touches_further(access, permissions, kind, is_async):
-    """By the same checks, rules and judges; who would have to be asked, refuses."""
-    world = touching(is_async, read_only=True)
-    result = await call_touch(world, access, permissions=permissions, safety=SafetyChecks(further=[Tables()]))
-    assert result.kind == kind
-    assert world.ran == ([access] if kind == "ok" else [])
-
-
-@pytest.mark.parametrize("access", ["notes.txt", None, Reads, Path("a"), [Reads("a")]], ids=repr)
-async def test_only_an_access_can_be_asked_about(access):
-    """Anything else permits nothing, even where no check would look."""
-    world = touching(True, read_only=True)
-    checks = SafetyChecks(without=["folder", "protected-file", "dangerous-command", "host"])
-    result = await call_touch(world, access, safety=checks, permissions=Permissions("bypass"))
-    assert result.kind == "failed"
-    assert "check expects an access, such as Writes(path)" in result.text
-    assert world.ran == []
-
-
-@pytest.mark.parametrize("hint", [Annotated[Path, Writes], Annotated[str, Reads], str], ids=str)
-@pytest.mark.parametrize("rule", ["allow save(path=src/**)", "allow save(src/**)"])
-async def test_a_rule_that_allowed_the_call_does_not_allow_what_it_touches_further(hint, rule):
-    """Each access is held against it."""
-    world = World(Catalog(), [])
-
-    async def save(path, context):
-        context.permissions.check(Writes("src/copy.txt"))
-        world.ran.append("near")
-        context.permissions.check(Writes("elsewhere/copy.txt"))
-        world.ran.append("far")
-
-    save.__annotations__ = {"path": hint, "context": Context}
-    world.catalog.add(Tool.described(save, description="Save it, and a copy."))
-    result = await world.call("save", {"path": "src/a"}, permissions=Permissions(rules=[rule]))
-    assert (result.kind, world.ran) == ("failed", ["near"])
-    assert "Writes('elsewhere/copy.txt') needs approval, and no person can be asked while the tool runs" in result.text
-
-
-@pytest.mark.parametrize(("table", "kind"), [("public_a", "ok"), ("private", "failed")])
-async def test_a_rule_about_a_marked_parameter_is_about_what_is_touched_further(table, kind):
-    """Also for a kind of one's own; a parameter of another kind says nothing about it."""
-    world = World(Catalog(), [])
-
-    @world.catalog.tool
-    async def copy(table: Annotated[str, Query], file: Annotated[str, Reads], further: str, context: Context) -> str:
-        """Copy it."""
-        context.permissions.check(Query(further))
-        return "copied"
-
-    permissions = Permissions(rules=["allow copy(table=public_*)"])
-    sent = {"table": "public_x", "file": "public_y", "further": table}
-    assert (await world.call("copy", sent, permissions=permissions)).kind == kind
-
-
-class Patient:
-    """Can be awaited, and not be closed."""
-
-    def __await__(self):
-        yield from asyncio.sleep(0).__await__()
-        return "allow"
-
-
-async def test_a_judge_that_takes_its_time_cannot_be_asked_while_a_tool_runs():
-    """This holds for any object that has to be awaited."""
-    result = await call_touch(touching(True), Reads("a.txt"), permissions=Saying(lambda request: Patient()))
-    assert result.kind == "failed"
-    assert "it cannot be asked while a tool runs" in result.text
-
-
-@pytest.mark.parametrize(
-    ("target", "kind"), [("kept.db", "safety"), ("kept.db-wal", "safety"), ("x/../kept.db", "safety"), ("other", "ok")]
-)
-async def test_no_tool_touches_what_the_dispatcher_keeps(tmp_path, target, kind):
-    """Reading and writing are refused even in mode `bypass`."""
-    judges = CallJudges(SafetyChecks([tmp_path]), Permissions("bypass"), [f"{tmp_path}/kept.db"])
-    tool = asking(lambda arguments: [Reads(arguments["text"]), Query(arguments["text"])]).catalog["note"]
-    judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": target})
-    assert ("safety" if judgement.verdict.word == "deny" else "ok") == kind
-    assert ("check `own-files`" in str(judgement.verdict)) == (kind == "safety")
-
-
-async def test_a_path_that_cannot_be_followed_is_left_to_the_checks(tmp_path):
-    """It is refused by them."""
-    judges = CallJudges(SafetyChecks([tmp_path]), None, [f"{tmp_path}/kept.db"])
-    tool = asking(lambda arguments: Writes("a\0b")).catalog["note"]
-    judgement = await judges.judge(tool, frozenset({"note"}), ToolCall("note"), {"text": "x"})
-    assert (judgement.verdict.word, judgement.verdict.by) == ("deny", "check `folder`")
-
-
-async def test_what_is_refused_says_by_whom():
-    """A check is `Safety`, a rule is a `ToolError`, and the tool may choose another way."""
-    world, errors = World(Catalog(), []), []
-
-    @world.catalog.tool(read_only=True)
-    async def look(context: Context) -> str:
-        """Look."""
-        for target in ("/etc/passwd", "secrets/a"):
-            try:
-                context.permissions.check(Reads(target))
-            except ToolError as error:
-                errors.append((type(error), str(error)))
-        return "looked"
-
-    permissions = Permissions(rules=["deny look(path=secrets/**)"])
-    assert (await world.call("look", permissions=permissions)).kind == "ok"
-    assert [kind for kind, _ in errors] == [Safety, ToolError]
-    assert "is outside" in errors[0][1]
-    assert "a rule says deny: look(path=secrets/**)" in errors[1][1]
 
 
 # Hooks: what is judged is what runs.
