@@ -2,32 +2,21 @@
 
 import functools
 import importlib
-import sys
-import textwrap
 import threading
 
 import pytest
 
+from tests.catalog_kit import named
 from toolkit import (
     Catalog,
     CatalogError,
     DefinitionError,
     DuplicateTool,
     Tool,
-    ToolkitWarning,
     UnknownTool,
     default_catalog,
     tool,
 )
-
-
-def named(name, **options):
-    """A tool of this name; a closure, so each one is another."""
-
-    def function(a: int = 1) -> int:
-        return a
-
-    return Tool.described(function, name=name, description=f"Do {name}.", **options)
 
 
 def read(path: str):
@@ -131,7 +120,7 @@ def test_a_taken_name_is_refused_with_both_places(first, second):
     with pytest.raises(DuplicateTool) as error:
         Catalog(first).add(second)
     line = named.__code__.co_firstlineno + 3
-    assert str(error.value).count(f"{__file__}:{line}") == 2
+    assert str(error.value).count(f"{named.__code__.co_filename}:{line}") == 2
     assert "replace=True" in str(error.value)
 
 
@@ -375,112 +364,6 @@ def test_one_of_many_threads_gets_the_name():
         thread.join()
     assert len(refused) == 7
     assert catalog["wanted"] not in refused
-
-
-# Entry points.
-
-
-@pytest.fixture
-def install(tmp_path, monkeypatch):
-    """Install a distribution with these entry points and modules, really."""
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    names = []
-
-    def install(name, points, **modules):
-        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        lines = [f"{point} = {target}" for point, target in points.items()]
-        (info / "entry_points.txt").write_text("\n".join(["[toolkit.tools]", *lines]))
-        for module, source in modules.items():
-            (tmp_path / f"{module}.py").write_text(textwrap.dedent(source))
-            names.append(module)
-        importlib.invalidate_caches()
-
-    yield install
-    for name in names:
-        sys.modules.pop(name, None)
-
-
-WEATHER = """
-    from toolkit import Catalog, tool
-
-    @tool(catalog=None, aliases=["sky"])
-    def weather(place: str) -> str:
-        "Say what the weather is like."
-
-    def plain(a: int):
-        "A plain function."
-
-    more = Catalog(plain).alias("simple", "plain")
-
-    class Service:
-        @tool
-        def serve(self):
-            "Serve."
-
-    service = Service()
-"""
-
-
-def test_discovering_adds_what_distributions_offer(install):
-    """A module, a function, a catalog, an object; each knows where it comes from."""
-    install("nice-weather", {"module": "weather_tools", "object": "weather_tools:service"}, weather_tools=WEATHER)
-    catalog = Catalog()
-    assert "weather_tools" not in sys.modules
-    assert catalog.discover() is catalog
-    assert sorted(catalog.names()) == ["plain", "serve", "weather"]
-    assert {tool.origin for tool in catalog} == {"dist:nice-weather"}
-    assert catalog["sky"].name == "weather"
-    assert catalog["simple"].name == "plain"
-    assert catalog["weather"].function.__tool__.origin == "python"
-
-
-def test_discovering_twice_changes_nothing(install):
-    """The same distributions offer the same tools."""
-    install("nice-weather", {"one": "weather_again:weather"}, weather_again=WEATHER)
-    catalog = Catalog().discover().discover()
-    assert catalog.names() == ["weather"]
-
-
-def test_a_broken_distribution_is_a_warning_and_the_others_are_added(install):
-    """Any failure while it is loaded is a warning, even `SystemExit`."""
-    install(
-        "broken",
-        {
-            "missing": "weather_missing",
-            "raises": "weather_raises",
-            "exits": "weather_exits",
-            "none": "weather_none:Thing",
-        },
-        weather_raises="1 / 0",
-        weather_exits="raise SystemExit(1)",
-        weather_none="class Thing: ...",
-    )
-    install("fine", {"fine": "weather_fine:weather"}, weather_fine=WEATHER)
-    catalog = Catalog()
-    with pytest.warns(ToolkitWarning) as caught:
-        catalog.discover()
-    messages = sorted(str(warning.message) for warning in caught)
-    assert [message.split("'")[1] for message in messages] == ["exits", "missing", "none", "raises"]
-    assert all("of dist:broken was not added: " in message for message in messages)
-    assert all(warning.filename == __file__ for warning in caught)
-    assert catalog.names() == ["weather"]
-
-
-def test_a_tool_that_clashes_with_a_discovered_one_says_whose_it_is(install):
-    """Two authors may choose one name."""
-    install("nice-weather", {"one": "weather_clash:weather"}, weather_clash=WEATHER)
-    catalog = Catalog().discover()
-    with pytest.raises(DuplicateTool, match="weather_clash.weather from dist:nice-weather"):
-        catalog.add(named("weather"))
-
-
-def test_another_group_may_be_asked_for(install):
-    """A program may have entry points of its own."""
-    install("nice-weather", {"one": "weather_group:weather"}, weather_group=WEATHER)
-    assert not Catalog().discover("someone.elses")
 
 
 @pytest.mark.parametrize("odd", [None, [], 3, {}])
