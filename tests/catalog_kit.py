@@ -4,10 +4,10 @@ from toolkit import (
     Tool,
 )
 
-__all__ = ["named"]
+__all__ = ["build_tool"]
 
 
-def named(name, **options):
+def build_tool(name, **options):
     """A tool of this name; a closure, so each one is another."""
 
     def function(a: int = 1) -> int:

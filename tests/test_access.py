@@ -195,15 +195,15 @@ SHAPES = {
 }
 
 
-def filled(value, path):
+def fill_value(value, path):
     """*value* with *path* in its place."""
     match value:
         case str():
             return value.format(path)
         case list():
-            return [filled(item, path) for item in value]
+            return [fill_value(item, path) for item in value]
         case dict():
-            return {filled(key, path): filled(item, path) for key, item in value.items()}
+            return {fill_value(key, path): fill_value(item, path) for key, item in value.items()}
     return value
 
 
@@ -223,11 +223,11 @@ async def test_no_shape_of_a_parameter_hides_its_target(tmp_path, hint, value, i
     function.__annotations__ = {"paths": hint}
     catalog = Catalog(Tool.described(function, name="look", description="Look.", read_only=True))
     dispatcher = Dispatcher(catalog, safety=SafetyChecks([tmp_path]))
-    argument = "/etc/passwd" if value is None else filled(value, "/etc/passwd")
+    argument = "/etc/passwd" if value is None else fill_value(value, "/etc/passwd")
     assert (await dispatcher.call("look", {"paths": argument})).kind == "safety"
     assert ran == []
     if value is not None:
-        assert (await dispatcher.call("look", {"paths": filled(value, "fine.txt")})).kind == "ok"
+        assert (await dispatcher.call("look", {"paths": fill_value(value, "fine.txt")})).kind == "ok"
 
 
 @pytest.mark.parametrize("arguments", [{}, {"path": None}], ids=["left out", "null"])

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.catalog_kit import named
+from tests.catalog_kit import build_tool
 from toolkit import (
     Catalog,
     CatalogError,
@@ -32,7 +32,7 @@ def write(path: str):
 
 def test_adding_chains_and_keeps_order():
     """Functions, tools and catalogs alike."""
-    catalog = Catalog(read).add(named("tool")).add(Catalog(write), named("last"))
+    catalog = Catalog(read).add(build_tool("tool")).add(Catalog(write), build_tool("last"))
     assert catalog.names() == ["read", "tool", "write", "last"]
     assert catalog["read"].function is read
 
@@ -40,18 +40,18 @@ def test_adding_chains_and_keeps_order():
 @pytest.mark.parametrize(
     "sources",
     [
-        [read, named("new"), named("taken")],
-        [read, named("new", aliases=["taken"])],
+        [read, build_tool("new"), build_tool("taken")],
+        [read, build_tool("new", aliases=["taken"])],
         [read, 5],
         [read, lambda: None],
-        [named("twin"), named("twin")],
-        [read, named("other", aliases=["read"])],
+        [build_tool("twin"), build_tool("twin")],
+        [read, build_tool("other", aliases=["read"])],
     ],
 )
 @pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 def test_adding_is_all_or_nothing(sources):
     """One bad thing among several, and none is added."""
-    catalog = Catalog(named("taken"))
+    catalog = Catalog(build_tool("taken"))
     changes = []
     catalog.subscribe(changes.append)
     with pytest.raises((CatalogError, DefinitionError)):
@@ -76,20 +76,24 @@ def test_adding_the_same_again_changes_nothing():
 
 def test_a_tool_is_removed_with_its_aliases():
     """By its name, or by one of them."""
-    catalog = Catalog(named("a", aliases=["b"]), named("c")).alias("d", "a")
+    catalog = Catalog(build_tool("a", aliases=["b"]), build_tool("c")).alias("d", "a")
     removed = catalog.remove("b")
     assert removed.name == "a"
     assert catalog.names() == ["c"]
     assert not any(name in catalog for name in "abd")
     with pytest.raises(UnknownTool):
         catalog.remove("a")
-    assert Catalog(catalog).add(named("d")).names() == ["c", "d"]
+    assert Catalog(catalog).add(build_tool("d")).names() == ["c", "d"]
 
 
 def test_an_alias_is_another_name_for_a_tool():
     """Also for one given by an alias; never listed, and never someone else's name."""
     catalog = (
-        Catalog(named("a"), named("x", aliases=["y"])).alias("b", "a").alias("c", "b").alias("b", "a").alias("a", "a")
+        Catalog(build_tool("a"), build_tool("x", aliases=["y"]))
+        .alias("b", "a")
+        .alias("c", "b")
+        .alias("b", "a")
+        .alias("a", "a")
     )
     assert catalog["c"] is catalog["b"] is catalog["a"]
     assert catalog.names() == ["a", "x"]
@@ -109,25 +113,25 @@ def test_an_alias_is_another_name_for_a_tool():
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (named("a"), named("a")),
-        (named("a"), named("b", aliases=["a"])),
-        (named("a", aliases=["b"]), named("b")),
-        (named("a", aliases=["x"]), named("b", aliases=["x"])),
+        (build_tool("a"), build_tool("a")),
+        (build_tool("a"), build_tool("b", aliases=["a"])),
+        (build_tool("a", aliases=["b"]), build_tool("b")),
+        (build_tool("a", aliases=["x"]), build_tool("b", aliases=["x"])),
     ],
 )
 def test_a_taken_name_is_refused_with_both_places(first, second):
     """Names and aliases are one namespace."""
     with pytest.raises(DuplicateTool) as error:
         Catalog(first).add(second)
-    line = named.__code__.co_firstlineno + 3
-    assert str(error.value).count(f"{named.__code__.co_filename}:{line}") == 2
+    line = build_tool.__code__.co_firstlineno + 3
+    assert str(error.value).count(f"{build_tool.__code__.co_filename}:{line}") == 2
     assert "replace=True" in str(error.value)
 
 
 def test_a_name_replaces_a_name_in_its_place():
     """The old tool's own aliases go; those given by the catalog stay with the name."""
-    catalog = Catalog(named("a", aliases=["old"]), named("z")).alias("given", "a")
-    newer = named("a", aliases=["new"])
+    catalog = Catalog(build_tool("a", aliases=["old"]), build_tool("z")).alias("given", "a")
+    newer = build_tool("a", aliases=["new"])
     catalog.add(newer, replace=True)
     assert catalog.names() == ["a", "z"]
     assert catalog["a"] is catalog["new"] is catalog["given"] is newer
@@ -136,8 +140,8 @@ def test_a_name_replaces_a_name_in_its_place():
 
 def test_a_name_replaces_an_alias():
     """The tool that had it stays, under its own name."""
-    catalog = Catalog(named("a", aliases=["b", "c"]))
-    newer = named("b")
+    catalog = Catalog(build_tool("a", aliases=["b", "c"]))
+    newer = build_tool("b")
     catalog.add(newer, replace=True)
     assert catalog["b"] is newer
     assert catalog["c"].name == "a"
@@ -146,8 +150,8 @@ def test_a_name_replaces_an_alias():
 
 def test_an_alias_replaces_a_name():
     """The tool of that name goes, with its aliases."""
-    catalog = Catalog(named("a", aliases=["x"]), named("z"))
-    newer = named("b", aliases=["a"])
+    catalog = Catalog(build_tool("a", aliases=["x"]), build_tool("z"))
+    newer = build_tool("b", aliases=["a"])
     catalog.add(newer, replace=True)
     assert catalog["a"] is newer
     assert catalog.names() == ["z", "b"]
@@ -156,8 +160,8 @@ def test_an_alias_replaces_a_name():
 
 def test_an_alias_replaces_an_alias():
     """Both tools stay."""
-    catalog = Catalog(named("a", aliases=["x", "y"]))
-    newer = named("b", aliases=["x"])
+    catalog = Catalog(build_tool("a", aliases=["x", "y"]))
+    newer = build_tool("b", aliases=["x"])
     catalog.add(newer, replace=True)
     assert catalog["x"] is newer
     assert catalog["y"].name == "a"
@@ -248,7 +252,7 @@ def test_a_reloaded_module_replaces_its_own_tools(write_module):
     """The new function, in the old one's place."""
     with default_catalog.isolated():
         module = importlib.import_module(write_module("reloaded_tools", SOURCE.format(version=1)))
-        default_catalog.add(named("after"))
+        default_catalog.add(build_tool("after"))
         first = module.reloaded
         write_module("reloaded_tools", SOURCE.format(version=2))
         module = importlib.reload(module)
@@ -303,13 +307,13 @@ def test_two_closures_of_one_function_are_refused():
 
 def test_what_happens_in_isolation_is_undone():
     """Additions, removals, aliases; whether the block ends well or not."""
-    catalog = Catalog(named("a", aliases=["b"]), named("c"))
+    catalog = Catalog(build_tool("a", aliases=["b"]), build_tool("c"))
     before = list(catalog)
 
     def disturb():
         with catalog.isolated() as inside:
             inside.remove("a")
-            inside.add(named("d"), named("b")).alias("e", "c")
+            inside.add(build_tool("d"), build_tool("b")).alias("e", "c")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -326,7 +330,7 @@ def test_adding_from_several_threads_loses_nothing():
     start = threading.Barrier(8)
     changes = []
     catalog.subscribe(changes.append)
-    tools = [[named(f"t{thread}_{number}") for number in range(50)] for thread in range(8)]
+    tools = [[build_tool(f"t{thread}_{number}") for number in range(50)] for thread in range(8)]
 
     def add(mine):
         start.wait()
@@ -350,7 +354,7 @@ def test_one_of_many_threads_gets_the_name():
     refused = []
 
     def add():
-        mine = named("wanted")
+        mine = build_tool("wanted")
         start.wait()
         try:
             catalog.add(mine)

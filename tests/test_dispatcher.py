@@ -52,7 +52,7 @@ def our_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("toolkit")]
 
 
-def ended(threads: list[threading.Thread]) -> bool:
+def have_ended(threads: list[threading.Thread]) -> bool:
     """Whether *threads* end by themselves, and soon."""
     for thread in threads:
         thread.join(5)
@@ -418,7 +418,7 @@ def test_a_dispatcher_cannot_be_closed_from_its_own_loop(catalog):
     assert dispatcher.call_sync("close").kind == "failed"
     threads = [thread for thread in our_threads() if thread not in before]
     dispatcher.close()
-    assert ended(threads)
+    assert have_ended(threads)
 
 
 # The end.
@@ -432,7 +432,7 @@ async def test_closing_ends_threads_and_loops(catalog):
         assert dispatcher.call_sync("add", {"a": 1, "b": 2}).value == 3
         threads = [thread for thread in our_threads() if thread not in before]
         assert len(threads) == 2
-    assert ended(threads)
+    assert have_ended(threads)
     dispatcher.close()
 
 
@@ -471,7 +471,7 @@ def test_an_unclosed_dispatcher_leaves_nothing_behind(catalog):
             if not thread.is_alive():
                 break
     assert reference() is None
-    assert ended(threads)
+    assert have_ended(threads)
     assert not catalog._listeners
 
 

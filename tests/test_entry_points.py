@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from tests.catalog_kit import named
+from tests.catalog_kit import build_tool
 from toolkit import (
     Catalog,
     DuplicateTool,
@@ -110,7 +110,7 @@ def test_a_tool_that_clashes_with_a_discovered_one_says_whose_it_is(install):
     install("nice-weather", {"one": "weather_clash:weather"}, weather_clash=WEATHER)
     catalog = Catalog().discover()
     with pytest.raises(DuplicateTool, match="weather_clash.weather from dist:nice-weather"):
-        catalog.add(named("weather"))
+        catalog.add(build_tool("weather"))
 
 
 def test_another_group_may_be_asked_for(install):

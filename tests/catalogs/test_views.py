@@ -8,7 +8,7 @@ import pytest
 from toolkit import Catalog, CatalogError, DefinitionError, DuplicateTool, Tool, UnknownTool
 
 
-def named(name, **options):
+def build_tool(name, **options):
     """A tool of this name."""
 
     def function(a: int = 1) -> int:
@@ -19,12 +19,14 @@ def named(name, **options):
 
 @pytest.fixture
 def catalog():
-    return Catalog(named("read", read_only=True, aliases=["cat"]), named("write"), named("append", defer=True))
+    return Catalog(
+        build_tool("read", read_only=True, aliases=["cat"]), build_tool("write"), build_tool("append", defer=True)
+    )
 
 
 VIEWS = {
     "filtered": lambda source: source.filtered(lambda tool: tool.facts.read_only),
-    "merged": lambda source: source.merged(Catalog(named("other"))),
+    "merged": lambda source: source.merged(Catalog(build_tool("other"))),
     "prefixed": lambda source: source.prefixed("fs."),
     "sorted": lambda source: source.sorted(),
     "provided": lambda source: source.provided({int: 5}),
@@ -80,10 +82,10 @@ def test_names_aliases_tools_and_functions_can_be_in_a_catalog(catalog):
 def test_an_empty_catalog_is_false():
     """And says that it is empty."""
     assert not Catalog()
-    assert Catalog(named("a"))
+    assert Catalog(build_tool("a"))
     assert repr(Catalog()) == "<Catalog: empty>"
-    assert repr(Catalog(named("a"), named("b"))) == "<Catalog: a, b>"
-    assert repr(Catalog(*[named(f"t{n}") for n in range(9)])).endswith("t7, ...>")
+    assert repr(Catalog(build_tool("a"), build_tool("b"))) == "<Catalog: a, b>"
+    assert repr(Catalog(*[build_tool(f"t{n}") for n in range(9)])).endswith("t7, ...>")
 
 
 # Definitions.
@@ -122,7 +124,7 @@ def test_a_view_shows_the_tools_in_its_way(name, names, catalog):
     """And follows its source."""
     view = VIEWS[name](catalog)
     assert view.names() == names
-    added = named("look", read_only=True)
+    added = build_tool("look", read_only=True)
     catalog.add(added)
     assert len(view) == len(names) + 1
     catalog.remove("look")
@@ -155,7 +157,7 @@ def test_views_chain(catalog):
     assert view.names() == ["a_write", "a_read"]
     assert view["a_cat"].original == "read"
     assert view.prefixed("b_")["b_a_cat"].original == "read"
-    catalog.add(named("longest"))
+    catalog.add(build_tool("longest"))
     assert view.names()[0] == "a_longest"
 
 
@@ -182,7 +184,7 @@ def test_an_illegal_prefix_is_refused_at_once(prefix):
 
 def test_a_prefix_that_makes_a_name_too_long_is_refused(catalog):
     """The name is in the message."""
-    catalog.add(named("n" * 60))
+    catalog.add(build_tool("n" * 60))
     with pytest.raises(DefinitionError, match="cannot be a tool's name"):
         catalog.prefixed("prefix_")
 
@@ -190,10 +192,10 @@ def test_a_prefix_that_makes_a_name_too_long_is_refused(catalog):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ([named("read")], "`read` is in both"),
-        ([named("cat")], "`cat` is in both"),
-        ([named("new", aliases=["read"])], "`read` is in both"),
-        ([named("new", aliases=["cat"])], "`cat` is in both"),
+        ([build_tool("read")], "`read` is in both"),
+        ([build_tool("cat")], "`cat` is in both"),
+        ([build_tool("new", aliases=["read"])], "`read` is in both"),
+        ([build_tool("new", aliases=["cat"])], "`cat` is in both"),
     ],
 )
 def test_merging_two_of_one_name_is_refused(other, words, catalog):
@@ -212,7 +214,7 @@ def test_a_clash_that_comes_later_shows_when_someone_looks(catalog):
     """The view follows its sources, also into trouble and out of it."""
     other = Catalog()
     view = catalog.merged(other)
-    other.add(named("read"))
+    other.add(build_tool("read"))
     with pytest.raises(DuplicateTool):
         view.names()
     other.remove("read")
@@ -235,12 +237,12 @@ def test_a_listener_hears_what_came_and_went(catalog):
     """A replaced tool does both."""
     changes = []
     end = catalog.subscribe(changes.append)
-    new = named("new")
+    new = build_tool("new")
     catalog.add(new)
     assert (changes[-1].added, changes[-1].removed) == ((new,), ())
     catalog.remove("new")
     assert (changes[-1].added, changes[-1].removed) == ((), (new,))
-    old, newer = catalog["read"], named("read")
+    old, newer = catalog["read"], build_tool("read")
     catalog.add(newer, replace=True)
     assert (changes[-1].added, changes[-1].removed) == ((newer,), (old,))
     end()
@@ -264,7 +266,7 @@ def test_one_listener_may_listen_twice(catalog):
     catalog.subscribe(changes.append)
     end()
     end()
-    catalog.add(named("new"))
+    catalog.add(build_tool("new"))
     assert len(changes) == 1
 
 
@@ -278,7 +280,7 @@ def test_a_listener_that_raises_does_not_stop_the_others(catalog, caplog):
     catalog.subscribe(broken)
     catalog.subscribe(changes.append)
     with caplog.at_level(logging.ERROR):
-        catalog.add(named("new"))
+        catalog.add(build_tool("new"))
     assert "new" in catalog
     assert len(changes) == 1
     assert "broken listener" in caplog.text
@@ -288,7 +290,7 @@ def test_a_view_tells_only_what_it_shows(view, catalog):
     """One tool comes, one tool is told of, as the view has it."""
     changes = []
     end = view.subscribe(changes.append)
-    catalog.add(named("look", read_only=True))
+    catalog.add(build_tool("look", read_only=True))
     (change,) = changes
     assert change.removed == ()
     (came,) = change.added
@@ -296,7 +298,7 @@ def test_a_view_tells_only_what_it_shows(view, catalog):
     catalog.remove("look")
     assert changes[-1].removed == (came,)
     end()
-    catalog.add(named("look", read_only=True))
+    catalog.add(build_tool("look", read_only=True))
     assert len(changes) == 2
 
 
@@ -304,7 +306,7 @@ def test_a_view_is_silent_about_what_it_hides(catalog):
     """A filtered-out tool comes unheard."""
     changes = []
     catalog.filtered(lambda tool: tool.facts.read_only).subscribe(changes.append)
-    catalog.add(named("delete"))
+    catalog.add(build_tool("delete"))
     assert changes == []
 
 
@@ -312,7 +314,7 @@ def test_a_change_reaches_a_merged_view_once(catalog):
     """Although it comes by two ways."""
     changes = []
     catalog.merged(catalog.prefixed("x_")).subscribe(changes.append)
-    catalog.add(named("new"))
+    catalog.add(build_tool("new"))
     assert sorted(tool.name for change in changes for tool in change.added) == ["new", "x_new"]
 
 
@@ -321,10 +323,10 @@ def test_a_listener_may_change_the_catalog(catalog):
 
     def follow(change):
         if "new" in [tool.name for tool in change.added]:
-            catalog.add(named("follower"))
+            catalog.add(build_tool("follower"))
 
     catalog.subscribe(follow)
-    catalog.add(named("new"))
+    catalog.add(build_tool("new"))
     assert catalog.names()[-2:] == ["new", "follower"]
 
 
@@ -337,7 +339,7 @@ def test_a_view_follows_its_source_in_many_threads():
     def add(number):
         start.wait()
         for n in range(40):
-            catalog.add(named(f"t{number}_{n}"))
+            catalog.add(build_tool(f"t{number}_{n}"))
             assert f"p_t{number}_{n}" in view
 
     threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]

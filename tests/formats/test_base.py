@@ -12,7 +12,7 @@ DOTLESS = ["anthropic", "openai", "openai_responses", "bedrock", "mistral"]
 DOTTED = ["gemini", "ollama", "mcp"]
 
 
-def named(*names, defer=False):
+def build_catalog(*names, defer=False):
     """A catalog of tools with these names."""
     catalog = Catalog()
     for name in names:
@@ -27,7 +27,7 @@ def named(*names, defer=False):
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_dot_is_sent_as_two_dashes(name):
     """Where dots are illegal the name has none."""
-    text = str(build_definitions(name, named("git.remote.add")))
+    text = str(build_definitions(name, build_catalog("git.remote.add")))
     assert "git--remote--add" in text
     assert "git.remote" not in text
 
@@ -35,14 +35,14 @@ def test_a_dot_is_sent_as_two_dashes(name):
 @pytest.mark.parametrize("name", DOTTED)
 def test_a_dot_stays_where_it_is_legal(name):
     """Nothing is changed that need not be."""
-    assert "'git.remote.add'" in str(build_definitions(name, named("git.remote.add")))
+    assert "'git.remote.add'" in str(build_definitions(name, build_catalog("git.remote.add")))
 
 
 @pytest.mark.parametrize("name", DOTLESS)
 def test_two_names_that_become_one_are_refused(name):
     """A clash is an error that names both tools and the remedy."""
     with pytest.raises(CatalogError) as caught:
-        build_definitions(name, named("git.log", "git--log"))
+        build_definitions(name, build_catalog("git.log", "git--log"))
     assert "`git--log` and `git.log`" in str(caught.value)
     assert "rename one" in str(caught.value)
 
@@ -50,7 +50,7 @@ def test_two_names_that_become_one_are_refused(name):
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_deferred_tool_whose_name_cannot_be_sent_is_left_out_with_a_note(name):
     """The other tools of a large catalog can be used, and nothing can load that one."""
-    catalog = named("plain").merged(named("a." + "b" * 62, "git.log", "git--log", defer=True))
+    catalog = build_catalog("plain").merged(build_catalog("a." + "b" * 62, "git.log", "git--log", defer=True))
     session = Session()
     session.load("git.log", "a." + "b" * 62, "git--log")
     definitions = build_definitions(name, catalog, session)
@@ -67,7 +67,7 @@ def test_a_deferred_tool_whose_name_cannot_be_sent_is_left_out_with_a_note(name)
 def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
     """A call of the name that was sent is a call of that tool, and never of the one that was left out."""
     other = {"git.log": "git--log", "git--log": "git.log"}[always]
-    catalog = named(other, defer=True).merged(named(always))
+    catalog = build_catalog(other, defer=True).merged(build_catalog(always))
     definitions = build_definitions("anthropic", catalog, native_loading=native_loading)
     assert [note.tool for note in definitions.notes] == [other]
     naming = module("anthropic").NAMING
@@ -78,21 +78,21 @@ def test_a_tool_that_is_not_deferred_keeps_its_name(always, native_loading):
 
 def test_of_names_with_dots_and_dashes_the_one_that_is_sent_is_called():
     """Also if the name as it is sent is that of a deferred tool."""
-    catalog = named("a--b--c", defer=True).merged(named("a.b--c"))
+    catalog = build_catalog("a--b--c", defer=True).merged(build_catalog("a.b--c"))
     assert module("openai").NAMING.resolve("a--b--c", catalog)[0] == "a.b--c"
 
 
 @pytest.mark.parametrize("name", DOTTED)
 def test_the_same_names_are_no_clash_where_dots_are_legal(name):
     """Nothing is refused for a reason that is another provider's."""
-    assert len(str(build_definitions(name, named("git.log", "git--log")))) > 0
+    assert len(str(build_definitions(name, build_catalog("git.log", "git--log")))) > 0
 
 
 @pytest.mark.parametrize("name", DOTLESS)
 def test_a_name_that_becomes_too_long_is_refused(name):
     """The error says how long it is on the wire, how long it may be, and what to do."""
     with pytest.raises(CatalogError) as caught:
-        build_definitions(name, named("a." + "b" * 62))
+        build_definitions(name, build_catalog("a." + "b" * 62))
     assert "at most 64" in str(caught.value)
     assert "65 characters" in str(caught.value)
     assert "shorter name" in str(caught.value)
@@ -101,7 +101,7 @@ def test_a_name_that_becomes_too_long_is_refused(name):
 @pytest.mark.parametrize("name", DOTTED)
 def test_a_long_name_without_dots_to_change_is_fine(name):
     """The longest legal name of a catalog is legal everywhere."""
-    assert build_definitions(name, named("a." + "b" * 62))
+    assert build_definitions(name, build_catalog("a." + "b" * 62))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_long_name_without_dots_to_change_is_fine(name):
 )
 def test_a_name_is_read_back_exactly_with_the_catalog(sent, name):
     """With the catalog, a tool's own name comes back, with any mixture of dots and dashes."""
-    catalog = named("git.log", "a--b.c", "plain", "double--dash")
+    catalog = build_catalog("git.log", "a--b.c", "plain", "double--dash")
     catalog.alias("short", "plain")
     naming = module("anthropic").NAMING
     assert naming.resolve(sent, catalog)[0] == name
@@ -126,7 +126,7 @@ def test_a_name_is_read_back_exactly_with_the_catalog(sent, name):
 
 def test_a_tools_own_name_comes_before_somebodys_alias():
     """An alias that looks like the wire form of another tool does not take its calls."""
-    catalog = named("git.log", "other")
+    catalog = build_catalog("git.log", "other")
     catalog.alias("git--log", "other")
     assert module("openai").NAMING.resolve("git--log", catalog)[0] == "git.log"
 
@@ -156,7 +156,7 @@ class Plain:
 @pytest.mark.parametrize("name", ["git.log", "a--b.c", "double--dash"])
 def test_any_catalog_will_do(name):
     """A format needs only three methods of a lookup, and reads names back through them."""
-    catalog = Plain(named("git.log", "a--b.c", "double--dash"))
+    catalog = Plain(build_catalog("git.log", "a--b.c", "double--dash"))
     naming = module("anthropic").NAMING
     assert naming.resolve(naming.wire(name), catalog)[0] == name
     assert len(build_definitions("anthropic", catalog)) == 3

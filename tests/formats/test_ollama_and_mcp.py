@@ -60,7 +60,7 @@ def test_the_top_of_a_schema_is_described_to_ollama():
     assert definition["function"]["description"] == "Act. All or nothing. (properties at least: 1)"
 
 
-def listed(function):
+def list_for_mcp(function):
     """The definition of a function for an MCP client."""
     definitions = build_definitions("mcp", Catalog(function))
     assert sdks.tools("mcp", definitions) == sdks.plain(definitions)
@@ -75,7 +75,7 @@ def test_facts_are_hints_for_mcp():
         """Look."""
         return ""
 
-    assert listed(look)["annotations"] == {
+    assert list_for_mcp(look)["annotations"] == {
         "readOnlyHint": True,
         "destructiveHint": False,
         "idempotentHint": True,
@@ -109,16 +109,16 @@ def either() -> dict[str, int] | str:
 
 def test_an_output_schema_describes_an_object():
     """What is no object is in one, as `results` sends it; what is sometimes one is promised to be no more than that."""
-    assert "outputSchema" not in listed(no_promise)
+    assert "outputSchema" not in list_for_mcp(no_promise)
     wrapped = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
     wrapped["x-fastmcp-wrap-result"] = True  # FastMCP and our client give their program the value itself
-    assert listed(text)["outputSchema"] == wrapped
-    assert listed(table)["outputSchema"] == {"type": "object", "additionalProperties": {"type": "integer"}}
-    assert listed(tree)["outputSchema"]["type"] == "object"
-    assert "$defs" in listed(tree)["outputSchema"]
-    assert listed(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
-    assert "Node" in listed(trees)["outputSchema"]["$defs"]
-    assert listed(either)["outputSchema"] == {"type": "object"}
+    assert list_for_mcp(text)["outputSchema"] == wrapped
+    assert list_for_mcp(table)["outputSchema"] == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert list_for_mcp(tree)["outputSchema"]["type"] == "object"
+    assert "$defs" in list_for_mcp(tree)["outputSchema"]
+    assert list_for_mcp(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
+    assert "Node" in list_for_mcp(trees)["outputSchema"]["$defs"]
+    assert list_for_mcp(either)["outputSchema"] == {"type": "object"}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 
-async def printed(file: str, **environment: str) -> str:
+async def run_example(file: str, **environment: str) -> str:
     """What the example says, with no key but that in *environment*."""
     variables = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
     command = [sys.executable, "-W", "error", str(EXAMPLES / file)]
@@ -43,14 +43,14 @@ async def printed(file: str, **environment: str) -> str:
 @pytest.mark.long
 async def test_without_a_key_the_stand_in_answers(file, provider, path):
     """It calls the tool twice and says what came of it."""
-    assert await printed(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
+    assert await run_example(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
 
 
 @pytest.mark.long
 async def test_with_a_key_the_provider_is_asked(file, provider, path):
     """The request goes to the address that is set, with the key that is set."""
     async with serving(Turn(calls=(CALL,)), Turn(text="Warm.")) as stub:
-        output = await printed(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})
+        output = await run_example(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})
     assert output == "Warm.\n"
     assert len(stub.heard) == 2
     assert "Sunny in Bergen, 21 degrees F." in str(stub.heard[1].body["messages"][-1])

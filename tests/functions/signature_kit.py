@@ -4,7 +4,7 @@ import pytest
 
 from toolkit import BadArgs, Tool
 
-__all__ = ["call", "everything", "plain", "refused", "three"]
+__all__ = ["call", "everything", "plain", "list_refused_paths", "three"]
 
 
 def call(function, arguments, injected=None):
@@ -16,7 +16,7 @@ def call(function, arguments, injected=None):
     return tool.function(*args, **kwargs)
 
 
-def refused(function, arguments):
+def list_refused_paths(function, arguments):
     """The paths of what is wrong, the same both ways."""
     tool = Tool.of(function)
     with pytest.raises(BadArgs) as fast:

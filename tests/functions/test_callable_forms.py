@@ -15,7 +15,7 @@ import urllib.parse
 
 import pytest
 
-from tests.functions.signature_kit import call, everything, plain, refused, three
+from tests.functions.signature_kit import call, everything, list_refused_paths, plain, three
 from toolkit import DefinitionError, Tool
 from toolkit.functions.signature import style_of
 
@@ -168,7 +168,7 @@ def test_a_signature_given_by_hand_counts():
     )
     assert call(handler, {"a": 1}) == {"a": 1}
     assert Tool.of(handler).output_schema == {"type": "string"}
-    assert refused(handler, {"a": "x"}) == [("a",)]
+    assert list_refused_paths(handler, {"a": "x"}) == [("a",)]
 
 
 # How it runs.

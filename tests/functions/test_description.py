@@ -13,7 +13,7 @@ import pytest
 from toolkit import BadArgs, Catalog, Context, DefinitionError, Dispatcher, Tool, ToolkitWarning, tool
 
 
-def described(function, **options):
+def describe(function, **options):
     return Tool.described(function, **options)
 
 
@@ -37,7 +37,7 @@ def read(path: str, limit: int = 10):
 
 def test_the_prose_is_the_description():
     """Sections do not leak into it; their texts go to the parameters."""
-    read_tool = described(read)
+    read_tool = describe(read)
     assert read_tool.description == "Read a file.\n\nSlowly, if need be."
     assert read_tool.schema["properties"]["path"]["description"] == "Where it is."
     assert read_tool.schema["properties"]["limit"]["description"] == "How many lines: at most 100."
@@ -45,7 +45,7 @@ def test_the_prose_is_the_description():
 
 def test_an_option_wins_over_the_docstring():
     """The parameters keep the texts that the docstring gives them."""
-    read_tool = described(read, description="Look into a file.")
+    read_tool = describe(read, description="Look into a file.")
     assert read_tool.description == "Look into a file."
     assert read_tool.schema["properties"]["path"]["description"] == "Where it is."
 
@@ -79,20 +79,20 @@ Raises:
 
 def test_returns_and_raises_reach_the_model_in_the_description_by_choice():
     """`describe="full"` adds them to the prose, or to the description that is given."""
-    assert described(find, describe="full").description == f"Find the stations of a city.{OUTCOMES}"
-    assert described(find, describe="full", description="Find.").description == f"Find.{OUTCOMES}"
-    assert described(read, describe="full").description.endswith("if need be.\n\nReturns: The text.")
+    assert describe(find, describe="full").description == f"Find the stations of a city.{OUTCOMES}"
+    assert describe(find, describe="full", description="Find.").description == f"Find.{OUTCOMES}"
+    assert describe(read, describe="full").description.endswith("if need be.\n\nReturns: The text.")
 
 
 @pytest.mark.filterwarnings("ignore:.*no parameter has a type:toolkit.ToolkitWarning")
 def test_a_docstring_without_returns_and_raises_adds_nothing_to_the_description():
-    assert described(len, describe="full", name="size").description == described(len, name="size").description
+    assert describe(len, describe="full", name="size").description == describe(len, name="size").description
 
 
 @pytest.mark.parametrize("options", [{}, {"describe": "prose"}, {"describe": None}])
 def test_returns_and_raises_stay_out_of_the_description_unless_asked(options):
     """Most models do well without them."""
-    assert described(find, **options).description == "Find the stations of a city."
+    assert describe(find, **options).description == "Find the stations of a city."
 
 
 def test_a_method_is_described_in_full_too():
@@ -137,7 +137,7 @@ def test_an_annotation_wins_over_the_docstring():
             b: Further.
         """
 
-    properties = described(take).schema["properties"]
+    properties = describe(take).schema["properties"]
     assert properties["a"]["description"] == "Nearer."
     assert properties["b"]["description"] == "Further."
 
@@ -188,7 +188,7 @@ def own_text(function, text):
 )
 def test_the_text_is_found_where_it_was_written(function, text):
     """In what a partial calls, in a class, in the method that was overridden."""
-    assert described(function).description == text
+    assert describe(function).description == text
 
 
 def undocumented_HTTPThing(a: int): ...
@@ -215,7 +215,7 @@ def test_a_function_without_a_text_is_described_by_its_name_with_a_warning(funct
     options = {} if place else {"name": "named"}
     code = (place or function).__code__
     with pytest.warns(ToolkitWarning, match="has no docstring.*write one, or give `description=`") as caught:
-        silent_tool = described(function, **options)
+        silent_tool = describe(function, **options)
     assert silent_tool.description == text
     assert (caught[0].filename, caught[0].lineno) == (code.co_filename, code.co_firstlineno)
     assert code.co_qualname in str(caught[0].message)
@@ -223,7 +223,7 @@ def test_a_function_without_a_text_is_described_by_its_name_with_a_warning(funct
 
 def test_a_description_spares_the_warning():
     """Nothing is missing then."""
-    assert described(undocumented_HTTPThing, description="Do it.").description == "Do it."
+    assert describe(undocumented_HTTPThing, description="Do it.").description == "Do it."
 
 
 class Silent:
@@ -233,7 +233,7 @@ class Silent:
 def test_an_object_without_a_text_is_warned_of_too():
     """By the name of its class."""
     with pytest.warns(ToolkitWarning, match=r"test_description\.Silent\..* has no docstring"):
-        silent_tool = described(Silent())
+        silent_tool = describe(Silent())
     assert silent_tool.description == "Silent"
 
 
@@ -292,7 +292,7 @@ SCHEMA = {
 )
 def test_a_hand_written_schema_is_enforced(schema, good, bad, validation):
     """Whichever keywords it uses; and then the function's own types are."""
-    take_tool = described(take, schema=schema)
+    take_tool = describe(take, schema=schema)
     assert take_tool.check(good, validation=validation) == {"b": "x", **good}
     assert take_tool.schema["type"] == "object"
     refusals = 0
@@ -309,7 +309,7 @@ def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
     def on(day: dt.date):
         """Wait."""
 
-    on_tool = described(on, schema={"properties": {"day": {"type": "string", "pattern": "^2024"}}})
+    on_tool = describe(on, schema={"properties": {"day": {"type": "string", "pattern": "^2024"}}})
     assert on_tool.check({"day": "2024-05-01"}) == {"day": dt.date(2024, 5, 1)}
     with pytest.raises(BadArgs, match="day"):
         on_tool.check({"day": "2023-05-01"})
@@ -337,7 +337,7 @@ def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
 def test_a_schema_that_cannot_be_enforced_is_refused_at_decoration(schema, words):
     """With the reason, and the function named."""
     with pytest.raises(DefinitionError, match=f"test_description.take: .*{words}"):
-        described(take, schema=schema)
+        describe(take, schema=schema)
 
 
 def test_a_schema_nested_without_end_is_refused():
@@ -345,13 +345,13 @@ def test_a_schema_nested_without_end_is_refused():
     schema = {}
     schema["properties"] = {"a": schema}
     with pytest.raises(DefinitionError, match="nested too deeply"):
-        described(take, schema=schema)
+        describe(take, schema=schema)
 
 
 def test_a_schema_is_copied():
     """Changing it afterwards changes no check; read-only mappings and tuples are fine."""
     limits = {"type": "integer", "maximum": 3}
-    take_tool = described(take, schema=types.MappingProxyType({"properties": {"a": limits}, "required": ("a",)}))
+    take_tool = describe(take, schema=types.MappingProxyType({"properties": {"a": limits}, "required": ("a",)}))
     limits["maximum"] = 100
     with pytest.raises(BadArgs, match="at most 3"):
         take_tool.check({"a": 50})
@@ -364,7 +364,7 @@ def test_an_open_function_takes_what_the_schema_says():
     def free(**more):
         """Take."""
 
-    free_tool = described(free, schema={"properties": {"a": {"type": "integer"}}, "additionalProperties": False})
+    free_tool = describe(free, schema={"properties": {"a": {"type": "integer"}}, "additionalProperties": False})
     assert free_tool.check({"a": 1}) == {"a": 1}
     with pytest.raises(BadArgs, match="b"):
         free_tool.check({"b": 1})
@@ -378,7 +378,7 @@ def test_what_a_closed_schema_leaves_out_needs_no_json_form():
         return [amount, form, more, context is not None]
 
     schema = {"properties": {"amount": {"type": "number"}}, "additionalProperties": False}
-    price_tool = described(price, schema=schema)
+    price_tool = describe(price, schema=schema)
     assert price_tool.check({"amount": 1.5}) == {"amount": 1.5}
     with pytest.raises(BadArgs, match="form"):
         price_tool.check({"amount": 1.5, "form": None})
@@ -395,7 +395,7 @@ def test_a_schema_cannot_name_what_a_model_cannot_send(name, options):
         """Tell a price."""
 
     with pytest.raises(DefinitionError, match=rf"properties that .*: {name}; "):
-        described(price, schema={"properties": {name: {}}}, **options)
+        describe(price, schema={"properties": {name: {}}}, **options)
 
 
 def test_a_schema_for_a_static_method_waits_for_its_class():
@@ -418,11 +418,11 @@ def test_a_schema_for_a_static_method_waits_for_its_class():
 
 def test_examples_are_checked_at_decoration():
     """The bad one is named."""
-    assert described(take, examples=[{"a": 1}, {"a": 2, "b": "y"}]).facts.examples[0] == {"a": 1}
+    assert describe(take, examples=[{"a": 1}, {"a": 2, "b": "y"}]).facts.examples[0] == {"a": 1}
     with pytest.raises(DefinitionError, match=r"take: example 2 does not fit the schema: a: expected an integer"):
-        described(take, examples=[{"a": 1}, {"a": "x"}])
+        describe(take, examples=[{"a": 1}, {"a": "x"}])
     with pytest.raises(DefinitionError, match="example 1"):
-        described(take, schema=SCHEMA, examples=[{"a": 7}])
+        describe(take, schema=SCHEMA, examples=[{"a": 7}])
 
 
 def test_examples_of_a_method_are_checked_in_the_class_body():
@@ -442,7 +442,7 @@ def test_a_waiting_tool_is_finished_by_many_threads_at_once():
     """Every one of them gets the whole signature."""
     namespace = {}
     exec("def late(a: 'Later') -> 'Later': 'Wait.'", namespace)
-    late_tool = described(namespace["late"])
+    late_tool = describe(namespace["late"])
     namespace["Later"] = int
     start = threading.Barrier(8)
     schemas = []

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import pytest
 
-from tests.functions.signature_kit import call, refused
+from tests.functions.signature_kit import call, list_refused_paths
 from toolkit import Tool
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
@@ -118,7 +118,7 @@ def test_a_pydantic_field_may_be_the_default(field):
         return limit
 
     assert call(take, {}) == 5
-    assert refused(take, {"limit": 0}) == [("limit",)]
+    assert list_refused_paths(take, {"limit": 0}) == [("limit",)]
 
 
 def test_a_pydantic_field_without_a_default_is_required():
@@ -139,7 +139,7 @@ def test_a_field_in_the_annotation_may_hold_the_default():
         return limit
 
     assert Tool.of(take).check({}) == {"limit": 5}
-    assert refused(take, {"limit": 0}) == [("limit",)]
+    assert list_refused_paths(take, {"limit": 0}) == [("limit",)]
 
 
 def test_a_factory_makes_a_new_default_each_time():

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 import typing_extensions
 
-from tests.functions.signature_kit import call, everything, plain, refused, three
+from tests.functions.signature_kit import call, everything, list_refused_paths, plain, three
 from toolkit import DefinitionError, Reads, Secret, Tool, Writes
 from toolkit.values.schemas.text_forms import TEXT_FORMS
 
@@ -81,7 +81,7 @@ def test_a_checked_call_can_be_made(function, arguments, result):
 )
 def test_what_a_signature_does_not_take_is_refused(function, arguments, paths):
     """The path says where."""
-    assert refused(function, arguments) == paths
+    assert list_refused_paths(function, arguments) == paths
 
 
 def test_a_signature_is_closed_unless_it_has_keywords():
@@ -145,7 +145,7 @@ def test_unpacked_typed_dicts_are_ordinary_properties(unpack):
     assert schema["additionalProperties"] is False
     assert call(find, {"where": "here", "query": "x"}) == ("here", {"query": "x"})
     assert call(find, {"where": "here", "query": "x", "limit": 3.0}) == ("here", {"query": "x", "limit": 3})
-    assert refused(find, {"where": "here", "query": 1, "other": 2}) == [("query",), ("other",)]
+    assert list_refused_paths(find, {"where": "here", "query": 1, "other": 2}) == [("query",), ("other",)]
 
 
 def test_the_function_has_the_last_word_on_an_unpacked_key():
@@ -209,7 +209,7 @@ def test_awkward_names_are_just_names():
     # Python folds some letters, so the names are those that it keeps.
     arguments = {name: number for number, name in enumerate(names(function)[:-1])}
     assert call(function, arguments) == list(range(len(words)))
-    assert refused(function, {**arguments, "type": "one"}) == [("type",)]
+    assert list_refused_paths(function, {**arguments, "type": "one"}) == [("type",)]
 
 
 @pytest.mark.parametrize("name", ["class", "not a name", "a-b", "", "$ref", "__proto__"])
@@ -255,7 +255,7 @@ def test_what_a_partial_has_bound_is_not_asked_for(function, left, arguments, re
 def test_what_a_partial_has_bound_is_not_accepted(function, name):
     """Nor does an open signature let it in."""
     good = dict.fromkeys(Tool.of(function).schema.get("required", []), 1)
-    assert refused(function, {**good, name: 5}) == [(name,)]
+    assert list_refused_paths(function, {**good, name: 5}) == [(name,)]
     assert f'"{name}"' not in json.dumps(Tool.of(function).schema)
 
 
@@ -268,7 +268,7 @@ def test_a_partial_binds_keys_of_an_unpacked_typed_dict():
     limited = functools.partial(find, limit=3)
     assert names(limited) == ["query"]
     assert call(limited, {"query": "x"}) == {"query": "x", "limit": 3}
-    assert refused(limited, {"query": "x", "limit": 9}) == [("limit",)]
+    assert list_refused_paths(limited, {"query": "x", "limit": 9}) == [("limit",)]
 
 
 def test_a_dressed_up_partial_still_hides_what_it_bound():

@@ -66,7 +66,7 @@ HTTPX2 = family(
 )
 
 
-def retried(inner: BaseException) -> BaseException:
+def wrap_as_requests(inner: BaseException) -> BaseException:
     """What requests raises around urllib3's error around *inner*."""
     outer = URLLIB3.MaxRetryError("Max retries exceeded")
     outer.reason = inner
@@ -98,10 +98,10 @@ def url_error(reason):
         (REQUESTS.ConnectionError("x"), "maybe"),
         (REQUESTS.ProxyError("x"), "maybe"),
         (REQUESTS.ChunkedEncodingError("x"), "maybe"),
-        (retried(URLLIB3.NewConnectionError("x")), "no"),
-        (retried(URLLIB3.NameResolutionError("x")), "no"),
-        (retried(URLLIB3.ConnectTimeoutError("x")), "no"),
-        (retried(URLLIB3.ReadTimeoutError("x")), "maybe"),
+        (wrap_as_requests(URLLIB3.NewConnectionError("x")), "no"),
+        (wrap_as_requests(URLLIB3.NameResolutionError("x")), "no"),
+        (wrap_as_requests(URLLIB3.ConnectTimeoutError("x")), "no"),
+        (wrap_as_requests(URLLIB3.ReadTimeoutError("x")), "maybe"),
         (REQUESTS.ConnectionError(URLLIB3.ProtocolError("aborted", ConnectionResetError())), "maybe"),
         (AIOHTTP.ClientConnectorError("x"), "no"),
         (AIOHTTP.ClientConnectorDNSError("x"), "no"),

@@ -117,7 +117,7 @@ def test_arguments_are_not_changed_in_place():
     assert arguments == {"path": "a", "inner": NOTHING}
 
 
-def written(schema: dict[str, Any]) -> Tool:
+def build_written_tool(schema: dict[str, Any]) -> Tool:
     """A tool with a hand-written schema."""
     return Tool.from_schema("act", "Act.", schema, lambda arguments: None)
 
@@ -125,13 +125,13 @@ def written(schema: dict[str, Any]) -> Tool:
 def test_what_stands_beside_counts():
     """A property that is required by another part of the schema is not optional."""
     parts = [{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}, {"required": ["a"]}]
-    tool = written({"type": "object", "allOf": parts})
+    tool = build_written_tool({"type": "object", "allOf": parts})
     assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
 def test_a_schema_that_is_only_true_takes_null():
     """`true` takes anything, null too."""
-    tool = written({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
+    tool = build_written_tool({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
     assert remove_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
 
 
@@ -146,7 +146,7 @@ def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
             {"properties": {"a": deeper, "x": {"type": "integer"}}, "required": ["q"]},
         ],
     }
-    tool = written({"type": "object", "properties": {"a": deeper}, "$defs": {"node": node}})
+    tool = build_written_tool({"type": "object", "properties": {"a": deeper}, "$defs": {"node": node}})
     value: dict[str, Any] = {"x": None}
     for _ in range(60):
         value = {"a": value, "x": None}

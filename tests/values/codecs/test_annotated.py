@@ -204,7 +204,7 @@ def test_every_way_to_describe_a_value_counts(item, validation):
     assert schema_of(list[Annotated[int, item]])["items"]["description"] == "Text."
 
 
-def described(hint, default=...):
+def describe_parameter(hint, default=...):
     """The schema of a parameter that its docstring describes as well."""
 
     def probe(value):
@@ -240,7 +240,7 @@ def described(hint, default=...):
 )
 def test_an_annotation_wins_over_the_docstring(hint, text):
     """What stands at the type is said; an empty description falls back."""
-    assert described(hint)["description"] == text
+    assert describe_parameter(hint)["description"] == text
 
 
 @pytest.mark.parametrize(

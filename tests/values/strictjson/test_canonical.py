@@ -48,11 +48,11 @@ def same(value, other):
     return value == other
 
 
-def shuffled(value, chance):
+def shuffle_keys(value, chance):
     if isinstance(value, list):
-        return [shuffled(item, chance) for item in value]
+        return [shuffle_keys(item, chance) for item in value]
     if isinstance(value, dict):
-        items = [(key, shuffled(item, chance)) for key, item in value.items()]
+        items = [(key, shuffle_keys(item, chance)) for key, item in value.items()]
         chance.shuffle(items)
         return dict(items)
     return value
@@ -75,7 +75,7 @@ def test_the_text_of_what_was_read_back_is_the_same_text(value):
 @given(VALUES, st.randoms(use_true_random=False))
 def test_the_order_of_keys_does_not_count(value, chance):
     """A model may write them in any order."""
-    assert encode_canonical(shuffled(value, chance)) == encode_canonical(value)
+    assert encode_canonical(shuffle_keys(value, chance)) == encode_canonical(value)
 
 
 @given(LOOK_ALIKES, LOOK_ALIKES)
